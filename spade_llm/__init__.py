@@ -1,0 +1,1 @@
+"""A network of LLM agents on XMPP."""

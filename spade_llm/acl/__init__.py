@@ -1,0 +1,27 @@
+"""What agents say (agent communication language): one message type and its typed bodies."""
+
+from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, peek_op
+from spade_llm.acl.message import (
+    CHAT_TEXT,
+    AclMessage,
+    Performative,
+    bare,
+    from_metadata,
+    new_id,
+    to_metadata,
+)
+
+__all__ = [
+    "CHAT_TEXT",
+    "MAX_BODY_BYTES",
+    "AclMessage",
+    "Body",
+    "Empty",
+    "ErrorBody",
+    "Performative",
+    "bare",
+    "from_metadata",
+    "new_id",
+    "peek_op",
+    "to_metadata",
+]

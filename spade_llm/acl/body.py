@@ -1,0 +1,89 @@
+"""Typed JSON bodies: the only place where a peer's JSON is read. Knows no service."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from spade_llm.errors import InvalidArguments, MalformedContent
+
+MAX_BODY_BYTES = 128 * 1024
+"""Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
+×1.84 on the way into it, so anything larger goes in pages or as a file."""
+
+
+class Body(BaseModel):
+    """The content of one message. Unknown fields are ignored: later versions may add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=False)
+
+    op: ClassVar[str] = ""
+    """What the request asks for, within its ontology."""
+
+    def encode(self) -> str:
+        """This body as JSON text.
+
+        Raises:
+            InvalidArguments: larger than MAX_BODY_BYTES.
+        """
+        text = self.model_dump_json(exclude_none=True)
+        if self.op:
+            text = f'{{"op":"{self.op}"' + ("}" if text == "{}" else f",{text[1:]}")
+        if len(text.encode()) > MAX_BODY_BYTES:
+            raise InvalidArguments(
+                f"the body has over {MAX_BODY_BYTES} bytes: send it in pages or as a file"
+            )
+        return text
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Read a peer's JSON.
+
+        Raises:
+            MalformedContent: not JSON, not an object, or too large.
+            InvalidArguments: a field is missing or wrong; the message names the first one.
+        """
+        if len(text) > MAX_BODY_BYTES:
+            raise MalformedContent(f"the body has over {MAX_BODY_BYTES} characters")
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise _explained(error) from None
+
+
+class Empty(Body):
+    """An answer without content: done."""
+
+
+class ErrorBody(Body):
+    """Content of refuse, failure and not-understood."""
+
+    code: str
+    detail: str = ""
+
+
+class _Op(BaseModel):
+    op: str = ""
+
+
+def peek_op(text: str) -> str:
+    """The `op` of a request body, read without its other fields.
+
+    Raises:
+        MalformedContent: not a JSON object with a textual `op`.
+    """
+    if len(text) > MAX_BODY_BYTES:
+        raise MalformedContent(f"the body has over {MAX_BODY_BYTES} characters")
+    try:
+        return _Op.model_validate_json(text).op
+    except ValidationError:
+        raise MalformedContent("the body is not a JSON object with a textual 'op'") from None
+
+
+def _explained(error: ValidationError) -> MalformedContent | InvalidArguments:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] in {"json_invalid", "model_type"}:
+        return MalformedContent("the body is not a JSON object")
+    where = ".".join(str(part) for part in first["loc"]) or "body"
+    return InvalidArguments(f"{where}: {first['msg']}")

@@ -1,0 +1,174 @@
+"""The one message type agents exchange, in FIPA ACL's own words. Knows no XML and no bodies."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import MalformedContent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHAT_TEXT = "chat"
+"""Ontology of what a person's chat client sends: plain text that came without metadata."""
+
+
+class Performative(StrEnum):
+    """FIPA communicative acts (FIPA00037), as `spade.fipa_message` spells them."""
+
+    REQUEST = "request"
+    AGREE = "agree"
+    INFORM = "inform"
+    REFUSE = "refuse"
+    FAILURE = "failure"
+    NOT_UNDERSTOOD = "not-understood"
+    CANCEL = "cancel"
+
+
+class Protocol(StrEnum):
+    REQUEST = "fipa-request"
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def bare(jid: str) -> str:
+    """`user@host/resource` → `user@host`."""
+    return jid.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclMessage:
+    performative: Performative
+    sender: str
+    """Full JID, as stamped by the server; whatever a message claims itself is overwritten."""
+    receiver: str
+    content: str
+    ontology: str = CHAT_TEXT
+    """`name/version` of the body's schema; `chat` is plain text."""
+    protocol: str = Protocol.REQUEST
+    language: str = ""
+    """`json` for typed bodies, empty for text."""
+    conversation_id: str = ""
+    """Also the stanza's `<thread/>` (XEP-0201). Empty where a chat client sends none."""
+    reply_with: str = field(default_factory=new_id)
+    """Also the stanza's id: unique per message, equal on a retry of the same request."""
+    in_reply_to: str = ""
+    reply_by: datetime | None = None
+    """Absolute deadline, UTC."""
+    sequence: int | None = None
+    """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
+
+    @property
+    def owner(self) -> str:
+        """The bare JID that this message acts for: the stamped sender's, never an argument."""
+        return bare(self.sender)
+
+    @property
+    def is_terminal(self) -> bool:
+        """True for the one message that ends a request."""
+        return self.performative in TERMINAL and self.sequence is None
+
+    def reply(
+        self, performative: Performative, content: str, *, sequence: int | None = None
+    ) -> AclMessage:
+        """The answer to this message. Its id is derived, so a repeated answer is recognisable."""
+        suffix = "answer" if sequence is None else str(sequence)
+        suffix = "agree" if performative is Performative.AGREE else suffix
+        return replace(
+            self,
+            performative=performative,
+            sender=self.receiver,
+            receiver=self.sender,
+            content=content,
+            reply_with=f"{self.reply_with}.{suffix}",
+            in_reply_to=self.reply_with,
+            reply_by=None,
+            sequence=sequence,
+        )
+
+
+TERMINAL = frozenset(
+    {
+        Performative.INFORM,
+        Performative.REFUSE,
+        Performative.FAILURE,
+        Performative.NOT_UNDERSTOOD,
+    }
+)
+
+_FIELDS = {
+    "performative": "performative",
+    "ontology": "ontology",
+    "protocol": "protocol",
+    "language": "language",
+    "conversation_id": "conversation-id",
+    "reply_with": "reply-with",
+    "in_reply_to": "in-reply-to",
+    "reply_by": "reply-by",
+    "sequence": "sequence",
+}
+"""Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
+
+
+def to_metadata(message: AclMessage) -> dict[str, str]:
+    """The message's ACL parameters as flat text, without sender, receiver and content."""
+    values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
+    values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
+    return {key: str(value) for key, value in values.items() if value not in (None, "")}
+
+
+def from_metadata(
+    metadata: Mapping[str, str], *, sender: str, receiver: str, content: str
+) -> AclMessage:
+    """Inverse of `to_metadata`; missing keys take their defaults.
+
+    Raises:
+        MalformedContent: a key is present but unreadable; the message names it.
+    """
+    return AclMessage(
+        performative=_performative(metadata.get("performative", "request")),
+        sender=sender,
+        receiver=receiver,
+        content=content,
+        ontology=metadata.get("ontology", CHAT_TEXT),
+        protocol=metadata.get("protocol", Protocol.REQUEST),
+        language=metadata.get("language", ""),
+        conversation_id=metadata.get("conversation-id", ""),
+        reply_with=metadata.get("reply-with") or new_id(),
+        in_reply_to=metadata.get("in-reply-to", ""),
+        reply_by=_moment(metadata.get("reply-by")),
+        sequence=_sequence(metadata.get("sequence")),
+    )
+
+
+def _performative(text: str) -> Performative:
+    try:
+        return Performative(text.lower())
+    except ValueError:
+        raise MalformedContent(
+            f"performative {text!r} is not one of the FIPA acts we speak"
+        ) from None
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise MalformedContent(f"reply-by {text!r} is not an ISO 8601 date") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _sequence(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise MalformedContent(f"sequence {text!r} is not a number from 0")
+    return int(text)

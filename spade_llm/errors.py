@@ -1,0 +1,235 @@
+"""Every exception of the project, and what each one becomes on the wire. Imports nothing.
+
+SpadeLLMError                        root; `code` is what goes on the wire
+├─ ConfigurationError                wrong settings; raised at start, never at run time
+│   ├─ AuthenticationRejected        the server does not accept this JID and password
+│   ├─ ServerUnreachable             nobody answers at this host and port
+│   └─ CertificateRejected           TLS could not be verified
+├─ ProtocolError                     -> not-understood
+│   ├─ MalformedContent              content is not what the ontology promises
+│   └─ UnknownOntology
+├─ RequestError                      what the *asking* side sees; .peer .conversation_id .code
+│   ├─ RequestRefused                <- refuse (nothing changed; safe to ask again)
+│   ├─ RequestFailed                 <- failure
+│   ├─ RequestNotUnderstood          <- not-understood
+│   ├─ PeerUnavailable               <- XMPP error stanza (.condition kept)
+│   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
+├─ ServiceError                      what a *handler* raises; its message is written for the peer
+│   ├─ Refusal                       -> refuse
+│   │   ├─ InvalidArguments, Unauthorised, Busy, NotFound, UnknownTool, DeadlinePassed
+│   └─ Failure                       -> failure
+│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted
+└─ ModelError                        -> failure
+    ├─ ModelUnavailable              worth trying again
+    ├─ RateLimited                   worth trying again after .retry_after seconds
+    ├─ ContextTooLong
+    └─ InvalidModelOutput
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SpadeLLMError(Exception):
+    """Root of every error this library raises."""
+
+    code: ClassVar[str] = "internal"
+
+
+class ConfigurationError(SpadeLLMError):
+    """Settings are wrong; the message names the file and key, and the fix."""
+
+    code = "configuration"
+
+
+class AuthenticationRejected(ConfigurationError):
+    """The server does not accept this JID and password."""
+
+    code = "authentication-rejected"
+
+
+class ServerUnreachable(ConfigurationError):
+    """Nobody answers XMPP at this host and port within the deadline."""
+
+    code = "server-unreachable"
+
+
+class CertificateRejected(ConfigurationError):
+    """The server's certificate does not verify against the trusted CAs, or names another host."""
+
+    code = "certificate-rejected"
+
+
+class ProtocolError(SpadeLLMError):
+    """The message cannot be read as what it claims to be."""
+
+    code = "not-understood"
+
+
+class MalformedContent(ProtocolError):
+    """The content is not what its ontology promises."""
+
+    code = "malformed"
+
+
+class UnknownOntology(ProtocolError):
+    """No handler speaks this ontology, or this version of it."""
+
+    code = "unknown-ontology"
+
+
+class RequestError(SpadeLLMError):
+    """A request to another agent did not end in `inform`."""
+
+    code = "request-failed"
+
+    def __init__(
+        self, detail: str, *, peer: str, conversation_id: str = "", wire_code: str = ""
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.peer = peer
+        self.conversation_id = conversation_id
+        self.wire_code = wire_code or type(self).code
+        """The peer's own reason, for instance `busy`."""
+
+
+class RequestRefused(RequestError):
+    """The peer declined before doing anything; asking again later is safe."""
+
+    code = "refused"
+
+
+class RequestFailed(RequestError):
+    """The peer started and did not finish; side effects are possible."""
+
+    code = "failed"
+
+
+class RequestNotUnderstood(RequestError):
+    """The peer does not speak this ontology or could not read the content."""
+
+    code = "not-understood"
+
+
+class PeerUnavailable(RequestError):
+    """The server returned the request; `wire_code` is the error condition (RFC 6120 §8.3.3)."""
+
+    code = "peer-unavailable"
+
+
+class RequestTimeout(RequestError, TimeoutError):
+    """No terminal answer before the deadline."""
+
+    code = "timeout"
+
+
+class ServiceError(SpadeLLMError):
+    """Raised by a handler. Its message is sent to the peer: one sentence, no internals."""
+
+
+class Refusal(ServiceError):
+    """The request was not started and nothing changed."""
+
+    code = "refused"
+
+
+class InvalidArguments(Refusal):
+    """A field is missing or wrong; the message names the field and the fix."""
+
+    code = "invalid-arguments"
+
+
+class Unauthorised(Refusal):
+    """The stamped sender may not do this."""
+
+    code = "unauthorised"
+
+
+class Busy(Refusal):
+    """A queue is full; ask again later."""
+
+    code = "busy"
+
+
+class NotFound(Refusal):
+    """Nothing with this id is visible to the sender."""
+
+    code = "not-found"
+
+
+class UnknownTool(Refusal):
+    """No tool of this name is offered."""
+
+    code = "unknown-tool"
+
+
+class DeadlinePassed(Refusal):
+    """`reply-by` was over before the request could be started."""
+
+    code = "deadline-passed"
+
+
+class Failure(ServiceError):
+    """The request was started and did not finish; side effects are possible."""
+
+    code = "failed"
+
+
+class ToolFailed(Failure):
+    """The tool's own function failed."""
+
+    code = "tool-failed"
+
+
+class StorageFailed(Failure):
+    """The disk or the database refused."""
+
+    code = "storage-failed"
+
+
+class Cancelled(Failure):
+    """The asker, or an operator, stopped it."""
+
+    code = "cancelled"
+
+
+class Interrupted(Failure):
+    """The process died while it ran, and it must not run twice."""
+
+    code = "interrupted"
+
+
+class ModelError(SpadeLLMError):
+    """The model did not answer; details belong in the log, not in the chat."""
+
+    code = "model-failed"
+
+
+class ModelUnavailable(ModelError):
+    """The model's server is away or failing; trying again may help."""
+
+    code = "model-unavailable"
+
+
+class RateLimited(ModelError):
+    """The model's server asks for a pause of `retry_after` seconds (None: it did not say)."""
+
+    code = "rate-limited"
+
+    def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class ContextTooLong(ModelError):
+    """The prompt does not fit into the model's context window."""
+
+    code = "context-too-long"
+
+
+class InvalidModelOutput(ModelError):
+    """The model's answer is not in the form it was asked for."""
+
+    code = "invalid-model-output"

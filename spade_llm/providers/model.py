@@ -1,0 +1,92 @@
+"""What a turn asks of a model: the ChatModel role and its records. Knows no vendor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    """JSON Schema of the arguments object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's wish to call a tool."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text exactly as the model wrote it; it may be invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens, as the model's server counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A model's whole answer: text, or tool calls, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's text, in order."""
+
+    text: str
+
+
+class ChatModel(Protocol):
+    """One language model.
+
+    `tool_choice` is `auto`, `none`, `required` or a tool's name.
+
+    Raises (both methods): ModelError and its subclasses only.
+    """
+
+    @property
+    def name(self) -> str:
+        """Shown in /status, for instance `gpt-5-mini` or `offline`."""
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> Completion: ...
+
+    def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> AsyncIterator[TextDelta | Completion]:
+        """TextDeltas in order, then exactly one Completion that repeats the whole text."""
+        ...
