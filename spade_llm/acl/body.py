@@ -81,6 +81,15 @@ def peek_op(text: str) -> str:
         raise MalformedContent("the body is not a JSON object with a textual 'op'") from None
 
 
+def read_error(text: str) -> tuple[str, str]:
+    """Code and detail of an error answer; what is not an ErrorBody is its own detail."""
+    try:
+        body = ErrorBody.decode(text)
+    except (MalformedContent, InvalidArguments):
+        return "", text[:500]
+    return body.code, body.detail
+
+
 def _explained(error: ValidationError) -> MalformedContent | InvalidArguments:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] in {"json_invalid", "model_type"}:

@@ -1,0 +1,29 @@
+"""How messages travel and meet their handlers. Knows neither XMPP nor any service."""
+
+from spade_llm.runtime.answer_log import AnswerLog, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.runtime.dispatcher import Dispatcher, Effect, Handler, Load, Request, Route
+from spade_llm.runtime.in_memory import InMemoryNetwork, InMemoryTransport
+from spade_llm.runtime.node import Node
+from spade_llm.runtime.requester import Question, Requester
+from spade_llm.runtime.transport import Bounce, Receiver, Send, Transport
+
+__all__ = [
+    "AnswerLog",
+    "Bounce",
+    "Dispatcher",
+    "Effect",
+    "Handler",
+    "InMemoryNetwork",
+    "InMemoryTransport",
+    "Load",
+    "Node",
+    "Question",
+    "Receiver",
+    "Request",
+    "Requester",
+    "Route",
+    "Send",
+    "SqliteAnswerLog",
+    "Transport",
+    "VolatileAnswerLog",
+]

@@ -1,0 +1,78 @@
+"""A network inside one process that really encodes: for tests and examples. Knows no XMPP.
+
+Every message becomes bytes and is read back on the other side; the sender is stamped by the
+network; a message to nobody bounces. What passes here has the same limits as on a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import AclMessage, bare, from_metadata, to_metadata
+from spade_llm.runtime.transport import Bounce
+
+if TYPE_CHECKING:
+    from spade_llm.runtime.transport import Receiver
+
+MAX_STANZA_BYTES = 256 * 1024
+"""As Prosody and ejabberd have it."""
+
+
+class InMemoryNetwork:
+    """Stands for one server: routes by full JID, or by bare JID to whoever joined last."""
+
+    def __init__(self) -> None:
+        self._receivers: dict[str, Receiver] = {}
+
+    def join(self, jid: str, receiver: Receiver) -> InMemoryTransport:
+        self._receivers[jid] = receiver
+        return InMemoryTransport(self, jid)
+
+    def leave(self, jid: str) -> None:
+        self._receivers.pop(jid, None)
+
+    def route(self, sender: str, receiver: str, wire: bytes) -> None:
+        """Deliver on the loop's next turn, as a socket would."""
+        target = self._find(receiver)
+        loop = asyncio.get_running_loop()
+        if target is None or len(wire) > MAX_STANZA_BYTES:
+            condition = "policy-violation" if target else "service-unavailable"
+            loop.call_soon(self._bounce, sender, receiver, wire, condition)
+        else:
+            loop.call_soon(target.receive, _decode(wire, sender=sender, receiver=receiver))
+
+    def _find(self, jid: str) -> Receiver | None:
+        if "/" in jid:
+            return self._receivers.get(jid)
+        matches = [known for known in self._receivers if bare(known) == jid]
+        return self._receivers[matches[-1]] if matches else None
+
+    def _bounce(self, sender: str, receiver: str, wire: bytes, condition: str) -> None:
+        message = _decode(wire, sender=sender, receiver=receiver)
+        if asker := self._receivers.get(sender):
+            asker.bounced(Bounce(message_id=message.reply_with, peer=receiver, condition=condition))
+
+
+class InMemoryTransport:
+    def __init__(self, network: InMemoryNetwork, jid: str) -> None:
+        self._network = network
+        self._jid = jid
+
+    @property
+    def address(self) -> str:
+        return self._jid
+
+    async def send(self, message: AclMessage) -> None:
+        self._network.route(self._jid, message.receiver, _encode(message))
+
+
+def _encode(message: AclMessage) -> bytes:
+    fields = to_metadata(message)
+    return json.dumps([fields, message.content]).encode()
+
+
+def _decode(wire: bytes, *, sender: str, receiver: str) -> AclMessage:
+    fields, content = json.loads(wire)
+    return from_metadata(fields, sender=sender, receiver=receiver, content=content)
