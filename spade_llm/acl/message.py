@@ -52,6 +52,7 @@ class AclMessage:
     ontology: str = CHAT_TEXT
     """`name/version` of the body's schema; `chat` is plain text."""
     protocol: str = Protocol.REQUEST
+    """Empty on what a person's chat client sends, and on the answers to it."""
     language: str = ""
     """`json` for typed bodies, empty for text."""
     conversation_id: str = ""
@@ -120,7 +121,8 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     """The message's ACL parameters as flat text, without sender, receiver and content."""
     values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
     values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
-    return {key: str(value) for key, value in values.items() if value not in (None, "")}
+    kept = {key: str(value) for key, value in values.items() if value not in (None, "")}
+    return {"protocol": "", **kept}
 
 
 def from_metadata(
