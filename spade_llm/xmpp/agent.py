@@ -1,0 +1,246 @@
+"""A SPADE agent whose messages are read from the raw stanza and always travel by the wire.
+
+Users' own behaviours and templates work as in SPADE; what they do not claim goes to the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slixmpp import JID
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
+from spade.agent import Agent
+from spade.message import Message as SpadeMessage
+from spade.presence import PresenceManager
+
+from spade_llm.acl import CHAT_TEXT, AclMessage, ErrorBody, Performative, bare
+from spade_llm.errors import MalformedContent, RequestError
+from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.connection import Connection
+from spade_llm.xmpp.link import Link
+from spade_llm.xmpp.wire_container import WireContainer
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from slixmpp.stanza import Message as Stanza
+    from slixmpp.stanza import Presence
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """What every agent needs beside its account."""
+
+    connection: Connection = Connection()
+    data: Path | None = None
+    """Directory for what must survive; None: nothing does."""
+    allowed: tuple[str, ...] = ()
+    """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
+
+
+class XmppAgent(Agent):
+    """Start with `await start()`, end with `await stop()`."""
+
+    def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
+        self.options = options or AgentOptions()
+        super().__init__(
+            bare(jid), password, port=self.options.connection.port, verify_security=True
+        )
+        WireContainer.adopt(self)
+        name = f"answers-{self.jid.local}.db"
+        data = self.options.data
+        self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
+        self.node = Node(self.send_message, self._log)
+        self.link: Link | None = None
+        self._resources = AsyncExitStack()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> str:
+        """Our full JID; the bare one before the first connection."""
+        return self.link.address if self.link else str(self.jid)
+
+    async def start(self, auto_register: bool = False) -> None:
+        """Connect, log in and begin to answer. SPADE's hooks and `setup()` run as usual.
+
+        Raises:
+            ConfigurationError: within the deadline, saying which part is wrong and what to do.
+        """
+        await self._async_start(auto_register)
+
+    async def _async_start(self, auto_register: bool = False) -> None:
+        await self._hook_plugin_before_connection()
+        if isinstance(self._log, SqliteAnswerLog):
+            await self._resources.enter_async_context(self._log)
+        await self.open_resources(self._resources)
+        self._connect_link()
+        await self._open_link()
+        await self._hook_plugin_after_connection()
+        await self.setup()
+        self._alive.set()
+        self._start_behaviours()
+        await self.node.dispatcher.resume()
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        """Override to open stores before the first message comes; they close after the last."""
+
+    async def _async_stop(self) -> None:
+        await self.node.close()
+        if self.presence and self.link and self.link.connected.is_set():
+            self.presence.set_unavailable()
+        for behaviour in self.behaviours:
+            behaviour.kill()
+        await self._finish_errands()
+        if self.link is not None:
+            await self.link.close()
+        await self._resources.aclose()
+        self._alive.clear()
+
+    async def send_message(self, message: AclMessage) -> None:
+        """The node's way out: one AclMessage onto the wire.
+
+        Raises:
+            PeerUnavailable: not connected, and not back in time.
+        """
+        if self.link is None:
+            raise RuntimeError(f"{self.jid} is not started")
+        is_plain = message.ontology == CHAT_TEXT and not message.protocol
+        for piece in codec.in_pieces(message) if is_plain else (message,):
+            await self.link.send(codec.encode(piece))
+
+    def send_state(self, message: AclMessage, state: str) -> None:
+        """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""
+        if self.link is not None:
+            xml = codec.encode_state(message.sender, state, message.conversation_id)
+            self.link.send_now(xml)
+
+    def _connect_link(self) -> None:
+        self.link = Link(str(self.jid), self.password, self.options.connection)
+        self.client = self.link.client
+        self.presence = PresenceManager(agent=self, approve_all=False)
+        self.client.register_handler(Callback("inbox", _AnyMessage(None), self._inbox))
+        self.client.add_event_handler("presence_subscribe", self._decide_subscription)
+        self.link.on_session.append(self._session_started)
+
+    async def _open_link(self) -> None:
+        try:
+            await self.link.open()  # type: ignore[union-attr]  # set by _connect_link
+        except BaseException:
+            await self._resources.aclose()
+            raise
+
+    def _start_behaviours(self) -> None:
+        for behaviour in self.behaviours:
+            if not behaviour.is_running:
+                behaviour.set_agent(self)
+                behaviour.start()
+
+    def _session_started(self) -> None:
+        self.client.send_presence()
+        self.client.get_roster()
+        self._run_errand(self.node.dispatcher.resend())
+
+    def _inbox(self, stanza: Stanza) -> None:
+        """Every <message/> of the stream, as it came."""
+        if codec.is_from_self(stanza.xml, self.address):
+            return
+        try:
+            incoming = codec.decode(stanza.xml)
+        except MalformedContent as error:
+            self._reject(stanza.xml, error)
+            return
+        if isinstance(incoming, Bounce):
+            self.node.bounced(incoming)
+        elif not self._is_answer(incoming) and not self._is_claimed(stanza):
+            self._receive(incoming, stanza)
+
+    def _is_answer(self, message: AclMessage | None) -> bool:
+        return message is not None and self.node.requester.receive(message)
+
+    def _is_claimed(self, stanza: Stanza) -> bool:
+        """Give it to the user's behaviours whose template asks for it."""
+        wanting = [b for b in self.behaviours if b.template]
+        return bool(wanting) and self._offer(stanza, wanting)
+
+    def _offer(self, stanza: Stanza, behaviours: list[object]) -> bool:
+        message = _spade_message(stanza)
+        takers = [b for b in behaviours if b.match(message)]  # type: ignore[attr-defined]  # SPADE
+        for behaviour in takers:
+            self.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
+        return bool(takers)
+
+    def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
+        """Ours if a handler speaks it; else a behaviour without template's; else not understood."""
+        is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
+        if not is_spoken and self._offer(stanza, [b for b in self.behaviours if not b.template]):
+            return
+        if message is not None and (is_spoken or message.protocol):
+            self.node.dispatcher.receive(message)
+
+    def _reject(self, xml: Element, error: MalformedContent) -> None:
+        """Unreadable metadata: not-understood, once; never in answer to an answer."""
+        fields = codec.read_form(xml)
+        if fields.get("in-reply-to"):
+            return
+        answer = AclMessage(
+            performative=Performative.NOT_UNDERSTOOD,
+            sender="",
+            receiver=xml.get("from", ""),
+            content=ErrorBody(code=error.code, detail=str(error)).encode(),
+            ontology=fields.get("ontology", ""),
+            conversation_id=fields.get("conversation-id", ""),
+            in_reply_to=fields.get("reply-with") or xml.get("id") or "",
+        )
+        self._run_errand(self._send_quietly(answer))
+
+    async def _send_quietly(self, message: AclMessage) -> None:
+        try:
+            await self.send_message(message)
+        except RequestError as error:
+            logger.warning("to %s: %s", message.receiver, error)
+
+    def _decide_subscription(self, presence: Presence) -> None:
+        """Answer a subscription request (RFC 6121 §3.1) by the allow-list."""
+        asker = presence["from"].bare
+        is_allowed = self._allows(asker)
+        answer = "subscribed" if is_allowed else "unsubscribed"
+        self.client.send_presence(pto=asker, ptype=answer)
+        if is_allowed:
+            self.client.send_presence(pto=asker, ptype="subscribe")
+            self.client.send_presence(pto=asker)
+
+    def _allows(self, asker: str) -> bool:
+        allowed = {"*", asker, JID(asker).domain} & {*self.options.allowed, self.jid.domain}
+        return bool(allowed)
+
+    def _run_errand(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _finish_errands(self) -> None:
+        for task in self._errands:
+            task.cancel()
+        await asyncio.gather(*self._errands, return_exceptions=True)
+
+
+class _AnyMessage(MatcherBase):
+    def match(self, xml: Stanza) -> bool:
+        return bool(xml.xml.tag == "{jabber:client}message")
+
+
+def _spade_message(stanza: Stanza) -> SpadeMessage:
+    """SPADE's own reading, with the thread that it drops (4.1.4; tests/test_facts.py)."""
+    message = SpadeMessage.from_node(stanza)
+    message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
+    return message

@@ -1,0 +1,287 @@
+"""One verified XMPP stream that comes back after every drop. Knows no agent and no ACL."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+from slixmpp import ClientXMPP
+from slixmpp.exceptions import IqError, IqTimeout
+
+from spade_llm.errors import (
+    AuthenticationRejected,
+    CertificateRejected,
+    ConfigurationError,
+    PeerUnavailable,
+    ServerUnreachable,
+)
+from spade_llm.xmpp.connection import Connection, trust
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+FIRST_BACKOFF_S = 0.3
+MAX_BACKOFF_S = 5.0
+"""Cap of the pause between two attempts; each pause is drawn between half of it and all of it."""
+PING_EVERY_S = 60.0
+PING_TIMEOUT_S = 20.0
+SEND_PATIENCE_S = 30.0
+"""How long a send waits for a connection that is coming back."""
+
+
+class XmppClient(ClientXMPP):
+    """slixmpp's client with our trust, and none of its own habits.
+
+    slixmpp 1.12: accepts subscriptions from anyone, and tries direct TLS before STARTTLS even on
+    an explicit port; both are off here.
+    """
+
+    def __init__(self, jid: str, password: str, connection: Connection) -> None:
+        super().__init__(jid, password, ssl_context=trust(connection.ca_path))
+        self.enable_direct_tls = connection.host is None
+        self.roster.auto_authorize = None
+        self.roster.auto_subscribe = None
+        self.register_plugin("xep_0030")
+        self.register_plugin("xep_0199")
+        if connection.register:
+            self.register_plugin("xep_0077")
+            self.add_event_handler("register", self._register)
+        # Our inbox reads every <message/> itself (xmpp/agent.py).
+        self.remove_handler("IM")
+        self.remove_handler("IMError")
+
+    async def _register(self, _form: object) -> None:
+        iq = self.Iq()
+        iq["type"] = "set"
+        iq["register"]["username"] = self.boundjid.user
+        iq["register"]["password"] = self.password
+        try:
+            await iq.send(timeout=10)
+        except IqError as error:
+            logger.info("in-band registration: %s", error.condition)
+        except IqTimeout:
+            logger.warning("in-band registration was not answered")
+
+
+class Link:
+    """Keeps one stream up until `close()`.
+
+    The first connection is made by `open()`, which fails with the reason; later ones by
+    themselves, with jittered back-off, except after a `conflict` (another process took our full
+    JID: coming back would make both kick each other for ever).
+    """
+
+    def __init__(self, jid: str, password: str, connection: Connection) -> None:
+        resource = f"llm-{secrets.token_hex(4)}"
+        self._connection = connection
+        self._jid = jid
+        self.client = XmppClient(f"{jid.partition('/')[0]}/{resource}", password, connection)
+        self.connected = asyncio.Event()
+        self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done, with the reason, when the link has ended for good without being asked to."""
+        self.on_session: list[Callable[[], None]] = []
+        """Called after each (re)connection."""
+        self._outcome: asyncio.Future[ConfigurationError | None] | None = None
+        self._last_failure: ConfigurationError | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._pinger: asyncio.Task[None] | None = None
+        self._dropped = asyncio.Event()
+        self._listen()
+
+    @property
+    def address(self) -> str:
+        return str(self.client.boundjid)
+
+    async def open(self) -> None:
+        """Connect and log in.
+
+        Raises:
+            AuthenticationRejected, CertificateRejected, ServerUnreachable: which, and what to do.
+        """
+        try:
+            async with asyncio.timeout(self._connection.start_timeout_s):
+                await self._open_until_sure()
+        except TimeoutError:
+            await self._hang_up()
+            raise self._last_failure or self._unreachable("no answer in time") from None
+        except ConfigurationError:
+            await self._hang_up()
+            raise
+        self._keeper = asyncio.create_task(self._keep())
+        self._pinger = asyncio.create_task(self._ping())
+
+    async def close(self) -> None:
+        for task in (self._keeper, self._pinger):
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
+        await self._hang_up()
+
+    async def send(self, xml: str) -> None:
+        """Write one stanza, waiting a while for a connection that is coming back.
+
+        Raises:
+            PeerUnavailable: not connected, and not back within SEND_PATIENCE_S.
+        """
+        if not self.connected.is_set():
+            await self._wait_connected()
+        self.client.send_raw(xml)
+
+    def send_now(self, xml: str) -> None:
+        """Write one stanza that nobody misses if we are not connected."""
+        if self.connected.is_set():
+            self.client.send_raw(xml)
+
+    async def _wait_connected(self) -> None:
+        try:
+            async with asyncio.timeout(SEND_PATIENCE_S):
+                await self.connected.wait()
+        except TimeoutError:
+            raise PeerUnavailable(
+                f"{self._jid} is not connected to its server",
+                peer=self._jid,
+                wire_code="not-connected",
+            ) from None
+
+    async def _open_until_sure(self) -> None:
+        """Try again while the server is merely not there yet; stop at a clear no."""
+        while True:
+            failure = await self._attempt()
+            if failure is None:
+                return
+            self._last_failure = failure
+            if not isinstance(failure, ServerUnreachable):
+                raise failure
+            await asyncio.sleep(FIRST_BACKOFF_S)
+
+    async def _attempt(self) -> ConfigurationError | None:
+        """One connection attempt: None when the session stands."""
+        self._outcome = asyncio.get_running_loop().create_future()
+        self._dropped.clear()
+        self.client.connect(self._connection.host, self._connection.port)
+        try:
+            return await self._outcome
+        finally:
+            self._outcome = None
+
+    async def _keep(self) -> None:
+        while not self.gone.done():
+            await self._dropped.wait()
+            self.connected.clear()
+            if not self.gone.done():
+                await self._come_back()
+
+    async def _come_back(self) -> None:
+        pause_s = FIRST_BACKOFF_S
+        while not self.connected.is_set() and not self.gone.done():
+            await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
+            pause_s = min(pause_s * 2, MAX_BACKOFF_S)
+            await self._try_again()
+
+    async def _try_again(self) -> None:
+        try:
+            async with asyncio.timeout(self._connection.start_timeout_s):
+                failure = await self._attempt()
+        except TimeoutError:
+            failure = self._unreachable("no answer in time")
+        if failure is not None:
+            logger.warning("%s is not back yet: %s", self._jid, failure)
+            await self._hang_up()
+
+    async def _ping(self) -> None:
+        """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S."""
+        while True:
+            await asyncio.sleep(PING_EVERY_S)
+            if self.connected.is_set() and not await self._is_answered():
+                self.client.abort()
+
+    async def _is_answered(self) -> bool:
+        try:
+            await self.client["xep_0199"].send_ping(self.client.boundjid.host, PING_TIMEOUT_S)
+        except IqError:
+            return True
+        except IqTimeout:
+            return False
+        return True
+
+    async def _hang_up(self) -> None:
+        self.connected.clear()
+        self.client.cancel_connection_attempt()
+        if self.client.is_connected():
+            await self.client.disconnect(wait=2.0)
+
+    def _listen(self) -> None:
+        on = self.client.add_event_handler
+        on("session_start", self._session_started)
+        on("failed_all_auth", self._auth_failed)
+        on("no_auth", self._auth_failed)
+        on("connection_failed", self._connect_failed)
+        on("ssl_invalid_chain", self._tls_failed)
+        on("stream_error", self._stream_failed)
+        on("disconnected", self._disconnected)
+
+    def _session_started(self, _event: object) -> None:
+        if not isinstance(self.client.socket, ssl.SSLObject):
+            self._tls_failed("the server offers no TLS")
+            return
+        self.connected.set()
+        self._decide(None)
+        for call in self.on_session:
+            call()
+
+    def _auth_failed(self, _event: object) -> None:
+        self._decide(
+            AuthenticationRejected(
+                f"the server does not accept {self._jid!r} with this password: check both, or make"
+                " the account on the server first"
+            )
+        )
+
+    def _connect_failed(self, reason: object) -> None:
+        self.client.cancel_connection_attempt()
+        self._decide(self._unreachable(_plain(reason)))
+
+    def _tls_failed(self, reason: object) -> None:
+        self._decide(
+            CertificateRejected(
+                f"the certificate of the server of {self._jid!r} is not trusted ({reason}): name"
+                " its CA in [server] ca, and use a domain that the certificate names"
+            )
+        )
+        self.client.abort()
+
+    def _stream_failed(self, error: object) -> None:
+        condition = str(error["condition"])  # type: ignore[index]  # slixmpp stanza, untyped
+        if condition == "conflict" and not self.gone.done():
+            logger.error("%s was replaced by another process with the same full JID", self.address)
+            self.gone.set_result("conflict")
+        self._decide(self._unreachable(f"stream error {condition}"))
+
+    def _disconnected(self, reason: object) -> None:
+        self.connected.clear()
+        self._dropped.set()
+        self._decide(self._unreachable(_plain(reason) or "the connection was closed"))
+
+    def _decide(self, outcome: ConfigurationError | None) -> None:
+        if self._outcome is not None and not self._outcome.done():
+            self._outcome.set_result(outcome)
+
+    def _unreachable(self, reason: str) -> ServerUnreachable:
+        host = self._connection.host or self.client.boundjid.host
+        return ServerUnreachable(
+            f"no XMPP server answers at {host}:{self._connection.port} ({reason}): check"
+            " [server] host and port, and that it is running"
+        )
+
+
+def _plain(reason: object) -> str:
+    if isinstance(reason, socket.gaierror):
+        return "the name cannot be resolved"
+    return str(reason or "")

@@ -1,0 +1,163 @@
+"""AclMessage ↔ `<message/>`: the only place that knows how ACL looks as XML. Knows no stream.
+
+A message between agents carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a
+real `<thread/>` (XEP-0201) and the hints no-store and no-copy (XEP-0334). A person's message is a
+plain `<body/>`, and so is the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from spade_llm.acl import CHAT_TEXT, AclMessage, Performative, bare, from_metadata, to_metadata
+from spade_llm.acl.message import new_id
+from spade_llm.errors import MalformedContent
+from spade_llm.runtime.transport import Bounce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from xml.etree.ElementTree import Element
+
+MAX_STANZA_BYTES = 255 * 1024
+"""Prosody and ejabberd close the sender's whole stream above 256 KB."""
+MAX_TEXT_CHARS = 40_000
+"""A longer answer to a person is sent as several messages."""
+
+_CLIENT = "{jabber:client}"
+_FORM = "{jabber:x:data}"
+_DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
+_TITLE = "spade:x:metadata"
+_HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 §2.2 forbids in any form, escaped or not."""
+
+
+def encode(message: AclMessage) -> str:
+    """One stanza, without `from`: the server stamps it.
+
+    Raises:
+        MalformedContent: larger than a server takes.
+    """
+    is_plain = message.ontology == CHAT_TEXT and not message.protocol
+    extra = "" if is_plain else _form(message) + _HINTS
+    thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
+    stanza = (
+        f"<message type='chat' to={_attribute(message.receiver)}"
+        f" id={_attribute(message.reply_with)}>"
+        f"<body>{_text(message.content)}</body>{thread}{extra}</message>"
+    )
+    if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
+        raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
+    return stanza
+
+
+def encode_state(receiver: str, state: str, thread: str) -> str:
+    """A chat state (XEP-0085), for instance `composing`; never stored."""
+    inner = f"<thread>{_text(thread)}</thread>" if thread else ""
+    return (
+        f"<message type='chat' to={_attribute(receiver)}>{inner}"
+        f"<{state} xmlns='http://jabber.org/protocol/chatstates'/>{_HINTS}</message>"
+    )
+
+
+def in_pieces(message: AclMessage) -> Iterator[AclMessage]:
+    """A person's long answer as several messages, cut at paragraphs or lines where possible."""
+    rest, number = message.content, 0
+    while len(rest) > MAX_TEXT_CHARS:
+        cut = max(rest.rfind("\n", 1, MAX_TEXT_CHARS), 0) or MAX_TEXT_CHARS
+        yield replace(message, content=rest[:cut], reply_with=f"{message.reply_with}.{number}")
+        rest, number = rest[cut:], number + 1
+    yield replace(message, content=rest)
+
+
+def decode(xml: Element) -> AclMessage | Bounce | None:
+    """What a `<message/>` says to an agent; None for typing, markers, rooms and old requests.
+
+    Raises:
+        MalformedContent: it carries ACL metadata that cannot be read.
+    """
+    kind = xml.get("type", "normal")
+    if kind == "error":
+        return _bounce(xml)
+    if kind not in ("chat", "normal"):
+        return None
+    metadata = read_form(xml)
+    is_delayed = any(xml.find(tag) is not None for tag in _DELAYS)
+    if metadata and is_delayed:
+        return None
+    return _request(xml, metadata) if metadata else _chat(xml)
+
+
+def read_form(xml: Element) -> dict[str, str]:
+    """SPADE's metadata; empty for a person's message."""
+    for form in xml.iterfind(f"{_FORM}x"):
+        if form.findtext(f"{_FORM}title") == _TITLE:
+            fields = ((f.get("var", ""), f.findtext(f"{_FORM}value")) for f in form)
+            return {name: value or "" for name, value in fields if name}
+    return {}
+
+
+def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
+    thread = metadata.pop("_thread_node", "") or xml.findtext(f"{_CLIENT}thread") or ""
+    metadata.setdefault("conversation-id", thread)
+    metadata.setdefault("reply-with", xml.get("id") or new_id())
+    return from_metadata(
+        metadata,
+        sender=xml.get("from", ""),
+        receiver=xml.get("to", ""),
+        content=xml.findtext(f"{_CLIENT}body") or "",
+    )
+
+
+def _chat(xml: Element) -> AclMessage | None:
+    body = xml.findtext(f"{_CLIENT}body")
+    if not body:
+        return None
+    return AclMessage(
+        performative=Performative.REQUEST,
+        sender=xml.get("from", ""),
+        receiver=xml.get("to", ""),
+        content=body,
+        ontology=CHAT_TEXT,
+        protocol="",
+        conversation_id=xml.findtext(f"{_CLIENT}thread") or "",
+        reply_with=xml.get("id") or new_id(),
+    )
+
+
+def _bounce(xml: Element) -> Bounce:
+    error = xml.find(f"{_CLIENT}error")
+    names = [child.tag.rpartition("}")[2] for child in error] if error is not None else []
+    conditions = [name for name in names if name != "text"]
+    return Bounce(
+        message_id=xml.get("id", ""),
+        peer=xml.get("from", ""),
+        condition=conditions[0] if conditions else "undefined-condition",
+    )
+
+
+def is_from_self(xml: Element, own: str) -> bool:
+    """True for our own message coming back: carbons, reflections, or a mirror."""
+    return bare(xml.get("from", "")) in ("", bare(own))
+
+
+def _form(message: AclMessage) -> str:
+    fields = to_metadata(message)
+    if message.conversation_id:
+        fields["_thread_node"] = message.conversation_id
+    rows = "".join(
+        f"<field var='{key}' type='text-single'><value>{_text(value)}</value></field>"
+        for key, value in fields.items()
+    )
+    return f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>"
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text))
