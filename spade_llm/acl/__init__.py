@@ -1,6 +1,6 @@
 """What agents say (agent communication language): one message type and its typed bodies."""
 
-from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, peek_op
+from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_claim
 from spade_llm.acl.message import (
     CHAT_TEXT,
     AclMessage,
@@ -22,6 +22,6 @@ __all__ = [
     "bare",
     "from_metadata",
     "new_id",
-    "peek_op",
+    "read_claim",
     "to_metadata",
 ]

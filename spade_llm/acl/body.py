@@ -63,12 +63,16 @@ class ErrorBody(Body):
     detail: str = ""
 
 
-class _Op(BaseModel):
+class Claim(BaseModel):
+    """What is read of a request before its op is known."""
+
     op: str = ""
+    owner: str | None = None
+    """Whom the request says it acts for; it must be the stamped sender, and is best left out."""
 
 
-def peek_op(text: str) -> str:
-    """The `op` of a request body, read without its other fields.
+def read_claim(text: str) -> Claim:
+    """The `op` and `owner` of a request body, read without its other fields.
 
     Raises:
         MalformedContent: not a JSON object with a textual `op`.
@@ -76,7 +80,7 @@ def peek_op(text: str) -> str:
     if len(text) > MAX_BODY_BYTES:
         raise MalformedContent(f"the body has over {MAX_BODY_BYTES} characters")
     try:
-        return _Op.model_validate_json(text).op
+        return Claim.model_validate_json(text)
     except ValidationError:
         raise MalformedContent("the body is not a JSON object with a textual 'op'") from None
 

@@ -1,0 +1,134 @@
+"""Both ends of a contract: a Service gives each op of an ontology its handler, a Peer asks.
+
+Knows no op by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.acl import MAX_BODY_BYTES, AclMessage, Body, new_id, read_claim
+from spade_llm.errors import MalformedContent, RequestFailed, SpadeLLMError, Unauthorised
+from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+B = TypeVar("B", bound=Body)
+A = TypeVar("A", bound=Body)
+T = TypeVar("T")
+
+OpHandler = Callable[[Request, str], Awaitable[Body]]
+
+
+class Service:
+    """The handlers of one ontology. An unknown op is `not-understood`, and says which are known."""
+
+    def __init__(self, ontology: str) -> None:
+        self.ontology = ontology
+        self._ops: dict[str, tuple[OpHandler, Effect]] = {}
+
+    def on(
+        self,
+        body: type[B],
+        handler: Callable[[Request, B], Awaitable[Body]],
+        *,
+        effect: Effect = Effect.READ,
+    ) -> None:
+        async def decoded(request: Request, content: str) -> Body:
+            return await handler(request, body.decode(content))
+
+        self._ops[body.op] = (decoded, effect)
+
+    def attach(self, dispatcher: Dispatcher) -> None:
+        dispatcher.route(self.ontology, Route(handler=self._handle, effect_of=self._effect_of))
+
+    async def _handle(self, request: Request) -> str:
+        handler, _ = self._ops[self._op_of(request.message)]
+        return (await handler(request, request.message.content)).encode()
+
+    def _effect_of(self, message: AclMessage) -> Effect:
+        try:
+            return self._ops[self._op_of(message)][1]
+        except (MalformedContent, Unauthorised):
+            return Effect.READ
+
+    def _op_of(self, message: AclMessage) -> str:
+        claim = read_claim(message.content)
+        if claim.op not in self._ops:
+            known = ", ".join(sorted(self._ops))
+            reason = f"op {claim.op!r} is unknown to {self.ontology}: use one of {known}"
+            raise MalformedContent(reason)
+        if claim.owner not in (None, message.owner):
+            raise Unauthorised("owner: it is the sender that the server stamps; leave it out")
+        return claim.op
+
+
+class Peer:
+    """Another agent, asked in one ontology."""
+
+    def __init__(
+        self, requester: Requester, jid: str, ontology: str, *, timeout_s: float = 10.0
+    ) -> None:
+        self.jid = jid
+        self._requester = requester
+        self._ontology = ontology
+        self._timeout_s = timeout_s
+
+    async def ask(
+        self,
+        body: Body,
+        answer: type[A],
+        *,
+        id: str | None = None,
+        conversation_id: str = "",
+        timeout_s: float | None = None,
+    ) -> A:
+        """The typed answer to one request. Equal ids get equal answers.
+
+        Raises:
+            RequestError: refused, failed, not understood, unreachable or too late.
+        """
+        question = self._question(body, id, conversation_id)
+        message = await self._requester.ask(question, timeout_s=timeout_s or self._timeout_s)
+        return self._read(answer, message)
+
+    async def stream(
+        self, body: Body, *, conversation_id: str = "", timeout_s: float | None = None
+    ) -> AsyncIterator[AclMessage]:
+        """Parts in order, then the terminal answer. Raises as `ask`."""
+        question = self._question(body, None, conversation_id)
+        async for message in self._requester.stream(
+            question, timeout_s=timeout_s or self._timeout_s
+        ):
+            yield message
+
+    def _question(self, body: Body, id: str | None, conversation_id: str) -> Question:
+        return Question(
+            peer=self.jid,
+            ontology=self._ontology,
+            content=body.encode(),
+            conversation_id=conversation_id,
+            id=id or new_id(),
+        )
+
+    def _read(self, answer: type[A], message: AclMessage) -> A:
+        try:
+            return answer.decode(message.content)
+        except SpadeLLMError as error:
+            raise RequestFailed(
+                f"{self.jid} answered what cannot be read: {error}",
+                peer=self.jid,
+                conversation_id=message.conversation_id,
+                wire_code="malformed",
+            ) from None
+
+
+def fitting(items: Sequence[T], build: Callable[[Sequence[T]], Body]) -> Body:
+    """The body with as many of the items, from the first on, as one message can carry."""
+    body = build(items)
+    while items and len(body.model_dump_json().encode()) > MAX_BODY_BYTES - 1024:
+        items = items[: len(items) // 2]
+        body = build(items)
+    return body

@@ -1,0 +1,46 @@
+"""`spade-llm.agent/1`: what every agent says of itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from spade_llm.acl import Body
+from spade_llm.services.service import Peer, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from spade_llm.runtime import Dispatcher, Request, Requester
+
+ONTOLOGY = "spade-llm.agent/1"
+
+
+class AskStatus(Body):
+    op: ClassVar[str] = "status"
+
+
+class AgentStatus(Body):
+    kind: str
+    """assistant, memory, rag or tools."""
+    summary: str
+    """One line for people, for instance `model gpt-5-mini, 3 conversations`."""
+    running: int = 0
+    """Requests that are being answered now."""
+    queued: int = 0
+
+
+def serve(dispatcher: Dispatcher, *, kind: str, summary: Callable[[], Awaitable[str]]) -> None:
+    async def status(_request: Request, _body: AskStatus) -> AgentStatus:
+        load = dispatcher.load
+        return AgentStatus(
+            kind=kind, summary=await summary(), running=load.running, queued=load.queued
+        )
+
+    service = Service(ONTOLOGY)
+    service.on(AskStatus, status)
+    service.attach(dispatcher)
+
+
+async def ask_status(requester: Requester, jid: str, *, timeout_s: float) -> AgentStatus:
+    """Raises RequestError."""
+    return await Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s).ask(AskStatus(), AgentStatus)

@@ -1,0 +1,76 @@
+"""`spade-llm.tools/1`: tools that run in the tool agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from spade_llm.acl import Body
+from spade_llm.errors import RequestRefused, UnknownTool
+from spade_llm.runtime import Effect
+from spade_llm.services.service import Peer, Service
+from spade_llm.tools.toolbox import Toolbox, ToolResult, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.runtime import Dispatcher, Request, Requester
+
+ONTOLOGY = "spade-llm.tools/1"
+
+
+class ListTools(Body):
+    op: ClassVar[str] = "list"
+
+
+class CallTool(Body):
+    op: ClassVar[str] = "call"
+    name: str = Field(min_length=1, max_length=64)
+    arguments: Mapping[str, object] = Field(default_factory=dict)
+
+
+class Tools(Body):
+    tools: tuple[ToolSpec, ...]
+
+
+class Called(Body):
+    result: ToolResult
+
+
+class ToolService:
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def attach(self, dispatcher: Dispatcher) -> None:
+        service = Service(ONTOLOGY)
+        service.on(ListTools, self._list)
+        service.on(CallTool, self._call, effect=Effect.ONCE)
+        service.attach(dispatcher)
+
+    async def _list(self, _request: Request, _body: ListTools) -> Tools:
+        return Tools(tools=tuple(await self._toolbox.list()))
+
+    async def _call(self, _request: Request, body: CallTool) -> Called:
+        return Called(result=await self._toolbox.call(body.name, body.arguments))
+
+
+class ToolsClient:
+    """A Toolbox in another agent."""
+
+    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = 30.0) -> None:
+        self.jid = jid
+        self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+
+    async def list(self) -> Sequence[ToolSpec]:
+        return (await self._peer.ask(ListTools(), Tools)).tools
+
+    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+        try:
+            answer = await self._peer.ask(CallTool(name=name, arguments=arguments), Called)
+        except RequestRefused as refusal:
+            if refusal.wire_code == UnknownTool.code:
+                raise UnknownTool(refusal.detail) from None
+            raise
+        return answer.result
