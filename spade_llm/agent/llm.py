@@ -1,0 +1,99 @@
+"""LLMAgent: an assistant. Composition only: what it does is in behaviour/ and conversation/."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour.llm import LLMBehaviour
+from spade_llm.behaviour.memory import MemoryBehaviour
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.outbox import Outbox
+from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
+from spade_llm.conversation.turn import TurnLimits
+from spade_llm.services import status
+from spade_llm.services.chat import ChatService
+from spade_llm.services.memory import MemoryClient
+from spade_llm.services.rag import RagClient
+from spade_llm.services.tools import ToolsClient
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from spade_llm.context import ContextManagement, ContextStats
+    from spade_llm.providers.model import ChatModel
+    from spade_llm.services.chat import Reply, Utterance
+
+RECALL_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """JIDs of the agents that an assistant uses; None or empty: it does without."""
+
+    memory: str | None = None
+    rag: str | None = None
+    tools: tuple[str, ...] = ()
+
+
+class LLMAgent(XmppAgent):
+    """Talks with people and programs; reaches memory, documents and tools by messages.
+
+    The first five parameters are those of specs/5.
+    """
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        provider: ChatModel,
+        context_management: ContextManagement | None = None,
+        system_prompt: str | None = None,
+        *,
+        services: Services | None = None,
+        limits: TurnLimits | None = None,
+        options: AgentOptions | None = None,
+    ) -> None:
+        super().__init__(jid, password, options=options)
+        services = services or Services()
+        ask = self.node.requester
+        data = self.options.data
+        self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
+        self.memory_behaviour = MemoryBehaviour(
+            memory=MemoryClient(ask, services.memory) if services.memory else None,
+            retriever=RagClient(ask, services.rag) if services.rag else None,
+            outbox=self._outbox,
+        )
+        self.llm_behaviour = LLMBehaviour(
+            provider,
+            strategy=context_management or NoContextManagement(),
+            system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
+            memory=self.memory_behaviour,
+            toolboxes=[ToolsClient(ask, jid) for jid in services.tools],
+            limits=limits or TurnLimits(),
+        )
+        ChatService(self._answer).attach(self.node.dispatcher)
+        status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
+        self.add_behaviour(self.memory_behaviour)
+        self.add_behaviour(self.llm_behaviour)
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self._outbox)
+
+    def update_context_management(self, context_management: ContextManagement) -> None:
+        """Use another strategy from the next turn on (specs/5)."""
+        self.llm_behaviour.strategy = context_management
+
+    def get_context_stats(self) -> ContextStats:
+        """The strategy's statistics for the longest conversation in RAM (specs/5)."""
+        longest = self.llm_behaviour.conversations.longest()
+        return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
+
+    async def _answer(self, utterance: Utterance) -> Reply:
+        self.send_state(utterance.message, "composing")
+        return await self.llm_behaviour.answer(utterance)
+
+    async def _summary(self) -> str:
+        count = len(self.llm_behaviour.conversations)
+        return f"model {self.llm_behaviour.model.name}, {count} conversations"

@@ -1,0 +1,28 @@
+"""MemoryAgent: memories and conversations for every agent that asks, each seeing its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.services import status
+from spade_llm.services.memory import MemoryService
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+
+class MemoryAgent(XmppAgent):
+    def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
+        super().__init__(jid, password, options=options)
+        data = self.options.data
+        self._backend = SQLiteMemoryBackend(data / "memory.db" if data else ":memory:")
+        MemoryService(self._backend).attach(self.node.dispatcher)
+        status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self._backend)
+
+    async def _summary(self) -> str:
+        return "SQLite with full-text search"

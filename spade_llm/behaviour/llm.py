@@ -1,0 +1,193 @@
+"""LLMBehaviour: what an assistant does with each thing that is said to it. Knows no stanza.
+
+command? → done. Otherwise: recall ∥ retrieve → turn (model ↔ tools) → observe → reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from spade_llm.conversation.commands import HELP, Command, parse_command
+from spade_llm.conversation.history import Conversations
+from spade_llm.conversation.memory_toolbox import MemoryToolbox
+from spade_llm.conversation.prompt import citation, user_message
+from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.errors import ContextTooLong, ModelError, RateLimited, RequestError, ServiceError
+from spade_llm.services.chat import Reply, Utterance
+from spade_llm.tools.combined import CombinedToolbox
+from spade_llm.xmpp.behaviour import Behaviour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.behaviour.memory import MemoryBehaviour
+    from spade_llm.context import ContextManagement
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.conversation.recall import Recalled
+    from spade_llm.providers.model import ChatModel
+    from spade_llm.tools.toolbox import Toolbox
+
+logger = logging.getLogger(__name__)
+
+LISTED_MEMORIES = 20
+IDLE_S = 3600.0
+
+
+class LLMBehaviour(Behaviour):
+    """Holds the conversations; each `answer` is one turn."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        strategy: ContextManagement,
+        system_prompt: str,
+        memory: MemoryBehaviour,
+        toolboxes: Sequence[Toolbox],
+        limits: TurnLimits,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.strategy = strategy
+        self.conversations = Conversations()
+        self._system_prompt = system_prompt
+        self._memory = memory
+        self._toolboxes = toolboxes
+        self._limits = limits
+
+    async def run(self) -> None:
+        """Turns begin with messages (services/chat.py); there is nothing to do between them."""
+        await asyncio.sleep(IDLE_S)
+
+    async def answer(self, utterance: Utterance) -> Reply:
+        """One reply to one thing said. A model that fails costs a polite sentence, no more."""
+        if command := parse_command(utterance.text):
+            return Reply(text=await self._obey(command, utterance))
+        conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
+        _, recalled = await asyncio.gather(
+            self._memory.load(conversation),
+            self._memory.recall(utterance.text, subject=utterance.peer),
+        )
+        conversation.extend([user_message(utterance.text, peer=utterance.peer)])
+        result, missing_tools = await self._turn(conversation, recalled, utterance)
+        conversation.extend(result.added)
+        missing = (*recalled.missing, *missing_tools)
+        await self._memory.observe(
+            conversation, turn_id=utterance.id, question=utterance.text, answer=result.text
+        )
+        return _reply(result, recalled, missing)
+
+    async def _turn(
+        self, conversation: Conversation, recalled: Recalled, utterance: Utterance
+    ) -> tuple[TurnResult, tuple[str, ...]]:
+        toolbox = self._toolbox(utterance.peer)
+        turn = Turn(
+            self.model,
+            strategy=self.strategy,
+            system_prompt=self._system_prompt,
+            toolbox=toolbox,
+            limits=self._limits,
+        )
+        try:
+            history = tuple(conversation.messages)
+            result = await turn.run(history, recalled, on_delta=utterance.on_delta)
+        except (ModelError, TimeoutError) as error:
+            logger.warning("conversation %s: the model failed: %s", conversation.key, error)
+            result = _apology(error)
+        return result, ("tools",) if toolbox.missing else ()
+
+    def _toolbox(self, peer: str) -> CombinedToolbox:
+        own = [MemoryToolbox(self._memory.memory, subject=peer)] if self._memory.memory else []
+        return CombinedToolbox([*own, *self._toolboxes])
+
+    async def _obey(self, command: Command, utterance: Utterance) -> str:
+        try:
+            match command.name:
+                case "new":
+                    return await self._begin_anew(utterance)
+                case "status":
+                    return await self._status()
+                case "memories":
+                    return await self._list_memories(command.argument, utterance.peer)
+                case "forget":
+                    return await self._forget(command.argument, utterance)
+                case _:
+                    return HELP
+        except (RequestError, ServiceError) as error:
+            logger.warning("/%s for %s: %s", command.name, utterance.peer, error)
+            return "My memory cannot be reached right now. Please try again in a moment."
+
+    async def _begin_anew(self, utterance: Utterance) -> str:
+        self.conversations.drop(utterance.conversation)
+        if self._memory.memory is not None:
+            await self._memory.memory.close_conversation(utterance.conversation)
+        return "A new conversation. What I remember about you stays; /forget all removes it."
+
+    async def _status(self) -> str:
+        recalled = await self._memory.recall("status", subject="")
+        toolbox = self._toolbox("")
+        tools = await toolbox.list()
+        missing = [*recalled.missing, *(["tools"] if toolbox.missing else [])]
+        return (
+            f"Model: {self.model.name}. Conversations open: {len(self.conversations)}."
+            f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."
+            f" {'Not reachable: ' + ', '.join(missing) if missing else 'Everything is reachable'}."
+        )
+
+    async def _list_memories(self, words: str, peer: str) -> str:
+        if self._memory.memory is None:
+            return "I have no memory agent."
+        if words:
+            found = await self._memory.memory.search(words, subject=peer, limit=LISTED_MEMORIES)
+            entries = [one.entry for one in found]
+        else:
+            page = await self._memory.memory.list(subject=peer, limit=LISTED_MEMORIES)
+            entries = list(page.entries)
+        if not entries:
+            return "I remember nothing about you" + (" with these words." if words else ".")
+        lines = [f"{entry.id[:8]} [{entry.category}] {entry.content}" for entry in entries]
+        return "\n".join(["What I remember about you:", *lines, "/forget NUMBER forgets one."])
+
+    async def _forget(self, argument: str, utterance: Utterance) -> str:
+        if argument.lower() == "all":
+            return await self._forget_all(utterance)
+        if self._memory.memory is None or not argument:
+            return "Write /forget NUMBER (from /memories), or /forget all."
+        page = await self._memory.memory.list(subject=utterance.peer, limit=200)
+        ids = [entry.id for entry in page.entries if entry.id.startswith(argument)]
+        if len(ids) != 1:
+            return f"There is no single memory {argument!r}: /memories lists them."
+        await self._memory.memory.forget(ids, subject=utterance.peer)
+        return "Forgotten."
+
+    async def _forget_all(self, utterance: Utterance) -> str:
+        self.conversations.drop_peer(utterance.peer)
+        count = await self._memory.forget_peer(utterance.peer)
+        return f"Forgotten: {count} memories and our conversations."
+
+
+def _reply(result: TurnResult, recalled: Recalled, missing: tuple[str, ...]) -> Reply:
+    return Reply(
+        text=result.text + _note(missing),
+        sources=tuple(citation(found) for found in recalled.passages),
+        missing=missing,
+        prompt_tokens=result.usage.prompt_tokens,
+        completion_tokens=result.usage.completion_tokens,
+    )
+
+
+def _note(missing: tuple[str, ...]) -> str:
+    return f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)" if missing else ""
+
+
+def _apology(error: ModelError | TimeoutError) -> TurnResult:
+    match error:
+        case RateLimited():
+            text = "I am being asked too much right now. Please try again in a minute."
+        case ContextTooLong():
+            text = "Our conversation has become too long for my model. /new begins a new one."
+        case _:
+            text = "Sorry, my language model is not answering right now. Please try again."
+    return TurnResult(text=text, added=[{"role": "assistant", "content": text}])

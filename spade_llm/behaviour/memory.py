@@ -1,0 +1,135 @@
+"""MemoryBehaviour: recall before a turn, observe after it; memory and documents by messages.
+
+Observations go through a durable outbox: a turn never waits for memory, and nothing that was
+said is lost while memory is away or when this process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.conversation.outbox import Observation
+from spade_llm.conversation.prompt import user_message
+from spade_llm.conversation.recall import Recall, Recalled
+from spade_llm.errors import RequestError, RequestRefused, StorageFailed
+from spade_llm.memory.store import ObservedMessage
+from spade_llm.xmpp.behaviour import Behaviour
+
+if TYPE_CHECKING:
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.conversation.outbox import Outbox
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.rag.retriever import Retriever
+    from spade_llm.services.memory import OwnedMemory
+
+logger = logging.getLogger(__name__)
+
+LOAD_DEADLINE_S = 2.0
+LOADED_MESSAGES = 100
+FIRST_PAUSE_S = 0.5
+MAX_PAUSE_S = 10.0
+IDLE_S = 30.0
+"""How often an idle outbox is looked at again."""
+
+
+class MemoryBehaviour(Behaviour):
+    """`memory` and `retriever` may be clients or local; either may be None."""
+
+    def __init__(
+        self, *, memory: OwnedMemory | None, retriever: Retriever | None, outbox: Outbox
+    ) -> None:
+        super().__init__()
+        self.memory = memory
+        self._recall = Recall(memory=memory, retriever=retriever)
+        self._outbox = outbox
+        self._pause_s = FIRST_PAUSE_S
+
+    async def run(self) -> None:
+        """Hand the oldest observation to memory, as often as it takes."""
+        observation = await self._outbox.first()
+        if observation is None:
+            await self._wait_for_mail()
+        else:
+            await self._deliver(observation)
+
+    async def recall(self, question: str, *, subject: str) -> Recalled:
+        """What memory and documents say; names those that could not be asked."""
+        return await self._recall.about(question, subject=subject)
+
+    async def observe(
+        self, conversation: Conversation, *, turn_id: str, question: str, answer: str
+    ) -> None:
+        """Keep one exchange, verbatim. Idempotent by `turn_id`."""
+        now = datetime.now(UTC)
+        messages = (
+            ObservedMessage(id=f"{turn_id}.user", role="user", content=question, at=now),
+            ObservedMessage(id=f"{turn_id}.assistant", role="assistant", content=answer, at=now),
+        )
+        if self.memory is not None:
+            await self._outbox.put(
+                Observation(
+                    conversation=conversation.key, subject=conversation.peer, messages=messages
+                )
+            )
+
+    async def load(self, conversation: Conversation) -> None:
+        """What was said before this process began; tried again next time if memory is away."""
+        if conversation.is_loaded or self.memory is None:
+            return
+        try:
+            async with asyncio.timeout(LOAD_DEADLINE_S):
+                earlier = await self.memory.history(conversation.key, limit=LOADED_MESSAGES)
+        except (RequestError, StorageFailed, TimeoutError) as error:
+            logger.warning("conversation %s could not be loaded: %s", conversation.key, error)
+            return
+        conversation.is_loaded = True
+        said_meanwhile = tuple(conversation.messages)
+        conversation.messages.clear()
+        conversation.extend(_message(one, peer=conversation.peer) for one in earlier)
+        conversation.extend(said_meanwhile)
+
+    async def forget_peer(self, peer: str) -> int:
+        """Forget a person: what waits here, and all that memory has. Raises RequestError."""
+        await self._outbox.forget(peer)
+        return 0 if self.memory is None else await self.memory.forget_subject(peer)
+
+    async def _wait_for_mail(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._outbox.has_mail.wait()
+        except TimeoutError:
+            return
+
+    async def _deliver(self, observation: Observation) -> None:
+        try:
+            await self._observe(observation)
+        except RequestRefused as error:
+            if error.wire_code == "busy":
+                await self._pause(error)
+                return
+            logger.error("memory refuses an observation for good: %s", error)
+        except (RequestError, StorageFailed) as error:
+            await self._pause(error)
+            return
+        self._pause_s = FIRST_PAUSE_S
+        await self._outbox.done(observation)
+
+    async def _observe(self, observation: Observation) -> None:
+        if self.memory is not None:
+            await self.memory.observe(
+                observation.conversation, observation.messages, subject=observation.subject
+            )
+
+    async def _pause(self, error: Exception) -> None:
+        logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+def _message(observed: ObservedMessage, *, peer: str) -> ContextMessage:
+    if observed.role == "user":
+        return user_message(observed.content, peer=peer)
+    return {"role": "assistant", "content": observed.content}

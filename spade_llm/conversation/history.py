@@ -1,0 +1,69 @@
+"""What was said in a conversation, bounded, and which conversations are in RAM. Knows no model."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spade_llm.providers.messages import ContextMessage
+
+MAX_MESSAGES = 2000
+"""Of one conversation in RAM; the memory agent keeps all of them."""
+MAX_CONVERSATIONS = 10_000
+"""In RAM; the one that was idle longest leaves first and is loaded again when it is needed."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One person's (or program's) exchange with one agent."""
+
+    key: str
+    peer: str
+    """Bare JID."""
+    is_loaded: bool = False
+    """What was said before this process began has been asked for."""
+    messages: deque[ContextMessage] = field(default_factory=deque)
+
+    def extend(self, messages: Iterable[ContextMessage]) -> None:
+        self.messages.extend(messages)
+        while len(self.messages) > MAX_MESSAGES:
+            self._drop_first_exchange()
+
+    def _drop_first_exchange(self) -> None:
+        """Drop up to the next user message: a tool call never loses its results."""
+        self.messages.popleft()
+        while self.messages and self.messages[0]["role"] != "user":
+            self.messages.popleft()
+
+
+class Conversations:
+    """The conversations in RAM, least recently used first."""
+
+    def __init__(self, *, max_conversations: int = MAX_CONVERSATIONS) -> None:
+        self._max = max_conversations
+        self._by_key: OrderedDict[str, Conversation] = OrderedDict()
+
+    def get(self, key: str, *, peer: str) -> Conversation:
+        """The conversation of this key, made if it is new."""
+        conversation = self._by_key.pop(key, None) or Conversation(key, peer)
+        self._by_key[key] = conversation
+        if len(self._by_key) > self._max:
+            self._by_key.popitem(last=False)
+        return conversation
+
+    def drop(self, key: str) -> None:
+        self._by_key.pop(key, None)
+
+    def drop_peer(self, peer: str) -> None:
+        for key in [key for key, value in self._by_key.items() if value.peer == peer]:
+            del self._by_key[key]
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def longest(self) -> Conversation | None:
+        return max(self._by_key.values(), key=lambda one: len(one.messages), default=None)

@@ -1,0 +1,119 @@
+"""What is to be told to the memory agent, kept on disk until it has taken it. Knows no wire.
+
+A turn ends when its messages are in here; whether memory is there at that moment does not matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+import aiosqlite
+
+from spade_llm.errors import StorageFailed
+from spade_llm.memory.store import ObservedMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MAX_WAITING = 100_000
+"""Observations kept while memory is away; beyond, the oldest is given up."""
+
+_SCHEMA = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL;
+PRAGMA secure_delete=ON;
+CREATE TABLE IF NOT EXISTS observations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    messages TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS observations_subject ON observations(subject);
+"""
+_PUT = "INSERT INTO observations(conversation, subject, messages) VALUES (?, ?, ?)"
+_FIRST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT 1"
+_DONE = "DELETE FROM observations WHERE id = ?"
+_BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
+_FORGET = "DELETE FROM observations WHERE subject = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Messages of one conversation that memory has not taken yet."""
+
+    id: int = 0
+    conversation: str
+    subject: str
+    messages: tuple[ObservedMessage, ...]
+
+
+class Outbox:
+    """A durable queue: `put` returns when it is written; `done` removes it."""
+
+    def __init__(self, path: Path | None) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._path = path
+        self._db: aiosqlite.Connection | None = None
+        self.has_mail = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._db = await aiosqlite.connect(self._path or ":memory:", isolation_level=None)
+        await self._db.executescript(_SCHEMA)
+        self.has_mail.set()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._db is not None:
+            await self._db.close()
+            self._db = None
+
+    async def put(self, observation: Observation) -> None:
+        await self._run(
+            _PUT, observation.conversation, observation.subject, _dump(observation.messages)
+        )
+        await self._run(_BOUND, MAX_WAITING)
+        self.has_mail.set()
+
+    async def first(self) -> Observation | None:
+        """The oldest observation; None when there is none, and `has_mail` waits for the next."""
+        self.has_mail.clear()
+        for number, conversation, subject, messages in await self._run(_FIRST):
+            self.has_mail.set()
+            return Observation(
+                id=int(str(number)),
+                conversation=str(conversation),
+                subject=str(subject),
+                messages=_load(str(messages)),
+            )
+        return None
+
+    async def done(self, observation: Observation) -> None:
+        await self._run(_DONE, observation.id)
+
+    async def forget(self, subject: str) -> None:
+        """Drop what was not sent yet about this subject."""
+        await self._run(_FORGET, subject)
+
+    async def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        if self._db is None:
+            raise StorageFailed("the outbox is not open")
+        try:
+            return [tuple(row) for row in await self._db.execute_fetchall(sql, values)]
+        except aiosqlite.Error as error:
+            raise StorageFailed("the outbox cannot be used") from error
+
+
+def _dump(messages: Sequence[ObservedMessage]) -> str:
+    return json.dumps([[m.id, m.role, m.content, m.at.isoformat()] for m in messages])
+
+
+def _load(text: str) -> tuple[ObservedMessage, ...]:
+    return tuple(
+        ObservedMessage(id=id_, role=role, content=content, at=datetime.fromisoformat(at))
+        for id_, role, content, at in json.loads(text)
+    )

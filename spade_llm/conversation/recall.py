@@ -1,0 +1,105 @@
+"""What memory and documents say about a question, asked side by side. Knows no wire.
+
+A service that is away costs a turn its deadline once; then it is passed over for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.errors import RequestError, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from spade_llm.memory.store import MemoryStore, ScoredMemory
+    from spade_llm.rag.retriever import Retriever, ScoredChunk
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+DEADLINE_S = 2.0
+"""For recall and retrieval together, before every turn."""
+AWAY_FOR_S = 10.0
+"""How long a service that did not answer is not asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    memories: tuple[ScoredMemory, ...] = ()
+    passages: tuple[ScoredChunk, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Which of `memory` and `documents` could not be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much is recalled."""
+
+    memories: int = 8
+    passages: int = 4
+
+
+class Recall:
+    """Asks the memory and the retriever that an agent has; either may be None."""
+
+    def __init__(
+        self,
+        *,
+        memory: MemoryStore | None,
+        retriever: Retriever | None,
+        budget: Budget | None = None,
+        deadline_s: float = DEADLINE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._memory = memory
+        self._retriever = retriever
+        self._budget = budget or Budget()
+        self._deadline_s = deadline_s
+        self._clock = clock
+        self._away_until: dict[str, float] = {}
+
+    async def about(self, question: str, *, subject: str) -> Recalled:
+        """What is known that may help with the question; never raises for a service's sake."""
+        memories, passages = await asyncio.gather(
+            self._guarded("memory", self._memories, question, subject),
+            self._guarded("documents", self._passages, question, subject),
+        )
+        return Recalled(
+            memories=memories or (),
+            passages=passages or (),
+            missing=tuple(
+                name
+                for name, found in (("memory", memories), ("documents", passages))
+                if found is None
+            ),
+        )
+
+    async def _memories(self, question: str, subject: str) -> tuple[ScoredMemory, ...]:
+        if self._memory is None:
+            return ()
+        limit = self._budget.memories
+        return tuple(await self._memory.search(question, subject=subject, limit=limit))
+
+    async def _passages(self, question: str, _subject: str) -> tuple[ScoredChunk, ...]:
+        if self._retriever is None:
+            return ()
+        return (await self._retriever.retrieve(question, k=self._budget.passages)).chunks
+
+    async def _guarded(
+        self, name: str, ask: Callable[[str, str], Awaitable[T]], question: str, subject: str
+    ) -> T | None:
+        """The service's answer; None if it is away."""
+        if self._clock() < self._away_until.get(name, 0.0):
+            return None
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                return await ask(question, subject)
+        except (RequestError, ServiceError, TimeoutError) as error:
+            logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, error)
+            self._away_until[name] = self._clock() + AWAY_FOR_S
+            return None
