@@ -4,6 +4,7 @@ from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_clai
 from spade_llm.acl.message import (
     CHAT_TEXT,
     AclMessage,
+    Encoding,
     Performative,
     bare,
     from_metadata,
@@ -17,6 +18,7 @@ __all__ = [
     "AclMessage",
     "Body",
     "Empty",
+    "Encoding",
     "ErrorBody",
     "Performative",
     "bare",

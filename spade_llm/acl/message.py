@@ -33,6 +33,17 @@ class Protocol(StrEnum):
     REQUEST = "fipa-request"
 
 
+class Encoding(StrEnum):
+    """How a message is written on the wire; an answer is written as its request was."""
+
+    ACL = "acl"
+    """One `<acl/>` element: between our agents (docs/design/wire.md says why)."""
+    FORM = "form"
+    """SPADE's metadata form: to and from plain SPADE agents."""
+    PLAIN = "plain"
+    """A `<body/>` and no more: to and from people's chat clients."""
+
+
 def new_id() -> str:
     return uuid.uuid4().hex
 
@@ -52,7 +63,6 @@ class AclMessage:
     ontology: str = CHAT_TEXT
     """`name/version` of the body's schema; `chat` is plain text."""
     protocol: str = Protocol.REQUEST
-    """Empty on what a person's chat client sends, and on the answers to it."""
     language: str = ""
     """`json` for typed bodies, empty for text."""
     conversation_id: str = ""
@@ -64,6 +74,7 @@ class AclMessage:
     """Absolute deadline, UTC."""
     sequence: int | None = None
     """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
+    encoding: Encoding = Encoding.ACL
 
     @property
     def owner(self) -> str:
@@ -121,12 +132,16 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     """The message's ACL parameters as flat text, without sender, receiver and content."""
     values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
     values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
-    kept = {key: str(value) for key, value in values.items() if value not in (None, "")}
-    return {"protocol": "", **kept}
+    return {key: str(value) for key, value in values.items() if value not in (None, "")}
 
 
 def from_metadata(
-    metadata: Mapping[str, str], *, sender: str, receiver: str, content: str
+    metadata: Mapping[str, str],
+    *,
+    sender: str,
+    receiver: str,
+    content: str,
+    encoding: Encoding = Encoding.ACL,
 ) -> AclMessage:
     """Inverse of `to_metadata`; missing keys take their defaults.
 
@@ -146,6 +161,7 @@ def from_metadata(
         in_reply_to=metadata.get("in-reply-to", ""),
         reply_by=_moment(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
+        encoding=encoding,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import aiosqlite
 
-from spade_llm.acl import AclMessage, from_metadata, to_metadata
+from spade_llm.acl import AclMessage, Encoding, from_metadata, to_metadata
 from spade_llm.errors import StorageFailed
 
 if TYPE_CHECKING:
@@ -194,9 +194,16 @@ def fingerprint(request: AclMessage) -> str:
 
 
 def _dump(message: AclMessage) -> str:
-    return json.dumps([to_metadata(message), message.sender, message.receiver, message.content])
+    addresses = [message.sender, message.receiver, message.encoding]
+    return json.dumps([to_metadata(message), message.content, *addresses])
 
 
 def _load(text: str) -> AclMessage:
-    fields, sender, receiver, content = json.loads(text)
-    return from_metadata(fields, sender=sender, receiver=receiver, content=content)
+    fields, content, sender, receiver, encoding = json.loads(text)
+    return from_metadata(
+        fields,
+        sender=sender,
+        receiver=receiver,
+        content=content,
+        encoding=Encoding(encoding),
+    )

@@ -10,7 +10,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import AclMessage, bare, from_metadata, to_metadata
+from spade_llm.acl import AclMessage, Encoding, bare, from_metadata, to_metadata
 from spade_llm.runtime.transport import Bounce
 
 if TYPE_CHECKING:
@@ -69,10 +69,15 @@ class InMemoryTransport:
 
 
 def _encode(message: AclMessage) -> bytes:
-    fields = to_metadata(message)
-    return json.dumps([fields, message.content]).encode()
+    return json.dumps([to_metadata(message), message.content, message.encoding]).encode()
 
 
 def _decode(wire: bytes, *, sender: str, receiver: str) -> AclMessage:
-    fields, content = json.loads(wire)
-    return from_metadata(fields, sender=sender, receiver=receiver, content=content)
+    fields, content, encoding = json.loads(wire)
+    return from_metadata(
+        fields,
+        sender=sender,
+        receiver=receiver,
+        content=content,
+        encoding=Encoding(encoding),
+    )

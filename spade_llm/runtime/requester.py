@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import AclMessage, Performative, bare, new_id
+from spade_llm.acl import AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
     PeerUnavailable,
@@ -50,6 +50,7 @@ class Question:
     id: str = field(default_factory=new_id)
     """Equal ids get equal answers; give your own to make a request repeatable across restarts."""
     language: str = "json"
+    encoding: Encoding = Encoding.ACL
 
 
 @dataclass(slots=True)
@@ -210,6 +211,7 @@ class Requester:
             ontology=request.ontology,
             conversation_id=request.conversation_id,
             in_reply_to=request.reply_with,
+            encoding=request.encoding,
         )
         try:
             async with asyncio.timeout(FIRST_RETRY_S):
@@ -226,6 +228,7 @@ def _addressed(question: Question, timeout_s: float) -> AclMessage:
         content=question.content,
         ontology=question.ontology,
         language=question.language,
+        encoding=question.encoding,
         conversation_id=question.conversation_id,
         reply_with=question.id,
         reply_by=datetime.now(UTC) + timedelta(seconds=timeout_s),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from spade_llm.acl import CHAT_TEXT, Body
-from spade_llm.runtime import Effect, Question, Request, Route
+from spade_llm.runtime import Effect, Request, Route
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
@@ -121,10 +121,3 @@ class ChatClient:
         async for message in self._peer.stream(Say(text=text), conversation_id=conversation_id):
             is_last = message.is_terminal
             yield (Reply if is_last else Delta).decode(message.content)
-
-
-def plain_question(jid: str, text: str, *, conversation_id: str = "") -> Question:
-    """What a chat client would send: for peers that speak no ontology of ours."""
-    return Question(
-        peer=jid, ontology=CHAT_TEXT, content=text, conversation_id=conversation_id, language=""
-    )

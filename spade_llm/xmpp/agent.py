@@ -18,13 +18,13 @@ from spade.agent import Agent
 from spade.message import Message as SpadeMessage
 from spade.presence import PresenceManager
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, ErrorBody, Performative, bare
+from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
 from spade_llm.errors import MalformedContent, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.link import Link
-from spade_llm.xmpp.wire_container import WireContainer
+from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -53,9 +53,8 @@ class XmppAgent(Agent):
 
     def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
         self.options = options or AgentOptions()
-        super().__init__(
-            bare(jid), password, port=self.options.connection.port, verify_security=True
-        )
+        with own_event_loop_policy():
+            super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
         name = f"answers-{self.jid.local}.db"
         data = self.options.data
@@ -114,7 +113,7 @@ class XmppAgent(Agent):
         """
         if self.link is None:
             raise RuntimeError(f"{self.jid} is not started")
-        is_plain = message.ontology == CHAT_TEXT and not message.protocol
+        is_plain = message.encoding is Encoding.PLAIN
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
 
@@ -184,12 +183,12 @@ class XmppAgent(Agent):
         is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
         if not is_spoken and self._offer(stanza, [b for b in self.behaviours if not b.template]):
             return
-        if message is not None and (is_spoken or message.protocol):
+        if message is not None and (is_spoken or message.encoding is not Encoding.PLAIN):
             self.node.dispatcher.receive(message)
 
     def _reject(self, xml: Element, error: MalformedContent) -> None:
         """Unreadable metadata: not-understood, once; never in answer to an answer."""
-        fields = codec.read_form(xml)
+        fields = codec.read_metadata(xml)
         if fields.get("in-reply-to"):
             return
         answer = AclMessage(
@@ -200,6 +199,7 @@ class XmppAgent(Agent):
             ontology=fields.get("ontology", ""),
             conversation_id=fields.get("conversation-id", ""),
             in_reply_to=fields.get("reply-with") or xml.get("id") or "",
+            encoding=codec.encoding_of(xml),
         )
         self._run_errand(self._send_quietly(answer))
 
@@ -240,7 +240,10 @@ class _AnyMessage(MatcherBase):
 
 
 def _spade_message(stanza: Stanza) -> SpadeMessage:
-    """SPADE's own reading, with the thread that it drops (4.1.4; tests/test_facts.py)."""
+    """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
+    parameters of an `<acl/>`."""
     message = SpadeMessage.from_node(stanza)
     message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
+    for key, value in codec.read_metadata(stanza.xml).items():
+        message.set_metadata(key, value)
     return message

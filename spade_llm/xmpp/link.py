@@ -109,10 +109,10 @@ class Link:
             async with asyncio.timeout(self._connection.start_timeout_s):
                 await self._open_until_sure()
         except TimeoutError:
-            await self._hang_up()
+            await self.close()
             raise self._last_failure or self._unreachable("no answer in time") from None
         except ConfigurationError:
-            await self._hang_up()
+            await self.close()
             raise
         self._keeper = asyncio.create_task(self._keep())
         self._pinger = asyncio.create_task(self._ping())
@@ -123,6 +123,7 @@ class Link:
                 task.cancel()
         await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
         await self._hang_up()
+        self._end_sender()
 
     async def send(self, xml: str) -> None:
         """Write one stanza, waiting a while for a connection that is coming back.
@@ -217,6 +218,11 @@ class Link:
         if self.client.is_connected():
             await self.client.disconnect(wait=2.0)
 
+    def _end_sender(self) -> None:
+        """slixmpp 1.12 leaves the task that sends its queue running for ever."""
+        if self.client._run_out_filters is not None:
+            self.client._run_out_filters.cancel()
+
     def _listen(self) -> None:
         on = self.client.add_event_handler
         on("session_start", self._session_started)
@@ -249,12 +255,7 @@ class Link:
         self._decide(self._unreachable(_plain(reason)))
 
     def _tls_failed(self, reason: object) -> None:
-        self._decide(
-            CertificateRejected(
-                f"the certificate of the server of {self._jid!r} is not trusted ({reason}): name"
-                " its CA in [server] ca, and use a domain that the certificate names"
-            )
-        )
+        self._decide(self._untrusted(reason))
         self.client.abort()
 
     def _stream_failed(self, error: object) -> None:
@@ -267,11 +268,20 @@ class Link:
     def _disconnected(self, reason: object) -> None:
         self.connected.clear()
         self._dropped.set()
-        self._decide(self._unreachable(_plain(reason) or "the connection was closed"))
+        if isinstance(reason, ssl.SSLError):
+            self._decide(self._untrusted(reason))
+        else:
+            self._decide(self._unreachable(_plain(reason) or "the connection was closed"))
 
     def _decide(self, outcome: ConfigurationError | None) -> None:
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_result(outcome)
+
+    def _untrusted(self, reason: object) -> CertificateRejected:
+        return CertificateRejected(
+            f"the certificate of the server of {self._jid!r} is not trusted ({reason}): name"
+            " its CA in [server] ca, and use a domain that the certificate names"
+        )
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
         host = self._connection.host or self.client.boundjid.host

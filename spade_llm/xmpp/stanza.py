@@ -1,8 +1,9 @@
 """AclMessage ↔ `<message/>`: the only place that knows how ACL looks as XML. Knows no stream.
 
-A message between agents carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a
-real `<thread/>` (XEP-0201) and the hints no-store and no-copy (XEP-0334). A person's message is a
-plain `<body/>`, and so is the answer.
+Between our agents the ACL parameters are the attributes of one `<acl/>` element; a plain SPADE
+agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's is
+a `<body/>` and no more. An answer is written as its request was. All but a person's messages carry
+the hints no-store and no-copy (XEP-0334); all carry a real `<thread/>` (XEP-0201).
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Performative, bare, from_metadata, to_metadata
+from spade_llm.acl import (
+    CHAT_TEXT,
+    AclMessage,
+    Encoding,
+    Performative,
+    bare,
+    from_metadata,
+    to_metadata,
+)
 from spade_llm.acl.message import new_id
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
@@ -26,6 +35,9 @@ MAX_STANZA_BYTES = 255 * 1024
 MAX_TEXT_CHARS = 40_000
 """A longer answer to a person is sent as several messages."""
 
+ACL_NAMESPACE = "urn:spade-llm:acl:1"
+
+_ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
 _FORM = "{jabber:x:data}"
 _DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
@@ -41,13 +53,12 @@ def encode(message: AclMessage) -> str:
     Raises:
         MalformedContent: larger than a server takes.
     """
-    is_plain = message.ontology == CHAT_TEXT and not message.protocol
-    extra = "" if is_plain else _form(message) + _HINTS
     thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
     stanza = (
         f"<message type='chat' to={_attribute(message.receiver)}"
         f" id={_attribute(message.reply_with)}>"
-        f"<body>{_text(message.content)}</body>{thread}{extra}</message>"
+        f"<body>{_text(message.content)}</body>{thread}{_WRITERS[message.encoding](message)}"
+        "</message>"
     )
     if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
         raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
@@ -84,15 +95,26 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
         return _bounce(xml)
     if kind not in ("chat", "normal"):
         return None
-    metadata = read_form(xml)
+    metadata = read_metadata(xml)
+    if not metadata:
+        return _chat(xml)
     is_delayed = any(xml.find(tag) is not None for tag in _DELAYS)
-    if metadata and is_delayed:
-        return None
-    return _request(xml, metadata) if metadata else _chat(xml)
+    return None if is_delayed else _request(xml, metadata)
 
 
-def read_form(xml: Element) -> dict[str, str]:
-    """SPADE's metadata; empty for a person's message."""
+def read_metadata(xml: Element) -> dict[str, str]:
+    """The ACL parameters; empty for a person's message."""
+    acl = xml.find(_ACL_TAG)
+    return dict(acl.attrib) if acl is not None else _read_form(xml)
+
+
+def encoding_of(xml: Element) -> Encoding:
+    if xml.find(_ACL_TAG) is not None:
+        return Encoding.ACL
+    return Encoding.FORM if _read_form(xml) else Encoding.PLAIN
+
+
+def _read_form(xml: Element) -> dict[str, str]:
     for form in xml.iterfind(f"{_FORM}x"):
         if form.findtext(f"{_FORM}title") == _TITLE:
             fields = ((f.get("var", ""), f.findtext(f"{_FORM}value")) for f in form)
@@ -109,6 +131,7 @@ def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
         sender=xml.get("from", ""),
         receiver=xml.get("to", ""),
         content=xml.findtext(f"{_CLIENT}body") or "",
+        encoding=encoding_of(xml),
     )
 
 
@@ -122,7 +145,7 @@ def _chat(xml: Element) -> AclMessage | None:
         receiver=xml.get("to", ""),
         content=body,
         ontology=CHAT_TEXT,
-        protocol="",
+        encoding=Encoding.PLAIN,
         conversation_id=xml.findtext(f"{_CLIENT}thread") or "",
         reply_with=xml.get("id") or new_id(),
     )
@@ -144,6 +167,15 @@ def is_from_self(xml: Element, own: str) -> bool:
     return bare(xml.get("from", "")) in ("", bare(own))
 
 
+def _acl(message: AclMessage) -> str:
+    """What the stanza itself says already (its id, its thread) is not said again."""
+    fields = to_metadata(message)
+    del fields["reply-with"]
+    fields.pop("conversation-id", None)
+    attributes = "".join(f" {key}={_attribute(value)}" for key, value in fields.items())
+    return f"<acl xmlns='{ACL_NAMESPACE}'{attributes}/>{_HINTS}"
+
+
 def _form(message: AclMessage) -> str:
     fields = to_metadata(message)
     if message.conversation_id:
@@ -152,7 +184,14 @@ def _form(message: AclMessage) -> str:
         f"<field var='{key}' type='text-single'><value>{_text(value)}</value></field>"
         for key, value in fields.items()
     )
-    return f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>"
+    return f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>{_HINTS}"
+
+
+def _nothing(_message: AclMessage) -> str:
+    return ""
+
+
+_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _nothing}
 
 
 def _text(text: str) -> str:

@@ -5,12 +5,14 @@ In-process means no stamped sender, no size limit, and messages to a stopped age
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from spade.container import Container
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Iterator
 
     from spade.agent import Agent
     from spade.behaviour import BehaviourType
@@ -31,3 +33,14 @@ class WireContainer:
 
     async def send(self, msg: Message, behaviour: BehaviourType) -> None:
         await behaviour._xmpp_send(msg=msg)
+
+
+@contextmanager
+def own_event_loop_policy() -> Iterator[None]:
+    """SPADE's container sets uvloop's policy for the whole process, after which a plain asyncio
+    loop can start no child process (4.1.4; tests/test_facts.py): put the policy back."""
+    policy = asyncio.get_event_loop_policy()
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop_policy(policy)
