@@ -3,6 +3,7 @@
 from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_claim
 from spade_llm.acl.message import (
     CHAT_TEXT,
+    TERMINAL,
     AclMessage,
     Encoding,
     Performative,
@@ -15,6 +16,7 @@ from spade_llm.acl.message import (
 __all__ = [
     "CHAT_TEXT",
     "MAX_BODY_BYTES",
+    "TERMINAL",
     "AclMessage",
     "Body",
     "Empty",

@@ -5,32 +5,38 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from spade_llm.errors import InvalidArguments, MalformedContent
 
 MAX_BODY_BYTES = 128 * 1024
 """Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
 ×1.84 on the way into it, so anything larger goes in pages or as a file."""
+MAX_DETAIL = 500
+"""Characters of an error's sentence, ours or a peer's."""
 
 
 class Body(BaseModel):
-    """The content of one message. Unknown fields are ignored: later versions may add some."""
+    """The content of one message. Unknown fields are ignored: later versions may add some.
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=False)
+    None is not written: a field that may be None has None as its default.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=False, allow_inf_nan=False)
 
     op: ClassVar[str] = ""
     """What the request asks for, within its ontology."""
 
     def encode(self) -> str:
-        """This body as JSON text.
+        """This body as JSON text, of characters that XML 1.0 can carry.
 
         Raises:
-            InvalidArguments: larger than MAX_BODY_BYTES.
+            InvalidArguments: larger than MAX_BODY_BYTES, or a text in it is not valid Unicode.
         """
-        text = self.model_dump_json(exclude_none=True)
+        text = _xml_safe(self._dump())
         if self.op:
             text = f'{{"op":"{self.op}"' + ("}" if text == "{}" else f",{text[1:]}")
-        if len(text.encode()) > MAX_BODY_BYTES:
+        if _is_too_large(text):
             raise InvalidArguments(
                 f"the body has over {MAX_BODY_BYTES} bytes: send it in pages or as a file"
             )
@@ -44,12 +50,19 @@ class Body(BaseModel):
             MalformedContent: not JSON, not an object, or too large.
             InvalidArguments: a field is missing or wrong; the message names the first one.
         """
-        if len(text) > MAX_BODY_BYTES:
-            raise MalformedContent(f"the body has over {MAX_BODY_BYTES} characters")
+        _check_size(text)
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise _explained(error) from None
+
+    def _dump(self) -> str:
+        try:
+            return self.model_dump_json(exclude_none=True)
+        except PydanticSerializationError:
+            raise InvalidArguments(
+                "a text in the body is not valid Unicode (half of a surrogate pair): replace it"
+            ) from None
 
 
 class Empty(Body):
@@ -77,8 +90,7 @@ def read_claim(text: str) -> Claim:
     Raises:
         MalformedContent: not a JSON object with a textual `op`.
     """
-    if len(text) > MAX_BODY_BYTES:
-        raise MalformedContent(f"the body has over {MAX_BODY_BYTES} characters")
+    _check_size(text)
     try:
         return Claim.model_validate_json(text)
     except ValidationError:
@@ -90,13 +102,30 @@ def read_error(text: str) -> tuple[str, str]:
     try:
         body = ErrorBody.decode(text)
     except (MalformedContent, InvalidArguments):
-        return "", text[:500]
-    return body.code, body.detail
+        return "", text[:MAX_DETAIL]
+    return body.code, body.detail[:MAX_DETAIL]
+
+
+def _is_too_large(text: str) -> bool:
+    return len(text.encode(errors="surrogatepass")) > MAX_BODY_BYTES
+
+
+def _check_size(text: str) -> None:
+    if _is_too_large(text):
+        raise MalformedContent(f"the body has over {MAX_BODY_BYTES} bytes")
+
+
+def _xml_safe(json_text: str) -> str:
+    """JSON escapes control characters by itself; these two are all that XML still forbids."""
+    return json_text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+_NOT_AN_OBJECT = frozenset({"json_invalid", "model_type", "string_unicode"})
 
 
 def _explained(error: ValidationError) -> MalformedContent | InvalidArguments:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if first["type"] in {"json_invalid", "model_type"}:
+    if first["type"] in _NOT_AN_OBJECT:
         return MalformedContent("the body is not a JSON object")
     where = ".".join(str(part) for part in first["loc"]) or "body"
-    return InvalidArguments(f"{where}: {first['msg']}")
+    return InvalidArguments(f"{where[:MAX_DETAIL]}: {first['msg'][:MAX_DETAIL]}")

@@ -143,18 +143,18 @@ def from_metadata(
     content: str,
     encoding: Encoding = Encoding.ACL,
 ) -> AclMessage:
-    """Inverse of `to_metadata`; missing keys take their defaults.
+    """Inverse of `to_metadata`; missing and empty keys take their defaults.
 
     Raises:
         MalformedContent: a key is present but unreadable; the message names it.
     """
     return AclMessage(
-        performative=_performative(metadata.get("performative", "request")),
+        performative=_performative(metadata.get("performative") or "request"),
         sender=sender,
         receiver=receiver,
         content=content,
-        ontology=metadata.get("ontology", CHAT_TEXT),
-        protocol=metadata.get("protocol", Protocol.REQUEST),
+        ontology=metadata.get("ontology") or CHAT_TEXT,
+        protocol=metadata.get("protocol") or Protocol.REQUEST,
         language=metadata.get("language", ""),
         conversation_id=metadata.get("conversation-id", ""),
         reply_with=metadata.get("reply-with") or new_id(),
@@ -170,7 +170,7 @@ def _performative(text: str) -> Performative:
         return Performative(text.lower())
     except ValueError:
         raise MalformedContent(
-            f"performative {text!r} is not one of the FIPA acts we speak"
+            f"performative {text[:40]!r} is not one of the FIPA acts we speak"
         ) from None
 
 
@@ -179,14 +179,14 @@ def _moment(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise MalformedContent(f"reply-by {text!r} is not an ISO 8601 date") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise MalformedContent(f"reply-by {text[:40]!r} is not an ISO 8601 date") from None
 
 
 def _sequence(text: str | None) -> int | None:
-    if text is None:
+    if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise MalformedContent(f"sequence {text!r} is not a number from 0")
+        raise MalformedContent(f"sequence {text[:40]!r} is not a number from 0")
     return int(text)
