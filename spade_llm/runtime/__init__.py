@@ -1,10 +1,11 @@
 """How messages travel and meet their handlers. Knows neither XMPP nor any service."""
 
 from spade_llm.runtime.answer_log import AnswerLog, SqliteAnswerLog, VolatileAnswerLog
-from spade_llm.runtime.dispatcher import Dispatcher, Effect, Handler, Load, Request, Route
+from spade_llm.runtime.dispatcher import Dispatcher, Limits, Load
 from spade_llm.runtime.in_memory import InMemoryNetwork, InMemoryTransport
 from spade_llm.runtime.node import Node
 from spade_llm.runtime.requester import Question, Requester
+from spade_llm.runtime.route import Effect, Handler, Request, Route
 from spade_llm.runtime.transport import Bounce, Receiver, Send, Transport
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Handler",
     "InMemoryNetwork",
     "InMemoryTransport",
+    "Limits",
     "Load",
     "Node",
     "Question",

@@ -11,21 +11,24 @@ import json
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
 import aiosqlite
 
 from spade_llm.acl import AclMessage, Encoding, from_metadata, to_metadata
-from spade_llm.errors import StorageFailed
+from spade_llm.errors import ConfigurationError, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 KEEP_S = 15 * 60
 """How long an answer is remembered; longer than the longest deadline of a request."""
 MAX_REMEMBERED = 50_000
 """Rows kept at the most, oldest out first."""
+PURGE_EVERY = 1000
+"""Rows added between two purges: by so many the log may be longer than it should."""
 
 # NORMAL: a commit survives the process, not a power cut; the stores behind the handlers sync for
 # themselves, and their writes are idempotent by key.
@@ -36,16 +39,23 @@ CREATE TABLE IF NOT EXISTS requests (
     id TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
     at REAL NOT NULL,
+    reply_by TEXT,
     question TEXT,
     answer TEXT,
-    PRIMARY KEY (sender, id)
+    PRIMARY KEY (sender, id, fingerprint)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
 """
-_START = "INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, question) VALUES (?,?,?,?,?)"
-_FINISH = "UPDATE requests SET answer = ?, question = NULL WHERE sender = ? AND id = ?"
-_ERASE = "UPDATE requests SET answer = '', question = NULL WHERE sender = ? AND id = ?"
-_FIND = "SELECT answer FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+# A write that changes nothing: tells at once that the file or its folder is read-only.
+_PROBE = "DELETE FROM requests WHERE at < 0;"
+_NOTE = """INSERT INTO requests(sender, id, fingerprint, at, reply_by, question)
+    VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
+_START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, reply_by, question)
+    VALUES (?,?,?,?,?,?)"""
+_FINISH = """UPDATE requests SET answer = ?, question = NULL
+    WHERE sender = ? AND id = ? AND fingerprint = ?"""
+_ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
+_FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
 _PURGE_OLD = "DELETE FROM requests WHERE at < ?"
@@ -61,10 +71,18 @@ class Logged:
     """None: it was started, and no answer is known."""
     is_erased: bool = False
     """It was answered, the answer was sent, and is kept no longer."""
+    reply_by: datetime | None = None
+    """The deadline it had: another one tells that it is asked anew, not merely sent again."""
 
 
 class AnswerLog(Protocol):
+    """Every method raises StorageFailed if the disk refuses."""
+
     async def find(self, request: AclMessage) -> Logged | None: ...
+
+    async def note(self, request: AclMessage) -> None:
+        """Write the request down while it waits; nothing changes if it is known already."""
+        ...
 
     async def start(self, request: AclMessage) -> None:
         """Write the request down, before its handler runs."""
@@ -92,27 +110,33 @@ class VolatileAnswerLog:
 
     def __init__(self, *, max_remembered: int = 4096) -> None:
         self._max = max_remembered
-        self._rows: OrderedDict[tuple[str, str], tuple[AclMessage, Logged]] = OrderedDict()
+        self._rows: OrderedDict[_Key, tuple[AclMessage, Logged]] = OrderedDict()
 
     async def find(self, request: AclMessage) -> Logged | None:
-        row = self._rows.get((request.sender, request.reply_with))
-        return row[1] if row and fingerprint(row[0]) == fingerprint(request) else None
+        row = self._rows.get(_key(request))
+        return row[1] if row else None
+
+    async def note(self, request: AclMessage) -> None:
+        if _key(request) not in self._rows:
+            await self.start(request)
 
     async def start(self, request: AclMessage) -> None:
-        self._rows[request.sender, request.reply_with] = (request, Logged(None))
+        self._rows[_key(request)] = (request, Logged(None, reply_by=request.reply_by))
         if len(self._rows) > self._max:
             self._rows.popitem(last=False)
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        self._rows[request.sender, request.reply_with] = (request, Logged(answer))
+        self._rows[_key(request)] = (request, Logged(answer, reply_by=request.reply_by))
 
     async def erase(self, answer: AclMessage) -> None:
-        key = (answer.receiver, answer.in_reply_to)
-        if key in self._rows:
-            self._rows[key] = (self._rows[key][0], Logged(None, is_erased=True))
+        for key in reversed(self._rows):
+            request, row = self._rows[key]
+            if key[:2] == (answer.receiver, answer.in_reply_to) and row.answer == answer:
+                self._rows[key] = (request, Logged(None, is_erased=True))
+                return
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        return [asked for asked, row in self._rows.values() if row == Logged(None)]
+        return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]
 
     async def unsent(self) -> Sequence[AclMessage]:
         return [row.answer for _, row in self._rows.values() if row.answer]
@@ -121,15 +145,36 @@ class VolatileAnswerLog:
 class SqliteAnswerLog:
     """Survives kill −9: each step is committed (WAL) before the next one is taken."""
 
-    def __init__(self, path: Path, *, keep_s: float = KEEP_S) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keep_s: float = KEEP_S,
+        max_remembered: int = MAX_REMEMBERED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._path = path
         self._keep_s = keep_s
+        self._max = max_remembered
+        self._clock = clock
         self._db: aiosqlite.Connection | None = None
-        self._writes_until_purge = 0
+        self._starts_until_purge = 0
 
     async def __aenter__(self) -> Self:
-        self._db = await aiosqlite.connect(self._path, isolation_level=None)
-        await self._db.executescript(_PRAGMAS + _SCHEMA)
+        """Open the file, or make it.
+
+        Raises:
+            ConfigurationError: it is no such file, or cannot be read and written.
+        """
+        try:
+            self._db = await aiosqlite.connect(self._path, isolation_level=None)
+            await self._db.executescript(_PRAGMAS + _SCHEMA + _PROBE)
+        except aiosqlite.Error as error:
+            await self.__aexit__()
+            raise ConfigurationError(
+                f"the answer log {str(self._path)!r} cannot be used ({error}): "
+                "check the path and its permissions, or remove the file"
+            ) from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -138,41 +183,50 @@ class SqliteAnswerLog:
             self._db = None
 
     async def find(self, request: AclMessage) -> Logged | None:
-        key = (request.sender, request.reply_with, fingerprint(request))
-        for (answer,) in await self._read(_FIND, *key):
-            return Logged(_load(answer) if answer else None, is_erased=answer == "")
+        for answer, reply_by in await self._read(_FIND, *_key(request)):
+            return Logged(
+                _load(answer) if answer else None,
+                is_erased=answer == "",
+                reply_by=datetime.fromisoformat(reply_by) if reply_by else None,
+            )
         return None
 
+    async def note(self, request: AclMessage) -> None:
+        await self._write(_NOTE, *self._row(request))
+
     async def start(self, request: AclMessage) -> None:
-        key = (request.sender, request.reply_with, fingerprint(request))
-        await self._write(_START, *key, time.time(), _dump(request))
+        await self._write(_START, *self._row(request))
         await self._purge_sometimes()
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        await self._write(_FINISH, _dump(answer), request.sender, request.reply_with)
+        await self._write(_FINISH, _dump(answer), *_key(request))
 
     async def erase(self, answer: AclMessage) -> None:
-        await self._write(_ERASE, answer.receiver, answer.in_reply_to)
+        await self._write(_ERASE, answer.receiver, answer.in_reply_to, _dump(answer))
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [_load(question) for (question,) in await self._read(_UNFINISHED)]
 
     async def unsent(self) -> Sequence[AclMessage]:
-        return [_load(a) for (a,) in await self._read(_UNSENT, time.time() - self._keep_s)]
+        return [_load(a) for (a,) in await self._read(_UNSENT, self._clock() - self._keep_s)]
+
+    def _row(self, request: AclMessage) -> tuple[object, ...]:
+        deadline = request.reply_by and request.reply_by.isoformat()
+        return (*_key(request), self._clock(), deadline, _dump(request))
 
     async def _purge_sometimes(self) -> None:
-        self._writes_until_purge -= 1
-        if self._writes_until_purge <= 0:
-            self._writes_until_purge = 1000
-            await self._write(_PURGE_OLD, time.time() - self._keep_s)
-            await self._write(_PURGE_MANY, MAX_REMEMBERED)
+        self._starts_until_purge -= 1
+        if self._starts_until_purge <= 0:
+            self._starts_until_purge = PURGE_EVERY
+            await self._write(_PURGE_OLD, self._clock() - self._keep_s)
+            await self._write(_PURGE_MANY, self._max)
 
-    async def _read(self, sql: str, *values: object) -> list[tuple[str]]:
+    async def _read(self, sql: str, *values: object) -> list[tuple[str, ...]]:
         try:
             rows = await self._connection().execute_fetchall(sql, values)
         except aiosqlite.Error as error:
             raise StorageFailed("the answer log cannot be read") from error
-        return [(row[0],) for row in rows]
+        return [tuple(row) for row in rows]
 
     async def _write(self, sql: str, *values: object) -> None:
         try:
@@ -191,6 +245,13 @@ def fingerprint(request: AclMessage) -> str:
     chat clients send (tests/runtime/test_answer_log.py)."""
     parts = (request.ontology, request.conversation_id, request.content)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+_Key = tuple[str, str, str]
+
+
+def _key(request: AclMessage) -> _Key:
+    return request.sender, request.reply_with, fingerprint(request)
 
 
 def _dump(message: AclMessage) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, ErrorBody, Performative, bare
+from spade_llm.acl import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, ErrorBody, Performative, bare
+from spade_llm.acl.body import MAX_DETAIL
 from spade_llm.errors import (
     Busy,
     Cancelled,
@@ -30,62 +29,19 @@ from spade_llm.errors import (
     StorageFailed,
     UnknownOntology,
 )
+from spade_llm.runtime.route import Effect, Request
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
+    from spade_llm.runtime.route import Route
     from spade_llm.runtime.transport import Send
 
 logger = logging.getLogger(__name__)
 
-CLOCK_SKEW = timedelta(seconds=30)
-"""How far a requester's clock may be behind ours before its deadlines are taken at their word."""
-MAX_TIME_S = 600.0
-"""A handler without a deadline from its requester is stopped after this."""
-
-
-class Effect(Enum):
-    """What running a handler twice would do."""
-
-    READ = auto()
-    """Nothing: a repeated request simply runs again."""
-    WRITE = auto()
-    """Nothing more (the handler is idempotent by the request's id); the answer is remembered."""
-    RESUME = auto()
-    """Like WRITE, and taken up again by itself when the process died while it ran."""
-    ONCE = auto()
-    """Harm: after the process died while it ran, the request fails as `interrupted`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request as its handler sees it."""
-
-    message: AclMessage
-    _send: Send
-    _parts: list[int] = field(default_factory=lambda: [0])
-
-    async def part(self, content: str) -> None:
-        """Send the next part of a stream."""
-        number = self._parts[0]
-        self._parts[0] += 1
-        await self._send(self.message.reply(Performative.INFORM, content, sequence=number))
-
-    async def agree(self) -> None:
-        """Say that the answer will take longer than half of the deadline."""
-        await self._send(self.message.reply(Performative.AGREE, ""))
-
-
-Handler = Callable[[Request], Awaitable[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """How requests of one ontology are served."""
-
-    handler: Handler
-    effect_of: Callable[[AclMessage], Effect]
+MAX_REFUSALS_WAITING = 256
+"""Busy answers that wait for the network; beyond, what does not fit is not even refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,26 +52,42 @@ class Load:
     queued: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one dispatcher takes on; counts include what runs."""
+
+    max_queued: int = 10_000
+    max_per_peer: int = 4096
+    """Of one bare JID, so that a flood from one leaves room for the others."""
+    max_per_conversation: int = 64
+    max_running: int = 512
+    max_time_s: float = 600.0
+    """A handler is stopped after this, or at its requester's deadline if that is earlier."""
+    clock_skew: timedelta = timedelta(seconds=30)
+    """How far a requester's clock may be behind ours before its deadline is taken at its word."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    request: AclMessage
+    scope: asyncio.Timeout | None = None
+    """Set while the handler runs; a cancel ends it early."""
+    is_cancelled: bool = False
+
+
 class Dispatcher:
-    def __init__(
-        self,
-        send: Send,
-        log: AnswerLog,
-        *,
-        max_queued: int = 10_000,
-        max_per_conversation: int = 64,
-        max_running: int = 512,
-    ) -> None:
+    def __init__(self, send: Send, log: AnswerLog, *, limits: Limits | None = None) -> None:
         self._send = send
         self._log = log
-        self._max_queued = max_queued
-        self._max_per_conversation = max_per_conversation
-        self._slots = asyncio.Semaphore(max_running)
+        self._limits = limits or Limits()
+        self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
-        self._lanes: dict[Hashable, deque[AclMessage]] = {}
-        self._open: set[tuple[str, str]] = set()
-        self._running: dict[tuple[str, str], asyncio.Task[AclMessage]] = {}
+        self._lanes: dict[Hashable, deque[_Job]] = {}
+        self._open_of: Counter[str] = Counter()
+        self._open = 0
+        self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._resending = asyncio.Lock()
         self._is_closing = False
 
     def route(self, ontology: str, route: Route) -> None:
@@ -126,7 +98,7 @@ class Dispatcher:
 
     @property
     def load(self) -> Load:
-        return Load(running=len(self._running), queued=len(self._open) - len(self._running))
+        return Load(running=self._running, queued=self._open - self._running)
 
     def receive(self, message: AclMessage) -> None:
         """Accept one request or cancel; anything else is ignored. Never blocks, never raises."""
@@ -143,9 +115,10 @@ class Dispatcher:
 
     async def resend(self) -> None:
         """Send people the answers that could not leave: call after each connection."""
-        for answer in await self._log.unsent():
-            if answer.ontology == CHAT_TEXT and _asked(answer) not in self._open:
-                await self._deliver(answer)
+        async with self._resending:
+            for answer in await self._log.unsent():
+                if answer.ontology == CHAT_TEXT and not self._is_open(answer):
+                    await self._deliver(answer)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         """Refuse what comes, let what runs end within `patience_s`, then cancel it."""
@@ -157,115 +130,180 @@ class Dispatcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _accept(self, message: AclMessage) -> None:
-        if _id(message) in self._open:
+        key = _conversation(message, message.sender, message.reply_with)
+        lane = self._lanes.get(key, _NOTHING)
+        if any(_is_same(job.request, message) for job in lane):
             return
-        key = _conversation(message)
-        lane = self._lanes.get(key)
-        if self._is_full(lane):
+        if self._is_full(lane, message.owner):
+            self._refuse(message)
+            return
+        self._open += 1
+        self._open_of[message.owner] += 1
+        if lane or self._slots.locked():
+            self._note(message)
+        self._enqueue(key, _Job(message))
+
+    def _is_full(self, lane: deque[_Job], peer: str) -> bool:
+        return (
+            self._is_closing
+            or self._open >= self._limits.max_queued
+            or len(lane) >= self._limits.max_per_conversation
+            or self._open_of[peer] >= self._limits.max_per_peer
+        )
+
+    def _refuse(self, message: AclMessage) -> None:
+        if len(self._tasks) - len(self._lanes) < MAX_REFUSALS_WAITING:
             self._spawn(self._deliver(_error(message, Busy("too many requests; ask again later"))))
-            return
-        self._open.add(_id(message))
-        if lane is None:
-            lane = self._lanes[key] = deque()
-            self._spawn(self._serve_lane(key, lane))
-        lane.append(message)
 
-    def _is_full(self, lane: deque[AclMessage] | None) -> bool:
-        is_lane_full = lane is not None and len(lane) >= self._max_per_conversation
-        return self._is_closing or is_lane_full or len(self._open) >= self._max_queued
+    def _note(self, message: AclMessage) -> None:
+        """Write down what must wait for its turn, if it must survive a kill meanwhile."""
+        if self._effect(message) is Effect.RESUME:
+            self._spawn(self._write_down(message))
 
-    async def _serve_lane(self, key: Hashable, lane: deque[AclMessage]) -> None:
-        """One conversation's messages, one after the other."""
+    def _enqueue(self, key: Hashable, job: _Job) -> None:
+        if key in self._lanes:
+            self._lanes[key].append(job)
+        else:
+            self._lanes[key] = deque([job])
+            self._spawn(self._serve_lane(key, self._lanes[key]))
+
+    async def _write_down(self, message: AclMessage) -> None:
+        try:
+            await self._log.note(message)
+        except StorageFailed as error:
+            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
+
+    async def _serve_lane(self, key: Hashable, lane: deque[_Job]) -> None:
         try:
             while lane:
                 async with self._slots:
                     await self._serve(lane[0])
-                self._open.discard(_id(lane.popleft()))
+                self._leave(lane.popleft())
         finally:
-            self._open.difference_update(_id(message) for message in lane)
+            for job in lane:
+                self._leave(job)
             del self._lanes[key]
 
-    async def _serve(self, message: AclMessage) -> None:
+    def _leave(self, job: _Job) -> None:
+        peer = job.request.owner
+        self._open -= 1
+        self._open_of[peer] -= 1
+        if not self._open_of[peer]:
+            del self._open_of[peer]
+
+    async def _serve(self, job: _Job) -> None:
+        message = job.request
         if not self.speaks(message.ontology):
             reason = UnknownOntology(f"unknown ontology {message.ontology!r}")
             await self._deliver(_error(message, reason))
         elif self._effect(message) is Effect.READ:
-            await self._deliver(await self._run(message))
+            await self._deliver(await self._answer(job))
         else:
-            await self._serve_once(message)
+            await self._serve_once(job)
 
-    async def _serve_once(self, message: AclMessage) -> None:
-        """Answer a request that changes something: whoever asks again gets the same answer."""
+    async def _serve_once(self, job: _Job) -> None:
+        """Answer a request that changes something: whoever sends it again gets the same answer."""
         try:
-            row = await self._log.find(message)
-            if row is None:
-                await self._log.start(message)
-            if row is None or self._may_run_again(message, row):
-                answer = await self._run(message)
-                await self._log.finish(message, answer)
-            else:
-                answer = row.answer or _error(message, _INTERRUPTED)
+            answer = await self._remembered(job)
         except StorageFailed as error:
-            answer = _error(message, error)
-        if row is None or not row.is_erased:
+            answer = _error(job.request, error)
+        if answer is not None:
             await self._deliver(answer)
 
+    async def _remembered(self, job: _Job) -> AclMessage | None:
+        """The answer of the first time, or the first answer; None if it was sent and erased."""
+        row = await self._log.find(job.request)
+        if row is not None and not self._may_run_again(job.request, row):
+            return None if row.is_erased else row.answer or _error(job.request, _INTERRUPTED)
+        await self._log.start(job.request)
+        answer = await self._answer(job)
+        await self._log.finish(job.request, answer)
+        return answer
+
     def _may_run_again(self, message: AclMessage, row: Logged) -> bool:
-        is_open = row.answer is None and not row.is_erased
-        return is_open and self._effect(message) is not Effect.ONCE
+        if row.is_erased:
+            return False
+        if row.answer is None:
+            return self._effect(message) is not Effect.ONCE
+        is_asked_anew = message.reply_by != row.reply_by
+        return is_asked_anew and row.answer.performative in self._repeatable(message)
 
-    async def _run(self, message: AclMessage) -> AclMessage:
-        """The handler's answer. A task of its own, so that a cancel stops this request only."""
-        task = self._running[_id(message)] = asyncio.create_task(self._answer(message))
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        finally:
-            del self._running[_id(message)]
-        return _error(message, Cancelled("it was cancelled")) if task.cancelled() else task.result()
+    def _repeatable(self, message: AclMessage) -> frozenset[Performative]:
+        is_once = self._effect(message) is Effect.ONCE
+        return _NOTHING_CHANGED if is_once else _NOTHING_CHANGED | {Performative.FAILURE}
 
-    async def _answer(self, message: AclMessage) -> AclMessage:
+    async def _answer(self, job: _Job) -> AclMessage:
         """The error boundary: every request gets exactly one answer, and no peer our internals."""
+        message = job.request
         try:
-            async with asyncio.timeout(_time_left_s(message)):
-                request = Request(message, self._send)
-                content = await self._routes[message.ontology].handler(request)
+            return message.reply(Performative.INFORM, await self._run(job))
         except SpadeLLMError as error:
             logger.info("conversation %s: %s", message.conversation_id, error)
             return _error(message, error)
-        except TimeoutError:
-            return _error(message, Failure("it took longer than its deadline"))
         except Exception:
             logger.exception("conversation %s: the handler failed", message.conversation_id)
             return _error(message, SpadeLLMError())
-        return message.reply(Performative.INFORM, content)
+
+    async def _run(self, job: _Job) -> str:
+        if job.is_cancelled:
+            raise Cancelled("it was cancelled")
+        handler = self._routes[job.request.ontology].handler
+        self._running += 1
+        try:
+            async with asyncio.timeout(self._time_left_s(job.request)) as job.scope:
+                return _bounded(await handler(Request(job.request, self._send)))
+        except (TimeoutError, asyncio.CancelledError) as error:
+            raise _why_stopped(job, error) from None
+        finally:
+            job.scope = None
+            self._running -= 1
+
+    def _time_left_s(self, message: AclMessage) -> float:
+        if message.reply_by is None:
+            return self._limits.max_time_s
+        left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew
+        if left <= timedelta(0):
+            raise DeadlinePassed("reply-by was over before the request could be started")
+        return min(self._limits.max_time_s, left.total_seconds())
 
     async def _deliver(self, answer: AclMessage) -> None:
         try:
             await self._send(answer)
         except RequestError as error:
             logger.warning("an answer to %s waits for a retry: %s", answer.receiver, error)
-            return
-        if answer.ontology == CHAT_TEXT:
+        except Exception:
+            logger.exception("conversation %s: no answer could be sent", answer.conversation_id)
+        else:
             await self._erase(answer)
 
     async def _erase(self, answer: AclMessage) -> None:
+        if answer.ontology != CHAT_TEXT:
+            return
         try:
             await self._log.erase(answer)
         except StorageFailed as error:
-            logger.warning(
-                "an answer to %s could not be marked as sent: %s", answer.receiver, error
-            )
+            logger.warning("to %s: sent, but not marked as sent: %s", answer.receiver, error)
 
     def _effect(self, message: AclMessage) -> Effect:
+        """What the route says; a message that it cannot read is left to its handler to refuse."""
         route = self._routes.get(message.ontology)
-        return route.effect_of(message) if route else Effect.READ
+        try:
+            return route.effect_of(message) if route else Effect.READ
+        except Exception:
+            logger.debug("conversation %s: unreadable", message.conversation_id, exc_info=True)
+            return Effect.READ
 
     def _cancel(self, message: AclMessage) -> None:
-        if task := self._running.get((message.sender, message.in_reply_to)):
-            task.cancel()
+        """Stop what runs, and drop what waits, for this very sender; it is answered `cancelled`."""
+        key = _conversation(message, message.sender, message.in_reply_to)
+        for job in self._lanes.get(key, _NOTHING):
+            if _id(job.request) == (message.sender, message.in_reply_to):
+                _stop(job)
+
+    def _is_open(self, answer: AclMessage) -> bool:
+        asked = (answer.receiver, answer.in_reply_to)
+        lane = self._lanes.get(_conversation(answer, *asked), _NOTHING)
+        return any(_id(job.request) == asked for job in lane)
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
@@ -274,43 +312,68 @@ class Dispatcher:
 
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
+_NOTHING: deque[_Job] = deque(maxlen=0)
+_NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 
 def _id(message: AclMessage) -> tuple[str, str]:
     return message.sender, message.reply_with
 
 
-def _asked(answer: AclMessage) -> tuple[str, str]:
-    """The id of the request that this answers."""
-    return answer.receiver, answer.in_reply_to
+def _is_same(one: AclMessage, other: AclMessage) -> bool:
+    """The same request once more; SPADE programs and some clients use an id again for another."""
+    return (
+        one.reply_with == other.reply_with
+        and one.sender == other.sender
+        and one.ontology == other.ontology
+        and one.content == other.content
+    )
 
 
-def _conversation(message: AclMessage) -> Hashable:
-    """What keeps messages in order: a person's chat, or a peer's conversation; else nothing."""
+def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
+    """What keeps requests in order: a person's chat, or a peer's conversation; else nothing."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
-        return message.ontology, bare(message.sender), message.conversation_id
-    return _id(message)
+        return message.ontology, bare(asker), message.conversation_id
+    return asker, request_id
 
 
-def _time_left_s(message: AclMessage) -> float:
-    if message.reply_by is None:
-        return MAX_TIME_S
-    left = message.reply_by + CLOCK_SKEW - datetime.now(UTC)
-    if left <= timedelta(0):
-        raise DeadlinePassed("reply-by was over before the request could be started")
-    return min(MAX_TIME_S, left.total_seconds())
+def _stop(job: _Job) -> None:
+    if job.scope and not job.is_cancelled and not job.scope.expired():
+        job.scope.reschedule(asyncio.get_running_loop().time())
+    job.is_cancelled = True
+
+
+def _why_stopped(job: _Job, error: BaseException) -> BaseException:
+    task = asyncio.current_task()
+    if isinstance(error, SpadeLLMError) or (task and task.cancelling()):
+        return error
+    if job.is_cancelled or isinstance(error, asyncio.CancelledError):
+        return Cancelled("it was cancelled")
+    is_late = job.scope is not None and job.scope.expired()
+    return Failure("it took longer than its deadline") if is_late else error
+
+
+def _bounded(content: str) -> str:
+    if len(content.encode()) > MAX_BODY_BYTES:
+        raise Failure(f"the answer has over {MAX_BODY_BYTES} bytes; ask for less")
+    return content
 
 
 def _error(message: AclMessage, error: SpadeLLMError) -> AclMessage:
     """The family decides the performative; only errors written for peers show their text."""
     detail = str(error) if isinstance(error, ServiceError | ProtocolError) else _PUBLIC_DETAIL
     if message.ontology == CHAT_TEXT:
-        return message.reply(_performative(error), detail)
-    body = ErrorBody(code=error.code, detail=detail)
+        return message.reply(_performative(error), _sentence(detail))
+    body = ErrorBody(code=error.code, detail=_sentence(detail))
     return message.reply(_performative(error), body.encode())
 
 
 _PUBLIC_DETAIL = "something went wrong here; it has been logged"
+
+
+def _sentence(detail: str) -> str:
+    """Bounded, and text in any encoding: an error must never fail to be answered."""
+    return detail[:MAX_DETAIL].encode(errors="replace").decode()
 
 
 def _performative(error: SpadeLLMError) -> Performative:

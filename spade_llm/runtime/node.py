@@ -5,20 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.runtime.dispatcher import Dispatcher
-from spade_llm.runtime.requester import Requester
+from spade_llm.runtime.requester import FIRST_RETRY_S, Requester
 
 if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
     from spade_llm.runtime.answer_log import AnswerLog
+    from spade_llm.runtime.dispatcher import Limits
     from spade_llm.runtime.transport import Bounce, Send
 
 
 class Node:
     """A Receiver: asks through `requester`, answers through `dispatcher`."""
 
-    def __init__(self, send: Send, log: AnswerLog) -> None:
-        self.requester = Requester(send)
-        self.dispatcher = Dispatcher(send, log)
+    def __init__(
+        self,
+        send: Send,
+        log: AnswerLog,
+        *,
+        limits: Limits | None = None,
+        first_retry_s: float = FIRST_RETRY_S,
+    ) -> None:
+        self.requester = Requester(send, first_retry_s=first_retry_s)
+        self.dispatcher = Dispatcher(send, log, limits=limits)
 
     def receive(self, message: AclMessage) -> None:
         if not self.requester.receive(message):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import AclMessage, Encoding, Performative, bare, new_id
+from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
     PeerUnavailable,
@@ -21,7 +21,7 @@ from spade_llm.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from spade_llm.runtime.transport import Bounce, Send
 
@@ -35,6 +35,8 @@ _ERROR_OF = {
 FIRST_RETRY_S = 2.0
 """Silence after which the same id is sent again; doubles each time."""
 MAX_RETRY_S = 15.0
+CANCEL_S = 2.0
+"""How long a cancel may wait for the network."""
 MAX_PARTS = 4096
 """Unread parts of one stream; a peer that sends more is cut off."""
 
@@ -53,10 +55,14 @@ class Question:
     encoding: Encoding = Encoding.ACL
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pending:
-    peer: str
+    request: AclMessage
+    deadline: float
+    """On the loop's clock."""
     inbox: asyncio.Queue[AclMessage | RequestError]
+    is_over: bool = False
+    """The peer needs no cancel any more."""
     is_agreed: bool = False
     parts_seen: int = 0
 
@@ -64,14 +70,17 @@ class _Pending:
 class Requester:
     """At most `max_pending` questions are open at a time; one more is refused here."""
 
-    def __init__(self, send: Send, *, max_pending: int = 4096) -> None:
+    def __init__(
+        self, send: Send, *, max_pending: int = 4096, first_retry_s: float = FIRST_RETRY_S
+    ) -> None:
         self._send = send
         self._max_pending = max_pending
+        self._first_retry_s = first_retry_s
         self._pending: dict[str, _Pending] = {}
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Wait until the peers of abandoned requests were told; bounded by FIRST_RETRY_S."""
+        """Wait until the peers of abandoned requests were told; bounded by CANCEL_S."""
         await asyncio.gather(*self._cancels)
 
     async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
@@ -83,118 +92,89 @@ class Requester:
             PeerUnavailable: the server returned the request.
             RequestTimeout: no terminal answer within `timeout_s`.
         """
-        async with self._open(question, timeout_s) as answers:
-            async for answer in answers:
-                if answer.is_terminal:
-                    return answer
-        raise AssertionError("unreachable: answers end with a terminal one or raise")
+        with self._open(question, timeout_s) as pending:
+            await self._send_in_time(pending)
+            while not (answer := await self._next(pending)).is_terminal:
+                continue
+            return answer
 
-    async def stream(self, question: Question, *, timeout_s: float) -> AsyncIterator[AclMessage]:
+    async def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
         """The parts in order, each once, then the terminal `inform`. Raises as `ask`.
 
-        Leaving the iteration early cancels the request at the peer.
+        A lost part ends the parts, not the stream: what follows it is left out, and the terminal
+        answer repeats the whole. Leaving the iteration early cancels the request at the peer: at
+        once inside `contextlib.aclosing`, else when Python collects the generator.
         """
-        async with self._open(question, timeout_s) as answers:
-            async for answer in answers:
+        with self._open(question, timeout_s) as pending:
+            await self._send_in_time(pending)
+            answer = None
+            while answer is None or not answer.is_terminal:
+                answer = await self._next(pending)
                 yield answer
 
     def receive(self, message: AclMessage) -> bool:
         """Take an answer; False if no question of ours waits for it, from this peer."""
         pending = self._pending.get(message.in_reply_to)
-        if pending is None or not _is_from(message.sender, pending.peer):
+        if pending is None or not _is_answer(message, pending.request.receiver):
             return False
         if message.performative is Performative.AGREE:
             pending.is_agreed = True
         elif message.sequence is None or message.sequence == pending.parts_seen:
             pending.parts_seen += message.sequence is not None
-            self._deliver(pending, message)
+            pending.is_over = pending.is_over or message.is_terminal
+            _deliver(pending, message)
         return True
 
     def bounced(self, bounce: Bounce) -> bool:
         """Fail the question that the server returned; False if it is none of ours."""
         pending = self._pending.get(bounce.message_id)
-        if pending is None:
+        if pending is None or bare(bounce.peer) != bare(pending.request.receiver):
             return False
-        self._deliver(
-            pending,
-            PeerUnavailable(
-                f"{pending.peer} cannot be reached: {bounce.condition}",
-                peer=pending.peer,
-                wire_code=bounce.condition,
-            ),
-        )
+        pending.is_over = True
+        _deliver(pending, _unavailable(pending.request, bounce.condition))
         return True
 
-    @asynccontextmanager
-    async def _open(
-        self, question: Question, timeout_s: float
-    ) -> AsyncIterator[AsyncIterator[AclMessage]]:
-        self._admit(question)
-        pending = _Pending(question.peer, asyncio.Queue(MAX_PARTS))
-        request = _addressed(question, timeout_s)
-        self._pending[request.reply_with] = pending
-        answers = self._answers(request, pending, timeout_s)
-        try:
-            yield answers
-        finally:
-            await answers.aclose()
-            del self._pending[request.reply_with]
-
-    def _admit(self, question: Question) -> None:
+    @contextmanager
+    def _open(self, question: Question, timeout_s: float) -> Iterator[_Pending]:
         if len(self._pending) >= self._max_pending or question.id in self._pending:
             reason = "too many requests are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=question.peer, wire_code="busy")
-
-    async def _answers(
-        self, request: AclMessage, pending: _Pending, timeout_s: float
-    ) -> AsyncGenerator[AclMessage]:
-        is_over = False
         deadline = asyncio.get_running_loop().time() + timeout_s
+        pending = _Pending(_addressed(question, timeout_s), deadline, asyncio.Queue(MAX_PARTS))
+        self._pending[question.id] = pending
         try:
-            await self._send_in_time(request, deadline)
-            while not is_over:
-                answer = await self._next(request, pending, deadline)
-                is_over = answer.is_terminal
-                yield _checked(answer)
-        except RequestError:
-            is_over = True
-            raise
+            yield pending
         finally:
-            if not is_over:
-                self._cancel(request)
+            del self._pending[question.id]
+            if not pending.is_over:
+                self._cancel(pending.request)
 
-    async def _next(self, request: AclMessage, pending: _Pending, deadline: float) -> AclMessage:
+    async def _next(self, pending: _Pending) -> AclMessage:
         """The next answer, sending the same id again after each silence."""
-        retry_s = FIRST_RETRY_S
+        retry_s = self._first_retry_s
         while True:
-            left_s = deadline - asyncio.get_running_loop().time()
-            if left_s <= 0:
-                self._cancel(request)
-                raise _timeout(request)
+            silence_ends = asyncio.get_running_loop().time() + retry_s
             try:
-                async with asyncio.timeout(min(left_s, retry_s)):
+                async with asyncio.timeout_at(min(pending.deadline, silence_ends)):
                     answer = await pending.inbox.get()
             except TimeoutError:
                 retry_s = min(retry_s * 2, MAX_RETRY_S)
-                if not (pending.is_agreed or pending.parts_seen):
-                    await self._send_in_time(request, deadline)
-                continue
-            if isinstance(answer, RequestError):
-                raise answer
-            return answer
+                await self._after_silence(pending)
+            else:
+                return _checked(answer)
 
-    async def _send_in_time(self, request: AclMessage, deadline: float) -> None:
+    async def _after_silence(self, pending: _Pending) -> None:
+        if asyncio.get_running_loop().time() >= pending.deadline:
+            raise _timeout(pending.request)
+        if not (pending.is_agreed or pending.parts_seen):
+            await self._send_in_time(pending)
+
+    async def _send_in_time(self, pending: _Pending) -> None:
         try:
-            async with asyncio.timeout_at(deadline):
-                await self._send(request)
+            async with asyncio.timeout_at(pending.deadline):
+                await self._send(pending.request)
         except TimeoutError:
-            raise _timeout(request) from None
-
-    def _deliver(self, pending: _Pending, answer: AclMessage | RequestError) -> None:
-        if pending.inbox.full():
-            pending.inbox.get_nowait()
-            answer = RequestFailed(f"{pending.peer} sent too many parts", peer=pending.peer)
-        pending.inbox.put_nowait(answer)
+            raise _timeout(pending.request) from None
 
     def _cancel(self, request: AclMessage) -> None:
         """Tell the peer that nobody waits any more; nobody waits for that either."""
@@ -214,7 +194,7 @@ class Requester:
             encoding=request.encoding,
         )
         try:
-            async with asyncio.timeout(FIRST_RETRY_S):
+            async with asyncio.timeout(CANCEL_S):
                 await self._send(cancel)
         except (RequestError, TimeoutError):
             logger.debug("cancel of %s could not be sent", request.reply_with)
@@ -235,12 +215,25 @@ def _addressed(question: Question, timeout_s: float) -> AclMessage:
     )
 
 
-def _is_from(sender: str, peer: str) -> bool:
-    return sender == peer or bare(sender) == peer
+def _is_answer(message: AclMessage, peer: str) -> bool:
+    is_from_peer = message.sender == peer or bare(message.sender) == peer
+    return is_from_peer and (
+        message.performative in TERMINAL or message.performative is Performative.AGREE
+    )
 
 
-def _checked(answer: AclMessage) -> AclMessage:
+def _deliver(pending: _Pending, answer: AclMessage | RequestError) -> None:
+    if pending.inbox.full():
+        pending.inbox.get_nowait()
+        peer = pending.request.receiver
+        answer = RequestFailed(f"{peer} sent more parts than were read", peer=peer)
+    pending.inbox.put_nowait(answer)
+
+
+def _checked(answer: AclMessage | RequestError) -> AclMessage:
     """The answer itself if it is an inform; otherwise the error it stands for."""
+    if isinstance(answer, RequestError):
+        raise answer
     if answer.performative is Performative.INFORM:
         return answer
     code, detail = read_error(answer.content)
@@ -249,6 +242,15 @@ def _checked(answer: AclMessage) -> AclMessage:
         peer=answer.sender,
         conversation_id=answer.conversation_id,
         wire_code=code,
+    )
+
+
+def _unavailable(request: AclMessage, condition: str) -> PeerUnavailable:
+    return PeerUnavailable(
+        f"{request.receiver} cannot be reached: {condition}",
+        peer=request.receiver,
+        conversation_id=request.conversation_id,
+        wire_code=condition,
     )
 
 

@@ -1,0 +1,62 @@
+"""How one ontology is served, and what a handler sees of a request. Knows no queue."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import count
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import AclMessage, Performative
+
+if TYPE_CHECKING:
+    from spade_llm.runtime.transport import Send
+
+
+class Effect(Enum):
+    """What running a handler twice would do.
+
+    All but READ remember their answer by the request's id. Whoever sends the same request again
+    gets the same answer; whoever *asks* again under the same id, with a new deadline, gets a new
+    attempt where that is safe: after a refusal (nothing changed), and after a failure of WRITE
+    and RESUME.
+    """
+
+    READ = auto()
+    """Nothing: a repeated request simply runs again."""
+    WRITE = auto()
+    """Nothing more (the handler is idempotent by the request's id)."""
+    RESUME = auto()
+    """Like WRITE, and taken up again by itself when the process died while it ran or waited."""
+    ONCE = auto()
+    """Harm: after the process died while it ran, the request fails as `interrupted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as its handler sees it."""
+
+    message: AclMessage
+    _send: Send
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    async def part(self, content: str) -> None:
+        """Send the next part of a stream. The answer repeats the whole: a part may be lost."""
+        number = next(self._numbers)
+        await self._send(self.message.reply(Performative.INFORM, content, sequence=number))
+
+    async def agree(self) -> None:
+        """Say that the answer will take longer than half of the deadline."""
+        await self._send(self.message.reply(Performative.AGREE, ""))
+
+
+Handler = Callable[[Request], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """How requests of one ontology are served."""
+
+    handler: Handler
+    effect_of: Callable[[AclMessage], Effect]
