@@ -433,8 +433,7 @@ async def test_what_could_not_leave_is_sent_to_people_after_reconnecting_once() 
         outbox.is_connected = False
         dispatcher.receive(request("chat", ontology=CHAT_TEXT))
         dispatcher.receive(request("service"))
-        while dispatcher.load != Load(running=0, queued=0):
-            await asyncio.sleep(0)
+        await dispatcher.close()
         outbox.is_connected = True
 
         await asyncio.gather(dispatcher.resend(), dispatcher.resend())
