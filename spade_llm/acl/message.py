@@ -143,8 +143,7 @@ def from_metadata(
     content: str,
     encoding: Encoding = Encoding.ACL,
 ) -> AclMessage:
-    """Inverse of `to_metadata`; missing keys, and empty ones but for `protocol`, take
-    their defaults.
+    """Inverse of `to_metadata`; missing and empty keys take their defaults.
 
     Raises:
         MalformedContent: a key is present but unreadable; the message names it.
@@ -155,7 +154,7 @@ def from_metadata(
         receiver=receiver,
         content=content,
         ontology=metadata.get("ontology") or CHAT_TEXT,
-        protocol=metadata.get("protocol", Protocol.REQUEST),
+        protocol=metadata.get("protocol") or Protocol.REQUEST,
         language=metadata.get("language", ""),
         conversation_id=metadata.get("conversation-id", ""),
         reply_with=metadata.get("reply-with") or new_id(),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.acl import AclMessage, Performative, bare, from_metadata, to_metadata
+from spade_llm.acl import AclMessage, Encoding, Performative, bare, from_metadata, to_metadata
 from spade_llm.errors import MalformedContent
 
 text = st.text(max_size=40)
@@ -20,12 +20,13 @@ messages = st.builds(
     receiver=text,
     content=text,
     ontology=filled,
-    protocol=text,
+    protocol=filled,
     language=text,
     conversation_id=text,
     reply_with=filled,
     in_reply_to=text,
     reply_by=st.none() | st.datetimes(timezones=st.just(UTC)),
+    encoding=st.sampled_from(Encoding),
     sequence=st.none() | st.integers(min_value=0, max_value=10**9 - 1),
 )
 keys = st.sampled_from(["performative", "reply-by", "sequence", "reply-with", "ontology"]) | text
@@ -39,6 +40,7 @@ def test_a_message_survives_its_flat_form(message: AclMessage) -> None:
         sender=message.sender,
         receiver=message.receiver,
         content=message.content,
+        encoding=message.encoding,
     )
 
     assert back == message
