@@ -1,0 +1,194 @@
+"""The stanza codec: what is written can be read back, and what must not be answered is not read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative
+from spade_llm.errors import MalformedContent
+from spade_llm.runtime import Bounce
+from spade_llm.xmpp import stanza as codec
+
+XML_TEXT = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=60
+)
+
+
+def over_the_wire(message: AclMessage, *, sender: str = "a@x/1") -> object:
+    """What the other side reads, after a server has stamped the sender."""
+    return codec.decode(stamped(codec.encode(message), sender=sender))
+
+
+def stamped(stanza: str, *, sender: str) -> ElementTree.Element:
+    stream = f"<stream xmlns='jabber:client'>{stanza}</stream>"
+    xml = ElementTree.fromstring(stream)[0]
+    xml.set("from", sender)
+    return xml
+
+
+def a_request(**fields: object) -> AclMessage:
+    message = AclMessage(
+        performative=Performative.REQUEST,
+        sender="a@x/1",
+        receiver="b@x",
+        content='{"op":"x"}',
+        ontology="spade-llm.memory/1",
+        language="json",
+        reply_with="id-1",
+    )
+    return replace(message, **fields)  # type: ignore[arg-type]
+
+
+@given(
+    content=XML_TEXT,
+    conversation=XML_TEXT.map(str.strip),
+    encoding=st.sampled_from([Encoding.ACL, Encoding.FORM]),
+    sequence=st.none() | st.integers(0, 10_000),
+    in_reply_to=st.sampled_from(["", "q-7"]),
+)
+def test_what_is_written_is_read_back(
+    content: str,
+    conversation: str,
+    encoding: Encoding,
+    sequence: int | None,
+    in_reply_to: str,
+) -> None:
+    message = a_request(
+        content=content,
+        conversation_id=conversation,
+        encoding=encoding,
+        sequence=sequence,
+        in_reply_to=in_reply_to,
+        reply_by=datetime(2026, 11, 20, 12, tzinfo=UTC),
+    )
+
+    assert over_the_wire(message) == message
+
+
+@given(st.text(max_size=80))
+def test_any_text_of_a_person_becomes_a_well_formed_stanza(text: str) -> None:
+    message = a_request(content=text, ontology=CHAT_TEXT, encoding=Encoding.PLAIN, language="")
+
+    read = codec.decode(stamped(codec.encode(message), sender="you@x/phone"))
+
+    assert read is None or isinstance(read, AclMessage)
+
+
+def test_a_person_s_message_carries_no_metadata_and_neither_does_the_answer() -> None:
+    xml = stamped("<message type='chat' id='m1'><body>hi</body></message>", sender="you@x/phone")
+
+    asked = codec.decode(xml)
+
+    assert isinstance(asked, AclMessage)
+    assert (asked.ontology, asked.encoding, asked.conversation_id) == (
+        CHAT_TEXT,
+        Encoding.PLAIN,
+        "",
+    )
+    answer = codec.encode(asked.reply(Performative.INFORM, "hello"))
+    assert "<x " not in answer
+    assert "<acl" not in answer
+    assert "no-store" not in answer
+
+
+def test_the_thread_of_a_client_comes_back_in_the_answer() -> None:
+    xml = stamped(
+        "<message type='chat' id='m1'><body>hi</body><thread>t 1</thread></message>",
+        sender="you@x/phone",
+    )
+
+    asked = codec.decode(xml)
+
+    assert isinstance(asked, AclMessage)
+    assert "<thread>t 1</thread>" in codec.encode(asked.reply(Performative.INFORM, "hello"))
+
+
+def test_agent_traffic_is_neither_stored_nor_copied() -> None:
+    for encoding in (Encoding.ACL, Encoding.FORM):
+        stanza = codec.encode(a_request(encoding=encoding))
+
+        assert "<no-store xmlns='urn:xmpp:hints'/>" in stanza
+        assert "<no-copy xmlns='urn:xmpp:hints'/>" in stanza
+
+
+def test_the_answer_to_a_plain_spade_agent_is_written_in_its_form() -> None:
+    asked = over_the_wire(a_request(encoding=Encoding.FORM))
+
+    assert isinstance(asked, AclMessage)
+    answer = codec.encode(asked.reply(Performative.INFORM, "{}"))
+    assert "spade:x:metadata" in answer
+    assert "<acl" not in answer
+
+
+def test_a_sender_inside_the_metadata_is_not_believed() -> None:
+    stanza = codec.encode(a_request()).replace("<acl ", "<acl sender='boss@x' owner='boss@x' ")
+
+    read = codec.decode(stamped(stanza, sender="mallory@x/1"))
+
+    assert isinstance(read, AclMessage)
+    assert read.owner == "mallory@x"
+
+
+@pytest.mark.parametrize("kind", ["groupchat", "headline"])
+def test_rooms_and_headlines_are_not_requests(kind: str) -> None:
+    stanza = codec.encode(a_request()).replace("type='chat'", f"type='{kind}'")
+
+    assert codec.decode(stamped(stanza, sender="room@x/nick")) is None
+
+
+def test_a_delayed_request_is_dropped_and_a_person_s_delayed_message_is_not() -> None:
+    delay = "<delay xmlns='urn:xmpp:delay' stamp='2026-11-20T12:00:00Z'/></message>"
+    request = codec.encode(a_request()).replace("</message>", delay)
+    chat = f"<message type='chat' id='m1'><body>hi</body>{delay}"
+
+    assert codec.decode(stamped(request, sender="a@x/1")) is None
+    assert isinstance(codec.decode(stamped(chat, sender="you@x/phone")), AclMessage)
+
+
+def test_typing_and_receipts_say_nothing() -> None:
+    typing = codec.encode_state("you@x", "composing", "t1")
+
+    assert codec.decode(stamped(typing, sender="you@x/phone")) is None
+
+
+def test_a_returned_message_names_the_request_and_the_condition() -> None:
+    stanza = (
+        "<message type='error' id='id-1'><body>echo of my own words</body><error type='cancel'>"
+        "<service-unavailable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/>"
+        "<text xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'>gone</text></error></message>"
+    )
+
+    bounce = codec.decode(stamped(stanza, sender="b@x"))
+
+    assert bounce == Bounce(message_id="id-1", peer="b@x", condition="service-unavailable")
+
+
+def test_unreadable_metadata_is_malformed_and_names_the_key() -> None:
+    stanza = codec.encode(a_request()).replace("performative='request'", "performative='dance'")
+    stanza = stanza.replace('performative="request"', 'performative="dance"')
+
+    with pytest.raises(MalformedContent, match="performative"):
+        codec.decode(stamped(stanza, sender="a@x/1"))
+
+
+def test_a_stanza_that_would_close_our_stream_is_not_written() -> None:
+    with pytest.raises(MalformedContent, match="bytes"):
+        codec.encode(a_request(content="é" * codec.MAX_STANZA_BYTES))
+
+
+def test_a_long_answer_to_a_person_leaves_in_pieces_and_whole() -> None:
+    text = "\n".join(f"line {number}" for number in range(20_000))
+    message = a_request(content=text, ontology=CHAT_TEXT, encoding=Encoding.PLAIN)
+
+    pieces = list(codec.in_pieces(message))
+
+    assert "".join(piece.content for piece in pieces) == text
+    assert max(len(piece.content) for piece in pieces) <= codec.MAX_TEXT_CHARS
+    assert len({piece.reply_with for piece in pieces}) == len(pieces)
+    assert all(piece.content.startswith("\nline") for piece in pieces[1:])
