@@ -1,0 +1,118 @@
+"""ScriptedProvider: a model that says what it was told to say, for tests, benches and examples."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ModelError
+from spade_llm.providers.messages import ContextMessage
+from spade_llm.providers.model import Completion, TextDelta, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+KEPT_REQUESTS = 10_000
+
+Rule = Callable[[Sequence[ContextMessage], Sequence[ToolSpec]], Completion]
+ScriptedAnswer = str | Completion | ModelError | Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedRequest:
+    """What the model was asked."""
+
+    messages: tuple[ContextMessage, ...]
+    tools: tuple[ToolSpec, ...]
+    tool_choice: str
+
+
+class ScriptedProvider:
+    """A ChatModel that gives each answer once, in order.
+
+    A `str` is said, a `Completion` returned, a `ModelError` raised, and a callable is asked with
+    `(messages, tools)`. When the script is over, every request raises ModelError.
+    """
+
+    def __init__(self, answers: Iterable[ScriptedAnswer] = (), *, delay: float = 0.0) -> None:
+        """`delay`: seconds before every answer, without blocking the event loop."""
+        self._answers = iter(answers)
+        self._delay_s = delay
+        self._requests: deque[ScriptedRequest] = deque(maxlen=KEPT_REQUESTS)
+
+    @classmethod
+    def echo(cls, *, delay: float = 0.0) -> ScriptedProvider:
+        """Says, without end, what the user said last."""
+        return cls(itertools.repeat(_echo), delay=delay)
+
+    @property
+    def name(self) -> str:
+        return "scripted"
+
+    @property
+    def requests(self) -> Sequence[ScriptedRequest]:
+        """The latest requests (at most 10 000), oldest first."""
+        return list(self._requests)
+
+    async def aclose(self) -> None:
+        """Nothing to close: here so that every provider can be closed alike."""
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> Completion:
+        request = ScriptedRequest(
+            messages=tuple(messages), tools=tuple(tools), tool_choice=tool_choice
+        )
+        self._requests.append(request)
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
+        return _play(self._next(), request)
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        for delta in words(completion.text):
+            yield delta
+        yield completion
+
+    def _next(self) -> ScriptedAnswer:
+        for answer in self._answers:
+            return answer
+        raise ModelError(
+            f"The script is over: it has no answer to request {len(self._requests)}; "
+            "give ScriptedProvider more answers."
+        )
+
+
+def words(text: str) -> list[TextDelta]:
+    """The text in the pieces that a streaming model would send."""
+    return [TextDelta(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)]
+
+
+def _play(answer: ScriptedAnswer, request: ScriptedRequest) -> Completion:
+    if isinstance(answer, ModelError):
+        raise answer
+    if isinstance(answer, str):
+        return Completion(text=answer)
+    if isinstance(answer, Completion):
+        return answer
+    return answer(request.messages, request.tools)
+
+
+def _echo(messages: Sequence[ContextMessage], _: Sequence[ToolSpec]) -> Completion:
+    said = [message["content"] for message in messages if message["role"] == "user"]
+    return Completion(text=said[-1] if said else "")
