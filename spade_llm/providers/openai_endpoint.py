@@ -1,0 +1,129 @@
+"""One OpenAI-compatible server, through the openai SDK: JSON in, bounded bytes out.
+
+Knows neither the answers' form nor when to ask again.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx2
+import openai
+
+from spade_llm.errors import InvalidModelOutput, ModelUnavailable
+from spade_llm.providers.openai_errors import FOREIGN_ERRORS, translate
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from spade_llm.providers.openai_request import RequestBody
+
+# openai 3.52: `chat.completions.create` walks every message and tool through its type hints,
+# 5-7 ms for 20 messages and 6 tools. The SDK's documented `post` sends the same bytes in 0.1 ms.
+# This header makes it leave the body unread, so that it can be bounded; see
+# tests/providers/test_openai_faults.py.
+UNREAD = {"X-Stainless-Raw-Response": "stream"}
+
+
+END_OF_STREAM = b"[DONE]"
+"""The protocol's last event."""
+
+
+class OpenAIEndpoint:
+    """Keeps one pool of connections. Raises ModelError and its subclasses only."""
+
+    def __init__(self, *, base_url: str, api_key: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key, base_url=base_url, timeout=timeout_s, max_retries=0
+        )
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def answer(self, body: RequestBody, *, max_bytes: int) -> bytes:
+        """The whole JSON answer.
+
+        Raises:
+            InvalidModelOutput: it is not JSON, or larger than `max_bytes`.
+        """
+        async with self._post(body, {"Accept": "application/json"}) as response:
+            if "json" not in (content_type := _content_type(response)):
+                raise _wrong_type(content_type)
+            return await _read_all(response, max_bytes)
+
+    async def events(self, body: RequestBody, *, max_bytes: int) -> AsyncGenerator[bytes]:
+        """The data of every server-sent event; a server that can't stream gives a single one."""
+        async with self._post(body, {"Accept": "text/event-stream"}) as response:
+            content_type = _content_type(response)
+            if "event-stream" in content_type:
+                async with aclosing(_data_lines(response, max_bytes)) as lines:
+                    async for line in lines:
+                        yield line
+            elif "json" in content_type:
+                yield await _read_all(response, max_bytes)
+                yield END_OF_STREAM
+            else:
+                raise _wrong_type(content_type)
+
+    @asynccontextmanager
+    async def _post(
+        self, body: RequestBody, headers: dict[str, str]
+    ) -> AsyncIterator[httpx2.Response]:
+        if self._client.is_closed():
+            raise ModelUnavailable("This provider has been closed.")
+        try:
+            response = await self._client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                body=body,
+                options={"headers": {**headers, **UNREAD}, "timeout": self._timeout_s},
+            )
+            async with aclosing(response):
+                yield response
+        except FOREIGN_ERRORS as error:
+            raise translate(error) from error
+
+
+def _content_type(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _wrong_type(content_type: str) -> InvalidModelOutput:
+    return InvalidModelOutput(
+        f"The model's server answered {content_type or 'no content type'!r} instead of JSON; "
+        "check that base_url ends in the API's path, usually /v1."
+    )
+
+
+def _too_large(max_bytes: int) -> InvalidModelOutput:
+    return InvalidModelOutput(f"The model's answer is larger than {max_bytes} bytes.")
+
+
+async def _read_all(response: httpx2.Response, max_bytes: int) -> bytes:
+    body = bytearray()
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > max_bytes:
+                raise _too_large(max_bytes)
+    return bytes(body)
+
+
+async def _data_lines(response: httpx2.Response, max_bytes: int) -> AsyncGenerator[bytes]:
+    """The `data:` lines, `[DONE]` included; these servers never split one event over several."""
+    pending = b""
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            *lines, pending = (pending + chunk).split(b"\n")
+            for data in filter(None, map(_data_of, lines)):
+                yield data
+            if len(pending) > max_bytes:
+                raise _too_large(max_bytes)
+    if data := _data_of(pending):
+        yield data
+
+
+def _data_of(line: bytes) -> bytes:
+    return line[5:].strip() if line.startswith(b"data:") else b""

@@ -1,0 +1,280 @@
+"""LLMProvider: any model behind an OpenAI-compatible server; deadlines and repeated attempts.
+
+Knows nothing of HTTP: `openai_endpoint.py` does, and the openai SDK is imported only when a
+provider is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, TypedDict, Unpack
+from urllib.parse import urlsplit
+
+from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable, RateLimited
+from spade_llm.providers.attempts import Attempts
+from spade_llm.providers.model import TextDelta
+from spade_llm.providers.openai_request import build_request, with_stream
+from spade_llm.providers.retry import ModelLimits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import Completion, ToolSpec
+    from spade_llm.providers.openai_request import RequestBody
+
+OPENAI_URL = "https://api.openai.com/v1"
+NO_KEY = "not-needed"
+"""What local servers get as their key: the SDK insists on one, they ignore it."""
+
+
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class ModelOptions(TypedDict, total=False):
+    """What every `create_…` takes besides model and address."""
+
+    temperature: float | None
+    max_tokens: int | None
+    timeout: float
+    """Seconds for one attempt; in a stream, for the wait until the next piece."""
+    limits: ModelLimits | None
+
+
+class LLMProvider:
+    """A ChatModel. Make one with a `create_…` class method; close it with `aclose()`.
+
+    `timeout` bounds one attempt (in a stream: the wait for the next piece), `limits.deadline_s`
+    the whole call. A call is repeated after 429, 5xx, a lost connection or a timeout, but never
+    once a stream has yielded text.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        settings: RequestBody,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        limits: ModelLimits | None = None,
+    ) -> None:
+        """`settings` goes into every request: `model` and, for instance, `temperature`."""
+        from spade_llm.providers.openai_endpoint import OpenAIEndpoint
+
+        self._server = _server_of(base_url)
+        self._settings = settings
+        self._timeout_s = timeout
+        self._limits = limits or ModelLimits()
+        self._endpoint = OpenAIEndpoint(base_url=base_url, api_key=api_key, timeout_s=timeout)
+        self._places = asyncio.Semaphore(self._limits.max_concurrency)
+        self._has_stream_usage = True
+
+    @classmethod
+    def create_openai(
+        cls,
+        api_key: str,
+        model: str = "gpt-5-mini",
+        *,
+        base_url: str | None = None,
+        **options: Unpack[ModelOptions],
+    ) -> LLMProvider:
+        """OpenAI itself, or with `base_url` any server that speaks its protocol and wants a key."""
+        if not api_key:
+            raise ConfigurationError("create_openai needs an api_key; local servers need none.")
+        # OpenAI's newer models refuse `max_tokens`; the other servers know only that.
+        bound = "max_tokens" if base_url else "max_completion_tokens"
+        return cls._create(base_url or OPENAI_URL, api_key, model, bound, options)
+
+    @classmethod
+    def create_ollama(
+        cls,
+        model: str,
+        base_url: str = "http://localhost:11434/v1",
+        **options: Unpack[ModelOptions],
+    ) -> LLMProvider:
+        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
+
+    @classmethod
+    def create_lm_studio(
+        cls,
+        model: str,
+        base_url: str = "http://localhost:1234/v1",
+        **options: Unpack[ModelOptions],
+    ) -> LLMProvider:
+        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
+
+    @classmethod
+    def create_vllm(
+        cls,
+        model: str,
+        base_url: str = "http://localhost:8000/v1",
+        **options: Unpack[ModelOptions],
+    ) -> LLMProvider:
+        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
+
+    @classmethod
+    def _create(
+        cls, base_url: str, api_key: str, model: str, bound: str, options: ModelOptions
+    ) -> LLMProvider:
+        return cls(
+            base_url=base_url,
+            api_key=api_key,
+            settings=_settings(model, bound, options),
+            timeout=options.get("timeout", DEFAULT_TIMEOUT_S),
+            limits=options.get("limits"),
+        )
+
+    @property
+    def name(self) -> str:
+        return str(self._settings["model"])
+
+    def __repr__(self) -> str:
+        return f"LLMProvider(model={self.name!r}, server={self._server!r})"
+
+    async def __aenter__(self) -> LLMProvider:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections; calls that still run fail with ModelUnavailable."""
+        await self._endpoint.aclose()
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> Completion:
+        body = self._request(messages, tools, tool_choice)
+        attempts = self._attempts()
+        async with self._place(attempts):
+            while True:
+                try:
+                    return await self._attempt(body, attempts)
+                except (ModelUnavailable, RateLimited) as error:
+                    await attempts.pause_after(error)
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        body = self._request(messages, tools, tool_choice)
+        attempts = self._attempts()
+        async with (
+            self._place(attempts),
+            aclosing(self._first_parts(body, attempts)) as parts,
+        ):
+            async for part in parts:
+                yield part
+
+    async def _first_parts(
+        self, body: RequestBody, attempts: Attempts
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        """Attempts, until one has begun to speak: from there on a failure is final."""
+        has_begun = False
+        while True:
+            try:
+                async with aclosing(self._attempt_stream(body, attempts)) as parts:
+                    async for part in parts:
+                        has_begun = True
+                        yield part
+                return
+            except (ModelUnavailable, RateLimited) as error:
+                if has_begun:
+                    raise
+                await attempts.pause_after(error)
+            except _UsageRefused:
+                self._has_stream_usage = False
+
+    async def _attempt(self, body: RequestBody, attempts: Attempts) -> Completion:
+        from spade_llm.providers.openai_answer import Assembly
+
+        size = self._limits.max_answer_bytes
+        async with attempts.within(self._timeout_s):
+            raw = await self._endpoint.answer(body, max_bytes=size)
+        assembly = Assembly(max_bytes=size)
+        assembly.add(raw)
+        return assembly.completion()
+
+    async def _attempt_stream(
+        self, body: RequestBody, attempts: Attempts
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        from spade_llm.providers.openai_answer import Assembly
+
+        assembly = Assembly(max_bytes=self._limits.max_answer_bytes)
+        async with aclosing(self._events(body)) as events:
+            while True:
+                async with attempts.within(self._timeout_s):
+                    raw = await anext(events, None)
+                if raw is None:
+                    break
+                if text := assembly.add(raw):
+                    yield TextDelta(text)
+        if not assembly.is_finished:
+            raise ModelUnavailable("The model's server ended its answer too early.")
+        yield assembly.completion()
+
+    async def _events(self, body: RequestBody) -> AsyncGenerator[bytes]:
+        asks_usage = self._has_stream_usage
+        request = with_stream(body, usage=asks_usage)
+        size = self._limits.max_answer_bytes
+        try:
+            async with aclosing(self._endpoint.events(request, max_bytes=size)) as events:
+                async for raw in events:
+                    yield raw
+        except ModelError as error:
+            if asks_usage and _dislikes_usage(error):
+                raise _UsageRefused from error
+            raise
+
+    def _request(
+        self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec], tool_choice: str
+    ) -> RequestBody:
+        return build_request(messages, tools, settings=self._settings, tool_choice=tool_choice)
+
+    def _attempts(self) -> Attempts:
+        return Attempts(self._limits, server=self._server)
+
+    @asynccontextmanager
+    async def _place(self, attempts: Attempts) -> AsyncIterator[None]:
+        async with attempts.within(self._limits.deadline_s):
+            await self._places.acquire()
+        try:
+            yield
+        finally:
+            self._places.release()
+
+
+class _UsageRefused(Exception):
+    """The server does not know `stream_options`."""
+
+
+def _dislikes_usage(error: ModelError) -> bool:
+    from spade_llm.providers.openai_errors import is_bad_request
+
+    return is_bad_request(error.__cause__) and "stream_options" in str(error.__cause__)
+
+
+def _settings(model: str, bound: str, options: ModelOptions) -> RequestBody:
+    if not model:
+        raise ConfigurationError("A provider needs the name of a model.")
+    chosen = {"temperature": options.get("temperature"), bound: options.get("max_tokens")}
+    return {"model": model, **{key: value for key, value in chosen.items() if value is not None}}
+
+
+def _server_of(base_url: str) -> str:
+    """Host and port only: a URL may hold a password."""
+    url = urlsplit(base_url)
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        raise ConfigurationError(
+            f"base_url {url.scheme}://{url.hostname or ''} is not an http(s) address; "
+            "give one such as http://localhost:11434/v1."
+        )
+    return f"{url.hostname}:{url.port}" if url.port else url.hostname

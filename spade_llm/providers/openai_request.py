@@ -1,0 +1,49 @@
+"""Writing a request in the OpenAI protocol. Pure; knows no HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ToolSpec
+
+RequestBody = dict[str, object]
+
+
+def build_request(
+    messages: Sequence[ContextMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    settings: RequestBody,
+    tool_choice: str,
+) -> RequestBody:
+    """`settings` holds the model and whatever else is the same in every request."""
+    body: RequestBody = {**settings, "messages": list(messages)}
+    if tools:
+        body["tools"] = [_tool(spec) for spec in tools]
+        body["tool_choice"] = _choice(tool_choice)
+    return body
+
+
+def with_stream(body: RequestBody, *, usage: bool) -> RequestBody:
+    """Ask for the answer as a stream, with the token counts at its end if `usage`."""
+    options: RequestBody = {"stream_options": {"include_usage": True}} if usage else {}
+    return {**body, "stream": True, **options}
+
+
+def _tool(spec: ToolSpec) -> RequestBody:
+    function = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": dict(spec.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def _choice(tool_choice: str) -> object:
+    if tool_choice in {"auto", "none", "required"}:
+        return tool_choice
+    return {"type": "function", "function": {"name": tool_choice}}

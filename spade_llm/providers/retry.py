@@ -1,0 +1,64 @@
+"""When to ask a model's server again: pauses, limits and `Retry-After`. Pure; knows no vendor."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LONGEST_RETRY_AFTER_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLimits:
+    """How long one call may take, and how much of everything it may use."""
+
+    deadline_s: float = 120.0
+    """For the whole call: waiting for a free place, every attempt and every pause."""
+    attempts: int = 4
+    """The first one included."""
+    first_pause_s: float = 0.5
+    """Doubles after every attempt; each pause is shortened by up to half at random."""
+    longest_pause_s: float = 8.0
+    max_concurrency: int = 64
+    """Calls in flight at once; the others wait in order."""
+    max_answer_bytes: int = 1_000_000
+    jitter: Callable[[], float] = field(default=random.random, repr=False)
+    """Gives 0…1; a test holds it still."""
+
+    def pause_s(self, attempt: int, asked_s: float | None) -> float:
+        """Before the attempt after number `attempt` (from 1); never less than the server asked."""
+        backoff = min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1))
+        return max(asked_s or 0.0, backoff * (1 - self.jitter() / 2))
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """The pause that the server asks for (RFC 9110 §10.2.3: seconds or a date), at most a day."""
+    seconds = _number(headers.get("retry-after-ms"), scale=1000)
+    if seconds is None:
+        seconds = _number(headers.get("retry-after"), scale=1)
+    if seconds is None:
+        seconds = _until(headers.get("retry-after"), now or datetime.now(UTC))
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
+
+
+def _number(text: str | None, *, scale: int) -> float | None:
+    try:
+        number = float(text or "") / scale
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _until(text: str | None, now: datetime) -> float | None:
+    try:
+        at = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()

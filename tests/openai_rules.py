@@ -1,0 +1,153 @@
+"""What OpenAI's chat endpoint accepts, as strictly as the original. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+NAME = r"^[a-zA-Z0-9_-]{1,64}$"
+
+
+class BadRequest(Exception):
+    """Answered with 400; the message says what is wrong."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Function(Strict):
+    name: str = Field(pattern=NAME)
+    arguments: str
+
+
+class CallEntry(Strict):
+    id: str = Field(min_length=1, max_length=64)
+    type: Literal["function"]
+    function: Function
+
+
+class System(Strict):
+    role: Literal["system", "developer"]
+    content: str
+    name: str | None = None
+
+
+class User(Strict):
+    role: Literal["user"]
+    content: str
+    name: str | None = Field(default=None, pattern=r"^[^\s<|\\/>]{1,64}$")
+
+
+class Assistant(Strict):
+    role: Literal["assistant"]
+    content: str | None = None
+    name: str | None = None
+    tool_calls: list[CallEntry] | None = Field(default=None, min_length=1)
+
+
+class ToolAnswer(Strict):
+    role: Literal["tool"]
+    content: str
+    tool_call_id: str
+
+
+Message = Annotated[System | User | Assistant | ToolAnswer, Field(discriminator="role")]
+
+
+class FunctionSpec(Strict):
+    name: str = Field(pattern=NAME)
+    description: str = Field(default="", max_length=1024)
+    parameters: dict[str, object] = Field(default_factory=dict)
+
+
+class Tool(Strict):
+    type: Literal["function"]
+    function: FunctionSpec
+
+
+class ChosenFunction(Strict):
+    name: str
+
+
+class Choice(Strict):
+    type: Literal["function"]
+    function: ChosenFunction
+
+
+class StreamOptions(Strict):
+    include_usage: bool
+
+
+class Request(Strict):
+    model: str = Field(min_length=1)
+    messages: list[Message] = Field(min_length=1)
+    tools: list[Tool] | None = Field(default=None, min_length=1, max_length=128)
+    tool_choice: Literal["auto", "none", "required"] | Choice | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+
+
+def check_request(raw: bytes) -> dict[str, object]:
+    """The request as it came, once every rule has been checked.
+
+    Raises:
+        BadRequest: it breaks one.
+    """
+    try:
+        request = Request.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    _check_options(request)
+    _check_calls(request.messages)
+    body = json.loads(raw)
+    assert isinstance(body, dict)
+    return body
+
+
+def _check_options(request: Request) -> None:
+    if request.tool_choice is not None and not request.tools:
+        raise BadRequest("'tool_choice' is only allowed when 'tools' are specified.")
+    if request.stream_options is not None and not request.stream:
+        raise BadRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    names = [tool.function.name for tool in request.tools or ()]
+    if isinstance(request.tool_choice, Choice) and request.tool_choice.function.name not in names:
+        raise BadRequest(f"Tool choice {request.tool_choice.function.name!r} not found in 'tools'.")
+
+
+def _check_calls(messages: list[Message]) -> None:
+    """Every tool call is answered right behind it, and nothing else is answered."""
+    awaited: set[str] = set()
+    for number, message in enumerate(messages):
+        if isinstance(message, ToolAnswer):
+            if message.tool_call_id not in awaited:
+                raise BadRequest(
+                    f"messages[{number}]: messages with role 'tool' must be a response to a "
+                    "preceding message with 'tool_calls'."
+                )
+            awaited.discard(message.tool_call_id)
+            continue
+        _check_answered(awaited)
+        if isinstance(message, Assistant):
+            awaited = _ids_of(message)
+    _check_answered(awaited)
+
+
+def _ids_of(message: Assistant) -> set[str]:
+    if message.content is None and not message.tool_calls:
+        raise BadRequest("An assistant message needs 'content' or 'tool_calls'.")
+    return {call.id for call in message.tool_calls or ()}
+
+
+def _check_answered(awaited: set[str]) -> None:
+    if awaited:
+        raise BadRequest(
+            "An assistant message with 'tool_calls' must be followed by tool messages "
+            f"responding to each 'tool_call_id'. Missing: {sorted(awaited)}"
+        )

@@ -1,0 +1,292 @@
+"""A strict local server of the OpenAI chat protocol, with scriptable faults. Knows no client.
+
+In a test: `async with running_server() as server: server.enqueue(Status(429)); server.base_url`.
+In a process of its own, for benches: `python -m tests.openai_server --port 8001 --delay 0.2`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections import deque
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from tests.openai_rules import BadRequest, check_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+KEPT_REQUESTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call in an answer."""
+
+    name: str
+    arguments: str = "{}"
+    id: str | None = "call_1"
+    index: int | None = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """A good answer. Text is streamed word by word, arguments in pieces of 7 characters."""
+
+    text: str | None = None
+    calls: tuple[Call, ...] = ()
+    finish_reason: str = "stop"
+    has_whole_calls: bool = False
+    """Stream every call in one single delta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """An HTTP error."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = '{"error": {"message": "scripted", "type": "server_error", "code": null}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Any bytes with any content type."""
+
+    body: bytes
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """Send this text, or nothing at all, and then reset the connection."""
+
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hang:
+    """Accept the request, send this text, and then nothing until the client goes away."""
+
+    after: str = ""
+
+
+Answer = Say | Status | Raw | Reset | Hang
+
+
+class OpenAIServer:
+    """Answers from its script; when that is over, it says what the user said last."""
+
+    def __init__(self, *, delay_s: float = 0.0, text: str | None = None, api_key: str = "") -> None:
+        self.delay_s = delay_s
+        self.text = text
+        self.api_key = api_key
+        """Demanded as a bearer token unless empty."""
+        self.refuses_stream_options = False
+        self.base_url = ""
+        self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
+        self.was_asked = asyncio.Event()
+        self.most_at_once = 0
+        self._at_once = 0
+        self._script: deque[Answer] = deque()
+
+    def enqueue(self, *answers: Answer) -> None:
+        self._script.extend(answers)
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=16 * 1024 * 1024)
+        app.router.add_post("/v1/chat/completions", self._completions)
+        return app
+
+    async def _completions(self, request: web.Request) -> web.StreamResponse:
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return await self._checked(request)
+        except BadRequest as error:
+            return _error(400, str(error))
+        finally:
+            self._at_once -= 1
+
+    async def _checked(self, request: web.Request) -> web.StreamResponse:
+        if self.api_key and request.headers.get("Authorization") != f"Bearer {self.api_key}":
+            return _error(401, f"Incorrect API key provided: {request.headers['Authorization']}")
+        body = check_request(await request.read())
+        self.requests.append(body)
+        self.was_asked.set()
+        if self.refuses_stream_options and "stream_options" in body:
+            raise BadRequest("Unrecognized request argument supplied: stream_options")
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
+        answer = self._script.popleft() if self._script else self._echo(body)
+        return await self._send(request, body, answer)
+
+    def _echo(self, body: dict[str, object]) -> Say:
+        if self.text is not None:
+            return Say(text=self.text)
+        messages = body["messages"]
+        assert isinstance(messages, list)
+        said = [m["content"] for m in messages if m["role"] == "user"]
+        return Say(text=f"You said: {said[-1] if said else ''}")
+
+    async def _send(
+        self, request: web.Request, body: dict[str, object], answer: Answer
+    ) -> web.StreamResponse:
+        match answer:
+            case Status():
+                return web.Response(
+                    status=answer.status,
+                    headers=answer.headers,
+                    body=answer.body.encode(),
+                    content_type="application/json",
+                )
+            case Raw():
+                return web.Response(body=answer.body, content_type=answer.content_type)
+            case Reset() | Hang():
+                return await _break_off(request, body, answer)
+            case Say() if body.get("stream"):
+                return await _stream(request, body, answer)
+            case Say():
+                return web.json_response(_completion(body, answer))
+
+
+def _error(status: int, message: str) -> web.Response:
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+    return web.json_response({"error": error}, status=status)
+
+
+def _completion(body: dict[str, object], answer: Say) -> dict[str, object]:
+    message: dict[str, object] = {"role": "assistant", "content": answer.text, "refusal": None}
+    if answer.calls:
+        message["tool_calls"] = [_whole_call(call) for call in answer.calls]
+    reason = "tool_calls" if answer.calls else answer.finish_reason
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12},
+    }
+
+
+def _whole_call(call: Call) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+    return entry if call.id is None else {"id": call.id, **entry}
+
+
+async def _stream(request: web.Request, body: dict[str, object], answer: Say) -> web.StreamResponse:
+    response = await _open_stream(request)
+    for delta in _deltas(answer):
+        await response.write(_event(body, choices=[_choice(delta)]))
+    reason = "tool_calls" if answer.calls else answer.finish_reason
+    await response.write(_event(body, choices=[_choice({}, reason)]))
+    if body.get("stream_options"):
+        usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+        await response.write(_event(body, choices=[], usage=usage))
+    await response.write(b"data: [DONE]\n\n")
+    return response
+
+
+async def _open_stream(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(b": a comment, as a keep-alive\n\n")
+    return response
+
+
+def _deltas(answer: Say) -> list[dict[str, object]]:
+    deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
+    words = (answer.text or "").split(" ")
+    deltas += [{"content": w if i == 0 else f" {w}"} for i, w in enumerate(words) if answer.text]
+    for call in answer.calls:
+        deltas += [{"tool_calls": [entry]} for entry in _call_deltas(call, answer.has_whole_calls)]
+    return deltas
+
+
+def _call_deltas(call: Call, is_whole: bool) -> list[dict[str, object]]:
+    index: dict[str, object] = {} if call.index is None else {"index": call.index}
+    whole = _whole_call(call)
+    if is_whole:
+        return [{**index, **whole}]
+    head = {**index, **whole, "function": {"name": call.name, "arguments": ""}}
+    pieces = [call.arguments[i : i + 7] for i in range(0, len(call.arguments), 7)]
+    return [head, *({**index, "function": {"arguments": piece}} for piece in pieces)]
+
+
+def _choice(delta: dict[str, object], reason: str | None = None) -> dict[str, object]:
+    return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+
+
+def _event(body: dict[str, object], **fields: object) -> bytes:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000}
+    return b"data: " + json.dumps({**head, "model": body["model"], **fields}).encode() + b"\n\n"
+
+
+async def _break_off(
+    request: web.Request, body: dict[str, object], answer: Reset | Hang
+) -> web.StreamResponse:
+    response: web.StreamResponse = web.Response()
+    if answer.after:
+        response = await _open_stream(request)
+        await response.write(_event(body, choices=[_choice({"content": answer.after})]))
+    if isinstance(answer, Hang):
+        await asyncio.Event().wait()
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+@asynccontextmanager
+async def running_server(server: OpenAIServer | None = None) -> AsyncIterator[OpenAIServer]:
+    """The server on a free loopback port; hanging answers are cut off at the end."""
+    server = server or OpenAIServer()
+    runner = await _start(server, port=0)
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+async def _start(server: OpenAIServer, *, port: int) -> web.AppRunner:
+    runner = web.AppRunner(
+        server.app(), access_log=None, shutdown_timeout=0.05, handler_cancellation=True
+    )
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port)
+    await site.start()
+    server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    return runner
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    server = OpenAIServer(delay_s=arguments.delay, text=arguments.text)
+    runner = await _start(server, port=arguments.port)
+    print(f"ready {server.base_url}", flush=True)  # noqa: T201 - the parent process waits for it
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0: a free one, printed at start")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before every answer")
+    parser.add_argument("--text", default=None, help="always answer this")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(_serve(_arguments()))
+    except KeyboardInterrupt:
+        raise SystemExit(0) from None
