@@ -1,0 +1,209 @@
+"""OfflineProvider: answers without any model, by rules, through the same tool-call loop as one.
+
+It says so. Knows no tool itself: it asks for the ones that it is offered, and quotes their results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import uuid
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.providers.model import Completion, TextDelta, ToolCall, ToolSpec
+from spade_llm.providers.offline_found import excerpt, relevant_memories, relevant_passages
+from spade_llm.providers.offline_phrases import PHRASES
+from spade_llm.providers.offline_turn import read_turn
+from spade_llm.providers.offline_wishes import (
+    AskAnything,
+    AskMemory,
+    AskTime,
+    Calculate,
+    Greet,
+    Remember,
+    Wish,
+    read_wish,
+)
+from spade_llm.providers.offline_words import key_words, widened
+from spade_llm.providers.scripted import words
+from spade_llm.providers.zones import zone_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.offline_phrases import Phrases
+    from spade_llm.providers.offline_turn import OfflineTurn
+
+_IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
+"""How the memory tools say that there is nothing."""
+LISTED_CATEGORIES = ("fact", "preference")
+Step = str | list[ToolCall]
+"""What to do next: say something, or call tools."""
+
+
+class OfflineProvider:
+    """A ChatModel of rules, English and Spanish. Never fails and never leaves the process."""
+
+    @property
+    def name(self) -> str:
+        return "offline"
+
+    async def aclose(self) -> None:
+        """Nothing to close: here so that every provider can be closed alike."""
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> Completion:
+        turn = read_turn(messages)
+        rules = _Rules(turn, [] if tool_choice == "none" else tools)
+        step = await rules.next_step(read_wish(turn.question))
+        if isinstance(step, str):
+            return Completion(text=_framed(turn, step))
+        return Completion(tool_calls=tuple(step))
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        for delta in words(completion.text):
+            yield delta
+        yield completion
+
+
+class _Rules:
+    """The rules applied to one turn."""
+
+    def __init__(self, turn: OfflineTurn, tools: Sequence[ToolSpec]) -> None:
+        self._turn = turn
+        self._tools = {tool.name: tool for tool in tools}
+        self._say: Phrases = PHRASES[turn.language]
+
+    async def next_step(self, wish: Wish) -> Step:
+        if self._turn.results:
+            return self._from_results(wish)
+        match wish:
+            case Remember():
+                return self._store(wish)
+            case AskMemory():
+                return self._recall(wish)
+            case AskTime():
+                return await self._clock(wish)
+            case Calculate():
+                return self._call("calculator", {"expression": wish.expression})
+            case Greet():
+                return f"{self._say.greeting} {self._say.abilities}"
+            case AskAnything():
+                return self._found(wish.question) or self._nothing()
+
+    def _store(self, wish: Remember) -> Step:
+        notes = [{"category": note.category, "content": note.content} for note in wish.notes]
+        return self._calls("store_memory", notes)
+
+    def _recall(self, wish: AskMemory) -> Step:
+        if found := self._found(wish.topic):
+            return found
+        if not wish.topic and "list_memories" in self._tools:
+            return self._calls("list_memories", [{"category": name} for name in LISTED_CATEGORIES])
+        wanted = sorted(widened(key_words(wish.topic)))
+        return self._call("search_memories", {"query": " ".join(wanted) or self._turn.question})
+
+    async def _clock(self, wish: AskTime) -> Step:
+        zone = await asyncio.to_thread(zone_of, wish.place) if wish.place else "UTC"
+        if zone is None:
+            return self._say.unknown_place.format(wish.place)
+        return self._call("get_current_datetime", {"timezone": zone})
+
+    def _call(self, tool: str, arguments: Mapping[str, object]) -> Step:
+        return self._calls(tool, [arguments])
+
+    def _calls(self, tool: str, every: Sequence[Mapping[str, object]]) -> Step:
+        if tool not in self._tools:
+            return self._say.missing_tool.format(tool)
+        return [_tool_call(tool, arguments) for arguments in every]
+
+    def _found(self, topic: str) -> str:
+        """Memories and passages that speak of the topic; empty if none does."""
+        memories = relevant_memories(self._turn.context.memories, topic)
+        listed = [f"- {memory.text} ({memory.date})".replace(" ()", "") for memory in memories]
+        parts = ["\n".join([self._say.remembered, *listed])] if listed else []
+        if topic:
+            parts += self._passages(topic)
+        return "\n\n".join(parts)
+
+    def _passages(self, topic: str) -> list[str]:
+        chosen = relevant_passages(self._turn.context.documents, topic)
+        return [f"{self._say.passage.format(p.source)}\n{excerpt(p.text, topic)}" for p in chosen]
+
+    def _nothing(self) -> str:
+        return f"{self._say.nothing_found} {self._say.abilities}"
+
+    def _from_results(self, wish: Wish) -> str:
+        """The tools' own words, with a few of ours around them."""
+        results = self._turn.results
+        match wish:
+            case Remember():
+                return "\n".join(map(self._stored, results, (note.content for note in wish.notes)))
+            case AskMemory():
+                return self._remembered(results)
+            case AskTime():
+                return self._time(wish.place, results[-1])
+            case Calculate():
+                return _sum(wish.expression, results[-1])
+        return "\n".join(results)
+
+    def _stored(self, result: str, content: str) -> str:
+        is_stored = result.startswith("Stored ")
+        return (
+            self._say.stored.format(content) if is_stored else self._say.not_stored.format(result)
+        )
+
+    def _remembered(self, results: Sequence[str]) -> str:
+        lines = [line for result in results for line in result.splitlines()]
+        listed = [line for line in lines if line.startswith(("- ", "  "))]
+        if listed:
+            return "\n".join([self._say.remembered, *listed])
+        if all(map(_IS_EMPTY.match, results)):
+            return self._say.nothing_remembered
+        return "\n".join(results)
+
+    def _time(self, place: str, result: str) -> str:
+        stamp = result.partition(" ")[0]
+        try:
+            at = datetime.fromisoformat(stamp)
+        except ValueError:
+            return result
+        day = f"{self._say.weekdays[at.weekday()]} {at:%Y-%m-%d}"
+        return f"{place or 'UTC'}: {at:%H:%M}, {day}."
+
+
+def _framed(turn: OfflineTurn, text: str) -> str:
+    """With the admission before the first answer, and what is missing behind every one."""
+    say = PHRASES[turn.language]
+    names = [say.service_names.get(name, name) for name in turn.context.unavailable]
+    before = f"{say.no_model} " if turn.is_first else ""
+    behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
+    return f"{before}{text}{behind}"
+
+
+def _sum(expression: str, result: str) -> str:
+    is_number = result.strip("-").replace(".", "", 1).isdigit()
+    return f"{expression} = {result}" if is_number else result
+
+
+def _tool_call(tool: str, arguments: Mapping[str, object]) -> ToolCall:
+    return ToolCall(
+        id=f"call_{uuid.uuid4().hex[:24]}",
+        name=tool,
+        arguments=json.dumps(arguments, ensure_ascii=False),
+    )
