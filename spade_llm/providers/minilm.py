@@ -1,0 +1,138 @@
+"""MiniLmEmbedder: all-MiniLM-L6-v2 on this machine's CPU, without torch or network.
+
+onnxruntime and tokenizers are imported only when an embedder is loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ModelUnavailable
+from spade_llm.providers.minilm_graph import GRAPH_VERSION, build_graph
+from spade_llm.providers.minilm_weights import SHA256, TOKENIZER, WEIGHTS, check_file
+from spade_llm.providers.safetensors import read_float_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import ParamSpec, TypeVar
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spade_llm.providers.minilm_session import MiniLmSession
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+DIMENSION = 384
+WINDOW_TEXTS = 256
+"""Texts that are read and sorted by length together; between two windows others get a turn."""
+CACHED_QUERIES = 1024
+"""Vectors of single texts kept, 1.5 KB each."""
+
+
+class MiniLmEmbedder:
+    """An Embedder. Open with `load`, close with `aclose()`. Works in a thread of its own."""
+
+    def __init__(self, session: MiniLmSession, executor: ThreadPoolExecutor) -> None:
+        self._session = session
+        self._executor = executor
+        self._is_closed = False
+        self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+
+    @classmethod
+    async def load(cls, weights: Path, *, cache: Path, threads: int = 2) -> MiniLmEmbedder:
+        """`weights`: a folder as `find_weights` gives it. The graph is built once, into `cache`.
+
+        Raises:
+            ConfigurationError: the weights are not the published ones, or unreadable.
+        """
+        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="minilm")
+        loop = asyncio.get_running_loop()
+        try:
+            session = await loop.run_in_executor(executor, _open, weights, cache, threads)
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+        return cls(session, executor)
+
+    @property
+    def name(self) -> str:
+        return f"all-MiniLM-L6-v2/int8-{GRAPH_VERSION}"
+
+    @property
+    def dimension(self) -> int:
+        return DIMENSION
+
+    async def __aenter__(self) -> MiniLmEmbedder:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the thread; what runs is finished first."""
+        self._is_closed = True
+        await asyncio.to_thread(self._executor.shutdown)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._is_closed:
+            raise ModelUnavailable("The embedder has been closed.")
+        if len(texts) == 1:
+            return await self._embed_query(texts[0])
+        return await self._embed_all(texts)
+
+    async def _embed_query(self, text: str) -> NDArray[np.float32]:
+        if text not in self._queries:
+            self._queries[text] = await self._embed_all([text])
+        self._queries.move_to_end(text)
+        while len(self._queries) > CACHED_QUERIES:
+            self._queries.popitem(last=False)
+        return self._queries[text].copy()
+
+    async def _embed_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        vectors = np.empty((len(texts), DIMENSION), np.float32)
+        for start in range(0, len(texts), WINDOW_TEXTS):
+            window = texts[start : start + WINDOW_TEXTS]
+            tokens = await self._run(self._session.tokens, window)
+            for rows in self._session.buckets(tokens):
+                part = await self._run(self._session.vectors, [tokens[row] for row in rows])
+                vectors[[start + row for row in rows]] = part
+        return vectors
+
+    async def _run(self, function: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+
+
+def _open(weights: Path, cache: Path, threads: int) -> MiniLmSession:
+    from spade_llm.providers.minilm_session import MiniLmSession
+
+    check_file(weights / TOKENIZER)
+    return MiniLmSession(
+        graph=_cached_graph(weights, cache), tokenizer=weights / TOKENIZER, threads=threads
+    )
+
+
+def _cached_graph(weights: Path, cache: Path) -> Path:
+    path = cache / f"minilm-int8-{GRAPH_VERSION}-{SHA256[WEIGHTS][:12]}.onnx"
+    if not path.exists():
+        check_file(weights / WEIGHTS)
+        _write_atomically(path, build_graph(read_float_tensors(weights / WEIGHTS)))
+    return path
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)
