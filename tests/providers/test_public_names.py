@@ -1,0 +1,40 @@
+"""The package's public names, and that they cost nothing until they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import spade_llm.providers
+
+
+def test_every_public_name_can_be_imported_and_they_are_sorted() -> None:
+    names = spade_llm.providers.__all__
+
+    assert names == sorted(names)
+    assert all(getattr(spade_llm.providers, name).__name__ == name for name in names)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="NoSuchProvider"):
+        _ = spade_llm.providers.NoSuchProvider
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import spade_llm.providers.messages",
+        "from spade_llm.providers import LLMProvider, OfflineProvider, ScriptedProvider, ToolCall",
+    ],
+)
+def test_importing_loads_no_heavy_library(statement: str) -> None:
+    heavy = {"openai", "httpx2", "onnxruntime", "numpy", "tokenizers", "pydantic"}
+    code = f"import sys; {statement}; print(*sorted({heavy!r} & set(sys.modules)))"
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert loaded.stdout.split() == []
