@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
 
-RECALL_TIMEOUT_S = 5.0
+TYPING_AFTER_S = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,18 @@ class LLMAgent(XmppAgent):
         return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
 
     async def _answer(self, utterance: Utterance) -> Reply:
-        self.send_state(utterance.message, "composing")
-        return await self.llm_behaviour.answer(utterance)
+        typing = asyncio.create_task(self._show_typing(utterance))
+        try:
+            return await self.llm_behaviour.answer(utterance)
+        finally:
+            typing.cancel()
+
+    async def _show_typing(self, utterance: Utterance) -> None:
+        """Only to people's clients, and only if the answer takes a while: a stanza right before
+        another costs 40 ms on servers that leave Nagle's algorithm on."""
+        if utterance.on_delta is None:
+            await asyncio.sleep(TYPING_AFTER_S)
+            self.send_state(utterance.message, "composing")
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

@@ -54,7 +54,7 @@ class LLMBehaviour(Behaviour):
         self.conversations = Conversations()
         self._system_prompt = system_prompt
         self._memory = memory
-        self._toolboxes = toolboxes
+        self._shared_tools = CombinedToolbox(toolboxes)
         self._limits = limits
 
     async def run(self) -> None:
@@ -82,12 +82,11 @@ class LLMBehaviour(Behaviour):
     async def _turn(
         self, conversation: Conversation, recalled: Recalled, utterance: Utterance
     ) -> tuple[TurnResult, tuple[str, ...]]:
-        toolbox = self._toolbox(utterance.peer)
         turn = Turn(
             self.model,
             strategy=self.strategy,
             system_prompt=self._system_prompt,
-            toolbox=toolbox,
+            toolbox=self._toolbox(utterance.peer),
             limits=self._limits,
         )
         try:
@@ -96,11 +95,14 @@ class LLMBehaviour(Behaviour):
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: the model failed: %s", conversation.key, error)
             result = _apology(error)
-        return result, ("tools",) if toolbox.missing else ()
+        return result, self._missing_tools()
 
     def _toolbox(self, peer: str) -> CombinedToolbox:
         own = [MemoryToolbox(self._memory.memory, subject=peer)] if self._memory.memory else []
-        return CombinedToolbox([*own, *self._toolboxes])
+        return CombinedToolbox([*own, self._shared_tools])
+
+    def _missing_tools(self) -> tuple[str, ...]:
+        return ("tools",) if self._shared_tools.missing else ()
 
     async def _obey(self, command: Command, utterance: Utterance) -> str:
         try:
@@ -127,9 +129,8 @@ class LLMBehaviour(Behaviour):
 
     async def _status(self) -> str:
         recalled = await self._memory.recall("status", subject="")
-        toolbox = self._toolbox("")
-        tools = await toolbox.list()
-        missing = [*recalled.missing, *(["tools"] if toolbox.missing else [])]
+        tools = await self._shared_tools.list()
+        missing = [*recalled.missing, *self._missing_tools()]
         return (
             f"Model: {self.model.name}. Conversations open: {len(self.conversations)}."
             f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."

@@ -5,13 +5,16 @@ Both reach the same handler; only programs get the answer in parts and with its 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
 from spade_llm.acl import CHAT_TEXT, Body
+from spade_llm.errors import RequestError
 from spade_llm.runtime import Effect, Request, Route
 from spade_llm.services.service import Peer, Service
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 ONTOLOGY = "spade-llm.chat/1"
 TURN_TIMEOUT_S = 180.0
+PART_EVERY_S = 0.05
+"""A model's tokens come one by one; a stanza for each would cost more than the model."""
 
 
 class Say(Body):
@@ -82,10 +87,44 @@ class ChatService:
         return reply.text
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
-        async def send_delta(text: str) -> None:
-            await request.part(Delta(text=text).encode())
+        async with _Parts(request) as parts:
+            return await self._handler(_utterance(request.message, body.text, parts.add))
 
-        return await self._handler(_utterance(request.message, body.text, send_delta))
+
+class _Parts:
+    """Sends the first piece of an answer at once and later ones together, every PART_EVERY_S."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._waiting: list[str] = []
+        self._flusher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._flusher is not None:
+            self._flusher.cancel()
+            await asyncio.wait([self._flusher])
+        await self._flush()
+
+    async def add(self, text: str) -> None:
+        self._waiting.append(text)
+        if self._flusher is None or self._flusher.done():
+            await self._flush()
+            self._flusher = asyncio.create_task(self._flush_later())
+
+    async def _flush_later(self) -> None:
+        await asyncio.sleep(PART_EVERY_S)
+        await self._flush()
+
+    async def _flush(self) -> None:
+        if self._waiting:
+            text = "".join(self._waiting)
+            self._waiting.clear()
+            # A part that cannot leave is no loss: the terminal answer repeats the whole text.
+            with suppress(RequestError):
+                await self._request.part(Delta(text=text).encode())
 
 
 def _utterance(
