@@ -1,0 +1,90 @@
+"""What agents remember: one record, one store, several vocabularies. Knows no wire.
+
+Names are imported when they are first used: the records cost nothing, SQLite only its users.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spade_llm.memory.agent_memory import AgentBaseMemory
+    from spade_llm.memory.backend import MemoryBackend, OwnedMemory
+    from spade_llm.memory.sqlite_backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite_store import SqliteMemoryStore
+    from spade_llm.memory.store import (
+        Category,
+        HistoryStore,
+        MemoryDraft,
+        MemoryEntry,
+        MemoryPage,
+        MemoryStore,
+        MemoryType,
+        ObservedMessage,
+        ScoredMemory,
+        Tier,
+    )
+    from spade_llm.memory.tools import (
+        AgentBaseMemoryListTool,
+        AgentBaseMemorySearchTool,
+        AgentBaseMemoryStoreTool,
+        MemoryTool,
+        MemoryTools,
+    )
+
+_MODULE_OF = {
+    "AgentBaseMemory": "agent_memory",
+    "AgentBaseMemoryListTool": "tools",
+    "AgentBaseMemorySearchTool": "tools",
+    "AgentBaseMemoryStoreTool": "tools",
+    "Category": "store",
+    "HistoryStore": "store",
+    "MemoryBackend": "backend",
+    "MemoryDraft": "store",
+    "MemoryEntry": "store",
+    "MemoryPage": "store",
+    "MemoryStore": "store",
+    "MemoryTool": "tools",
+    "MemoryTools": "tools",
+    "MemoryType": "store",
+    "ObservedMessage": "store",
+    "OwnedMemory": "backend",
+    "SQLiteMemoryBackend": "sqlite_backend",
+    "ScoredMemory": "store",
+    "SqliteMemoryStore": "sqlite_store",
+    "Tier": "store",
+}
+
+__all__ = [
+    "AgentBaseMemory",
+    "AgentBaseMemoryListTool",
+    "AgentBaseMemorySearchTool",
+    "AgentBaseMemoryStoreTool",
+    "Category",
+    "HistoryStore",
+    "MemoryBackend",
+    "MemoryDraft",
+    "MemoryEntry",
+    "MemoryPage",
+    "MemoryStore",
+    "MemoryTool",
+    "MemoryTools",
+    "MemoryType",
+    "OwnedMemory",
+    "ObservedMessage",
+    "SQLiteMemoryBackend",
+    "ScoredMemory",
+    "SqliteMemoryStore",
+    "Tier",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,159 @@
+"""The three tools by which a model uses a memory (specs/1). They know no store and no wire.
+
+Every outcome is text for the model: a failure says what to change, or that the memory is away, and
+nothing of what is behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.memory import tool_texts
+from spade_llm.memory.categorised import SubjectMemory
+from spade_llm.memory.tool_arguments import number, optional_text, text, whole_number
+from spade_llm.providers.model import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spade_llm.memory.categorised import CategorisedMemory
+    from spade_llm.memory.store import MemoryEntry, MemoryStore
+
+
+class MemoryTool(Protocol):
+    """A tool over a memory."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def execute(self, **arguments: object) -> str:
+        """What the model reads. Raises nothing that the model could have caused."""
+        ...
+
+
+class AgentBaseMemoryStoreTool:
+    """`store_memory`"""
+
+    name = tool_texts.STORE_NAME
+    description = tool_texts.STORE_DESCRIPTION
+    parameters = tool_texts.STORE_PARAMETERS
+
+    def __init__(self, memory: CategorisedMemory) -> None:
+        self._memory = memory
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+    async def execute(self, **arguments: object) -> str:
+        try:
+            return await self._store(arguments)
+        except (ServiceError, RequestError) as error:
+            return f"Failed to store memory: {_reason(error)}"
+
+    async def _store(self, arguments: Mapping[str, object]) -> str:
+        category, content = text(arguments, "category"), text(arguments, "content")
+        context = optional_text(arguments, "context")
+        confidence = number(arguments, "confidence", default=1.0)
+        await self._memory.store_memory(category, content, context or None, confidence)
+        return f"Stored {category} memory: {_indented(content)}"
+
+
+class AgentBaseMemorySearchTool:
+    """`search_memories`"""
+
+    name = tool_texts.SEARCH_NAME
+    description = tool_texts.SEARCH_DESCRIPTION
+    parameters = tool_texts.SEARCH_PARAMETERS
+
+    def __init__(self, memory: CategorisedMemory) -> None:
+        self._memory = memory
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+    async def execute(self, **arguments: object) -> str:
+        try:
+            return await self._search(arguments)
+        except (ServiceError, RequestError) as error:
+            return f"Failed to search memories: {_reason(error)}"
+
+    async def _search(self, arguments: Mapping[str, object]) -> str:
+        query = text(arguments, "query")
+        limit = whole_number(
+            arguments, "limit", default=tool_texts.SEARCH_DEFAULT, highest=tool_texts.SEARCH_MAX
+        )
+        entries = await self._memory.search_memories(query, limit)
+        if not entries:
+            return f"No memories found for '{_indented(query)}'"
+        lines = [_line(entry, f"[{entry.category.value}] ") for entry in entries]
+        return "\n".join([f"Found {len(entries)} memories for '{_indented(query)}':", *lines])
+
+
+class AgentBaseMemoryListTool:
+    """`list_memories`"""
+
+    name = tool_texts.LIST_NAME
+    description = tool_texts.LIST_DESCRIPTION
+    parameters = tool_texts.LIST_PARAMETERS
+
+    def __init__(self, memory: CategorisedMemory) -> None:
+        self._memory = memory
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+    async def execute(self, **arguments: object) -> str:
+        try:
+            return await self._list(arguments)
+        except (ServiceError, RequestError) as error:
+            return f"Failed to list memories: {_reason(error)}"
+
+    async def _list(self, arguments: Mapping[str, object]) -> str:
+        category = text(arguments, "category")
+        limit = whole_number(
+            arguments, "limit", default=tool_texts.LIST_DEFAULT, highest=tool_texts.LIST_MAX
+        )
+        page = await self._memory.page_of_category(category, limit)
+        if not page.entries:
+            return f"No {category} memories stored"
+        lines = [_line(entry, "") for entry in page.entries]
+        return "\n".join([f"My {category} memories ({page.total} total):", *lines])
+
+
+class MemoryTools:
+    """The three tools over any MemoryStore, near or far, about one subject or (None) any."""
+
+    def __init__(self, store: MemoryStore, subject: str | None = None) -> None:
+        memory = SubjectMemory(store, subject=subject)
+        self.store = AgentBaseMemoryStoreTool(memory)
+        self.search = AgentBaseMemorySearchTool(memory)
+        self.list = AgentBaseMemoryListTool(memory)
+
+    def __iter__(self) -> Iterator[MemoryTool]:
+        return iter((self.store, self.search, self.list))
+
+
+def _line(entry: MemoryEntry, label: str) -> str:
+    line = f"- {label}{_indented(entry.content)}"
+    return f"{line}\n  Context: {_indented(entry.context)}" if entry.context else line
+
+
+def _indented(content: str) -> str:
+    """Its further lines are indented deeper than ours, so that none can pass for one of ours."""
+    return "\n    ".join(content.splitlines())
+
+
+def _reason(error: ServiceError | RequestError) -> str:
+    """What the model may know: a service's own words, but of a request only whether it came."""
+    if isinstance(error, ServiceError):
+        return str(error)
+    if error.wire_code == InvalidArguments.code:
+        return error.detail
+    return "the memory is not available now"

@@ -1,0 +1,29 @@
+"""The local store keeps the contract of every memory, and bounds of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.errors import InvalidArguments
+from tests.memory.contract import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from spade_llm.memory import OwnedMemory
+
+
+async def test_numbers_out_of_range_are_refused_by_field(store: OwnedMemory) -> None:
+    for limit in (0, -1, 1001):
+        with pytest.raises(InvalidArguments, match="limit"):
+            await store.search("tea", limit=limit)
+        with pytest.raises(InvalidArguments, match="limit"):
+            await store.list(limit=limit)
+        with pytest.raises(InvalidArguments, match="limit"):
+            await store.history("c", limit=limit)
+    with pytest.raises(InvalidArguments, match="offset"):
+        await store.list(offset=-1)
+
+
+async def test_an_empty_query_finds_nothing(store: OwnedMemory) -> None:
+    assert await store.search("") == []
