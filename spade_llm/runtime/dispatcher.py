@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -268,13 +268,21 @@ class Dispatcher:
 
     async def _deliver(self, answer: AclMessage) -> None:
         try:
-            await self._send(answer)
+            await self._send_or_fail(answer)
         except RequestError as error:
             logger.warning("an answer to %s waits for a retry: %s", answer.receiver, error)
         except Exception:
             logger.exception("conversation %s: no answer could be sent", answer.conversation_id)
         else:
             await self._erase(answer)
+
+    async def _send_or_fail(self, answer: AclMessage) -> None:
+        """An answer that is more than the network takes becomes a failure that is not."""
+        try:
+            await self._send(answer)
+        except ProtocolError as error:
+            content = _content(answer, Failure(f"the answer cannot be sent: {error}"))
+            await self._send(replace(answer, performative=Performative.FAILURE, content=content))
 
     async def _erase(self, answer: AclMessage) -> None:
         if answer.ontology != CHAT_TEXT:
@@ -360,12 +368,16 @@ def _bounded(content: str) -> str:
 
 
 def _error(message: AclMessage, error: SpadeLLMError) -> AclMessage:
-    """The family decides the performative; only errors written for peers show their text."""
+    """The family decides the performative."""
+    return message.reply(_performative(error), _content(message, error))
+
+
+def _content(message: AclMessage, error: SpadeLLMError) -> str:
+    """Only errors written for peers show their text; people get it as a plain sentence."""
     detail = str(error) if isinstance(error, ServiceError | ProtocolError) else _PUBLIC_DETAIL
     if message.ontology == CHAT_TEXT:
-        return message.reply(_performative(error), _sentence(detail))
-    body = ErrorBody(code=error.code, detail=_sentence(detail))
-    return message.reply(_performative(error), body.encode())
+        return _sentence(detail)
+    return ErrorBody(code=error.code, detail=_sentence(detail)).encode()
 
 
 _PUBLIC_DETAIL = "something went wrong here; it has been logged"

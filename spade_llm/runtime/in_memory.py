@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Encoding, bare, from_metadata, to_metadata
+from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
 
 if TYPE_CHECKING:
@@ -37,9 +38,8 @@ class InMemoryNetwork:
         """Deliver on the loop's next turn, as a socket would."""
         target = self._find(receiver)
         loop = asyncio.get_running_loop()
-        if target is None or len(wire) > MAX_STANZA_BYTES:
-            condition = "policy-violation" if target else "service-unavailable"
-            loop.call_soon(self._bounce, sender, receiver, wire, condition)
+        if target is None:
+            loop.call_soon(self._bounce, sender, receiver, wire, "service-unavailable")
         else:
             loop.call_soon(target.receive, _decode(wire, sender=sender, receiver=receiver))
 
@@ -65,7 +65,10 @@ class InMemoryTransport:
         return self._jid
 
     async def send(self, message: AclMessage) -> None:
-        self._network.route(self._jid, message.receiver, _encode(message))
+        wire = _encode(message)
+        if len(wire) > MAX_STANZA_BYTES:
+            raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
+        self._network.route(self._jid, message.receiver, wire)
 
 
 def _encode(message: AclMessage) -> bytes:

@@ -40,5 +40,6 @@ class Transport(Protocol):
 
         Raises:
             PeerUnavailable: not connected, and not back within the transport's own patience.
+            MalformedContent: more than a server takes; it closes the stream of who sends that.
         """
         ...

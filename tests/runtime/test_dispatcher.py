@@ -513,3 +513,20 @@ async def test_a_send_that_fails_in_an_unknown_way_does_not_deafen_the_conversat
 
     assert [answer.content for answer in await outbox.has(1)] == ["2"]
     await dispatcher.close()
+
+
+async def test_an_answer_that_the_network_does_not_take_becomes_a_failure() -> None:
+    outbox = Outbox()
+
+    async def send(message: AclMessage) -> None:
+        if len(message.content) > 1000:
+            raise MalformedContent("the message has over 1000 bytes")
+        await outbox(message)
+
+    dispatcher = Dispatcher(send, VolatileAnswerLog())
+    dispatcher.route(TEST, Route(handler=echo, effect_of=lambda _: Effect.READ))
+    dispatcher.receive(request("&" * 1001))
+
+    answer = (await outbox.has(1))[0]
+    assert (answer.performative, code_of(answer)) == (Performative.FAILURE, "failed")
+    await dispatcher.close()
