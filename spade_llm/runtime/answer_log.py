@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ class AnswerLog(Protocol):
     async def find(self, request: AclMessage) -> Logged | None: ...
 
     async def note(self, request: AclMessage) -> None:
-        """Write the request down while it waits; nothing changes if it is known already."""
+        """Write the request down on arrival; nothing changes if it is known already."""
         ...
 
     async def start(self, request: AclMessage) -> None:
@@ -158,7 +159,7 @@ class SqliteAnswerLog:
         self._max = max_remembered
         self._clock = clock
         self._db: aiosqlite.Connection | None = None
-        self._starts_until_purge = 0
+        self._rows_until_purge = 0
 
     async def __aenter__(self) -> Self:
         """Open the file, or make it.
@@ -167,6 +168,8 @@ class SqliteAnswerLog:
             ConfigurationError: it is no such file, or cannot be read and written.
         """
         try:
+            # aiosqlite 0.22 leaves its thread behind when this fails in there.
+            sqlite3.connect(self._path).close()
             self._db = await aiosqlite.connect(self._path, isolation_level=None)
             await self._db.executescript(_PRAGMAS + _SCHEMA + _PROBE)
         except aiosqlite.Error as error:
@@ -193,6 +196,7 @@ class SqliteAnswerLog:
 
     async def note(self, request: AclMessage) -> None:
         await self._write(_NOTE, *self._row(request))
+        await self._purge_sometimes()
 
     async def start(self, request: AclMessage) -> None:
         await self._write(_START, *self._row(request))
@@ -215,23 +219,23 @@ class SqliteAnswerLog:
         return (*_key(request), self._clock(), deadline, _dump(request))
 
     async def _purge_sometimes(self) -> None:
-        self._starts_until_purge -= 1
-        if self._starts_until_purge <= 0:
-            self._starts_until_purge = PURGE_EVERY
+        self._rows_until_purge -= 1
+        if self._rows_until_purge <= 0:
+            self._rows_until_purge = PURGE_EVERY
             await self._write(_PURGE_OLD, self._clock() - self._keep_s)
             await self._write(_PURGE_MANY, self._max)
 
     async def _read(self, sql: str, *values: object) -> list[tuple[str, ...]]:
         try:
             rows = await self._connection().execute_fetchall(sql, values)
-        except aiosqlite.Error as error:
+        except _REFUSED as error:
             raise StorageFailed("the answer log cannot be read") from error
         return [tuple(row) for row in rows]
 
     async def _write(self, sql: str, *values: object) -> None:
         try:
             await self._connection().execute(sql, values)
-        except aiosqlite.Error as error:
+        except _REFUSED as error:
             raise StorageFailed("the answer log cannot be written") from error
 
     def _connection(self) -> aiosqlite.Connection:
@@ -247,6 +251,8 @@ def fingerprint(request: AclMessage) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 
+_REFUSED = (aiosqlite.Error, ValueError)
+"""ValueError: what aiosqlite raises once the connection is being closed."""
 _Key = tuple[str, str, str]
 
 

@@ -70,6 +70,7 @@ class Limits:
 @dataclass(slots=True, eq=False)
 class _Job:
     request: AclMessage
+    effect: Effect
     scope: asyncio.Timeout | None = None
     """Set while the handler runs; a cancel ends it early."""
     is_cancelled: bool = False
@@ -139,9 +140,7 @@ class Dispatcher:
             return
         self._open += 1
         self._open_of[message.owner] += 1
-        if lane or self._slots.locked():
-            self._note(message)
-        self._enqueue(key, _Job(message))
+        self._enqueue(key, _Job(message, self._effect(message)))
 
     def _is_full(self, lane: deque[_Job], peer: str) -> bool:
         return (
@@ -155,12 +154,9 @@ class Dispatcher:
         if len(self._tasks) - len(self._lanes) < MAX_REFUSALS_WAITING:
             self._spawn(self._deliver(_error(message, Busy("too many requests; ask again later"))))
 
-    def _note(self, message: AclMessage) -> None:
-        """Write down what must wait for its turn, if it must survive a kill meanwhile."""
-        if self._effect(message) is Effect.RESUME:
-            self._spawn(self._write_down(message))
-
     def _enqueue(self, key: Hashable, job: _Job) -> None:
+        if job.effect is Effect.RESUME:
+            self._spawn(self._write_down(job.request))
         if key in self._lanes:
             self._lanes[key].append(job)
         else:
@@ -168,6 +164,7 @@ class Dispatcher:
             self._spawn(self._serve_lane(key, self._lanes[key]))
 
     async def _write_down(self, message: AclMessage) -> None:
+        """At arrival, so that what waits for its turn survives a kill too, and in its order."""
         try:
             await self._log.note(message)
         except StorageFailed as error:
@@ -196,7 +193,7 @@ class Dispatcher:
         if not self.speaks(message.ontology):
             reason = UnknownOntology(f"unknown ontology {message.ontology!r}")
             await self._deliver(_error(message, reason))
-        elif self._effect(message) is Effect.READ:
+        elif job.effect is Effect.READ:
             await self._deliver(await self._answer(job))
         else:
             await self._serve_once(job)
@@ -213,24 +210,13 @@ class Dispatcher:
     async def _remembered(self, job: _Job) -> AclMessage | None:
         """The answer of the first time, or the first answer; None if it was sent and erased."""
         row = await self._log.find(job.request)
-        if row is not None and not self._may_run_again(job.request, row):
+        if row is not None and not _may_run_again(job, row):
             return None if row.is_erased else row.answer or _error(job.request, _INTERRUPTED)
-        await self._log.start(job.request)
+        if row is None or row.answer is not None:
+            await self._log.start(job.request)
         answer = await self._answer(job)
         await self._log.finish(job.request, answer)
         return answer
-
-    def _may_run_again(self, message: AclMessage, row: Logged) -> bool:
-        if row.is_erased:
-            return False
-        if row.answer is None:
-            return self._effect(message) is not Effect.ONCE
-        is_asked_anew = message.reply_by != row.reply_by
-        return is_asked_anew and row.answer.performative in self._repeatable(message)
-
-    def _repeatable(self, message: AclMessage) -> frozenset[Performative]:
-        is_once = self._effect(message) is Effect.ONCE
-        return _NOTHING_CHANGED if is_once else _NOTHING_CHANGED | {Performative.FAILURE}
 
     async def _answer(self, job: _Job) -> AclMessage:
         """The error boundary: every request gets exactly one answer, and no peer our internals."""
@@ -343,6 +329,17 @@ def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
     if message.ontology == CHAT_TEXT or message.conversation_id:
         return message.ontology, bare(asker), message.conversation_id
     return asker, request_id
+
+
+def _may_run_again(job: _Job, row: Logged) -> bool:
+    if row.is_erased:
+        return False
+    if row.answer is None:
+        return job.effect is not Effect.ONCE
+    is_asked_anew = job.request.reply_by != row.reply_by
+    is_unharmed = row.answer.performative in _NOTHING_CHANGED
+    has_failed = row.answer.performative is Performative.FAILURE
+    return is_asked_anew and (is_unharmed or (has_failed and job.effect is not Effect.ONCE))
 
 
 def _stop(job: _Job) -> None:

@@ -1,0 +1,335 @@
+"""What an agent was asked and answered, kept across its death."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import sys
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from spade_llm.acl import CHAT_TEXT, Performative
+from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.runtime import (
+    AnswerLog,
+    Dispatcher,
+    Effect,
+    Route,
+    SqliteAnswerLog,
+    VolatileAnswerLog,
+)
+from spade_llm.runtime.answer_log import PURGE_EVERY
+from tests.acl.test_message import messages
+from tests.runtime.harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.runtime import Handler
+
+
+@pytest.fixture(params=["volatile", "sqlite"])
+async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AnswerLog]:
+    if request.param == "volatile":
+        yield VolatileAnswerLog()
+        return
+    async with SqliteAnswerLog(tmp_path / "answers.db") as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def agent(
+    path: Path, handler: Handler, effect: Effect
+) -> AsyncIterator[tuple[Dispatcher, Outbox]]:
+    """One life of an agent on this file; it ends like a kill: nothing more is written."""
+    outbox = Outbox()
+    async with SqliteAnswerLog(path) as log:
+        dispatcher = Dispatcher(outbox, log)
+        for ontology in (TEST, CHAT_TEXT):
+            dispatcher.route(ontology, Route(handler=handler, effect_of=lambda _: effect))
+        try:
+            yield dispatcher, outbox
+        finally:
+            await dispatcher.close(patience_s=0)
+
+
+async def answered(log: AnswerLog, asked: AclMessage, content: str = "done") -> AclMessage:
+    answer = asked.reply(Performative.INFORM, content)
+    await log.start(asked)
+    await log.finish(asked, answer)
+    return answer
+
+
+async def test_a_request_is_unknown_then_started_then_answered(log: AnswerLog) -> None:
+    asked = request("1")
+
+    assert await log.find(asked) is None
+    await log.start(asked)
+    started = await log.find(asked)
+    answer = await answered(log, asked)
+    finished = await log.find(asked)
+
+    assert started is not None and started.answer is None and not started.is_erased
+    assert finished is not None and finished.answer == answer
+    assert await log.unfinished() == []
+    assert await log.unsent() == [answer]
+
+
+async def test_another_text_conversation_sender_or_id_is_another_request(log: AnswerLog) -> None:
+    asked = request("1", id="q", conversation_id="c")
+    await answered(log, asked)
+
+    others = [
+        replace(asked, content="2"),
+        replace(asked, conversation_id="d"),
+        replace(asked, ontology="other/1"),
+        replace(asked, sender="eva@home/phone"),
+        replace(asked, reply_with="r"),
+    ]
+
+    assert [await log.find(other) for other in others] == [None] * len(others)
+    assert await log.find(asked) is not None
+
+
+async def test_what_was_erased_is_known_to_be_answered_and_its_text_is_gone(
+    log: AnswerLog,
+) -> None:
+    asked = request("1", id="q")
+    other = replace(asked, content="2")
+    answer = await answered(log, asked, "one")
+    await answered(log, other, "two")
+
+    await log.erase(answer)
+    row = await log.find(asked)
+
+    assert row is not None and row.is_erased and row.answer is None
+    assert [left.content for left in await log.unsent()] == ["two"]
+    assert await log.unfinished() == []
+
+
+async def test_a_note_does_not_undo_what_is_known(log: AnswerLog) -> None:
+    waiting, asked = request("waiting"), request("asked")
+    answer = await answered(log, asked)
+
+    await log.note(asked)
+    await log.note(waiting)
+    row = await log.find(asked)
+
+    assert row is not None and row.answer == answer
+    assert await log.unfinished() == [waiting]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(messages)
+async def test_any_message_comes_back_from_the_file_as_it_was(
+    tmp_path: Path, message: AclMessage
+) -> None:
+    async with SqliteAnswerLog(tmp_path / "any.db") as log:
+        await log.start(message)
+        (asked,) = await log.unfinished()
+        await log.finish(message, message)
+        row = await log.find(message)
+        await log.erase(message.reply(Performative.INFORM, "another"))
+        await log._write("DELETE FROM requests")
+
+    assert asked == message
+    assert row is not None and row.answer == message
+    assert row.reply_by == message.reply_by
+
+
+async def test_a_reopened_file_still_knows_its_answers(tmp_path: Path) -> None:
+    asked = request("1")
+    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+        answer = await answered(log, asked)
+        await log.start(request("2", id="2"))
+
+    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+        row = await log.find(asked)
+
+        assert row is not None and row.answer == answer
+        assert [left.reply_with for left in await log.unfinished()] == ["2"]
+
+
+async def test_old_rows_go_by_age_and_by_number(tmp_path: Path) -> None:
+    now = [0.0]
+    async with SqliteAnswerLog(
+        tmp_path / "a.db", keep_s=100, max_remembered=10, clock=lambda: now[0]
+    ) as log:
+        old = request("old")
+        await answered(log, old)
+        now[0] = 101.0
+        assert await log.unsent() == []
+        for number in range(PURGE_EVERY):
+            now[0] += 0.001
+            await log.start(request(str(number)))
+        left = await log.unfinished()
+
+        assert await log.find(old) is None
+    assert [int(row.content) for row in left] == list(range(PURGE_EVERY - 10, PURGE_EVERY))
+
+
+async def test_memory_forgets_the_oldest() -> None:
+    log = VolatileAnswerLog(max_remembered=2)
+    asked = [request(str(number)) for number in range(3)]
+    for one in asked:
+        await answered(log, one)
+
+    assert await log.find(asked[0]) is None
+    assert await log.find(asked[1]) is not None
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be read" * 100, None])
+async def test_a_file_that_cannot_be_used_is_said_at_the_start(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "answers.db"
+    path.write_bytes(content) if content else path.mkdir()
+
+    with pytest.raises(ConfigurationError, match=r"answers\.db"):
+        async with SqliteAnswerLog(path):
+            pass
+
+
+async def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        async with SqliteAnswerLog(tmp_path / "nowhere" / "answers.db"):
+            pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+async def test_a_read_only_file_is_said_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    async with SqliteAnswerLog(path):
+        pass
+    path.chmod(0o400)
+
+    with pytest.raises(ConfigurationError, match="permissions"):
+        async with SqliteAnswerLog(path):
+            pass
+
+
+async def test_a_log_that_is_not_open_refuses(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="not open"):
+        await SqliteAnswerLog(tmp_path / "a.db").find(request())
+
+
+async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    gate.open()
+    async with agent(tmp_path / "a.db", gate, Effect.WRITE) as (dispatcher, outbox):
+        with closing(sqlite3.connect(tmp_path / "a.db")) as other:
+            other.execute("DROP TABLE requests")
+        dispatcher.receive(request("1", conversation_id="c"))
+        dispatcher.receive(request("2", conversation_id="c"))
+
+        answers = await outbox.has(2)
+
+    assert [code_of(answer) for answer in answers] == ["storage-failed", "storage-failed"]
+    assert gate.entered == []
+
+
+async def test_a_locked_log_fails_the_request(tmp_path: Path) -> None:
+    gate = Gate()
+    gate.open()
+    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+        await log._write("PRAGMA busy_timeout = 10")
+        with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StorageFailed, match="cannot be written"):
+                await log.start(request())
+
+
+@pytest.mark.parametrize(
+    ("effect", "runs_again"), [(Effect.WRITE, True), (Effect.RESUME, True), (Effect.ONCE, False)]
+)
+async def test_after_a_kill_a_retry_runs_again_unless_that_would_do_harm(
+    tmp_path: Path, effect: Effect, runs_again: bool
+) -> None:
+    asked, gate = request("1", id="q"), Gate()
+    async with agent(tmp_path / "a.db", gate, effect) as (dispatcher, _):
+        dispatcher.receive(asked)
+        await gate.is_entered()
+    again = Gate()
+    again.open()
+    async with agent(tmp_path / "a.db", again, effect) as (dispatcher, outbox):
+        dispatcher.receive(asked)
+        answer = (await outbox.has(1))[0]
+
+    assert bool(again.entered) is runs_again
+    assert answer.performative == ("inform" if runs_again else "failure")
+    if not runs_again:
+        assert code_of(answer) == "interrupted"
+
+
+async def test_after_a_kill_the_answer_given_before_is_given_again(tmp_path: Path) -> None:
+    asked, gate, other = request("1"), Gate(), Gate()
+    gate.open()
+    async with agent(tmp_path / "a.db", gate, Effect.ONCE) as (dispatcher, outbox):
+        dispatcher.receive(asked)
+        first = (await outbox.has(1))[0]
+    async with agent(tmp_path / "a.db", other, Effect.ONCE) as (dispatcher, outbox):
+        dispatcher.receive(asked)
+
+        assert (await outbox.has(1))[0] == first
+    assert other.entered == []
+
+
+async def test_a_chat_answer_that_could_not_leave_is_sent_by_the_next_life(
+    tmp_path: Path,
+) -> None:
+    asked, gate = request("hello", ontology=CHAT_TEXT), Gate()
+    gate.open()
+    async with agent(tmp_path / "a.db", gate, Effect.RESUME) as (dispatcher, outbox):
+        outbox.is_connected = False
+        dispatcher.receive(asked)
+        await dispatcher.close()
+    async with agent(tmp_path / "a.db", gate, Effect.RESUME) as (dispatcher, outbox):
+        await dispatcher.resume()
+        await dispatcher.resend()
+        await dispatcher.resend()
+        dispatcher.receive(asked)
+        await dispatcher.close()
+
+    assert [answer.content for answer in outbox.sent] == ["hello"]
+    assert gate.entered == ["hello"]
+
+
+@pytest.mark.parametrize("effect", [Effect.RESUME, Effect.ONCE])
+async def test_what_ran_and_what_waited_when_the_process_was_killed_is_taken_up_again(
+    tmp_path: Path, effect: Effect
+) -> None:
+    path = tmp_path / "a.db"
+    await _killed(path, effect)
+    gate = Gate()
+    gate.open()
+
+    async with agent(path, gate, effect) as (dispatcher, outbox):
+        await dispatcher.resume()
+        await dispatcher.close()
+
+    expected = ["first", "second"] if effect is Effect.RESUME else []
+    assert [answer.content for answer in outbox.sent] == expected
+
+
+async def _killed(path: Path, effect: Effect) -> None:
+    """Run an agent until it has begun one request and noted another, and kill it (-9)."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.runtime.killed_agent", str(path), effect.name,
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(4 * PATIENCE_S):
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"entered\n"
+    finally:
+        process.kill()
+        await process.wait()

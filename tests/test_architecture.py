@@ -1,0 +1,287 @@
+"""The rules of docs/design, held by reading the source: who may import whom, and how long code is.
+
+Knows no behaviour.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "spade_llm"
+
+ERRORS = {"errors"}
+PROVIDERS = {"providers"} | ERRORS
+CONTEXT, MEMORY, RAG, TOOLS = ({room} | PROVIDERS for room in ("context", "memory", "rag", "tools"))
+CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS
+ACL = {"acl"} | ERRORS
+RUNTIME = {"runtime"} | ACL
+XMPP = {"xmpp"} | RUNTIME
+SERVICES = {"services"} | CONVERSATION | RUNTIME
+BEHAVIOUR = {"behaviour"} | SERVICES | XMPP
+TOP = BEHAVIOUR | {"agent", "gateway", "settings", "deployment", "cli"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "acl": ACL,
+    "runtime": RUNTIME,
+    "xmpp": XMPP,
+    "providers": PROVIDERS,
+    "context": CONTEXT,
+    "memory": MEMORY,
+    "rag": RAG,
+    "tools": TOOLS,
+    "conversation": CONVERSATION,
+    "services": SERVICES,
+    "behaviour": BEHAVIOUR,
+    "settings": {"settings"} | ERRORS,
+    "agent": TOP - {"cli", "gateway"},
+    "gateway": TOP - {"cli"},
+    "cli": TOP,
+}
+"""Imports point down only. A room that is not named here has no place yet: give it one."""
+
+XMPP_LIBRARIES = {"spade", "slixmpp", "pyjabber"}
+HEAVY = {"spade", "slixmpp", "chromadb", "openai", "onnxruntime"}
+PUBLIC = [
+    f"spade_llm.{name}"
+    for name in ("acl", "agent", "context", "memory", "providers", "rag", "runtime", "tools")
+]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def sources(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def imports_of(path: Path, tree: ast.AST) -> Iterator[str]:
+    """Modules that this code names in an import; those for the type checker count too."""
+    package = name_of(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            yield from (_most_exact(module, alias.name) for alias in node.names)
+
+
+def _most_exact(module: str, name: str) -> str:
+    path = ROOT / module.replace(".", "/")
+    is_module = (path / f"{name}.py").is_file() or (path / name / "__init__.py").is_file()
+    return f"{module}.{name}" if is_module else module
+
+
+def where(path: Path, node: ast.AST) -> str:
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+
+
+def functions(
+    folder: Path = PACKAGE,
+) -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path in sources(folder):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body that hold code: no docstring, no blank line, no comment."""
+    body = function.body
+    if ast.get_docstring(function, clean=False) is not None:
+        body = body[1:]
+    return len({line for statement in body for line in _lines(statement)})
+
+
+def _lines(statement: ast.stmt) -> Iterator[int]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.expr | ast.stmt):
+            yield node.lineno
+            yield node.end_lineno or node.lineno
+
+
+def test_every_room_has_a_place() -> None:
+    rooms = {room_of(name_of(path)) for path in sources()} - {""}
+
+    assert rooms <= set(MAY_IMPORT)
+
+
+def test_imports_point_down_only() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        for module in imports_of(path, tree_of(path))
+        if module.startswith("spade_llm.")
+        and room_of(module) not in MAY_IMPORT.get(room_of(name_of(path)), set())
+    ]
+
+    assert wrong == []
+
+
+def test_there_are_no_import_cycles() -> None:
+    known = {name_of(path) for path in sources()}
+    graph = {
+        name_of(path): {
+            module
+            for module in imports_of(path, _without_typing(tree_of(path)))
+            if module in known and module != name_of(path)
+        }
+        for path in sources()
+    }
+
+    TopologicalSorter(graph).prepare()
+
+
+def _without_typing(tree: ast.Module) -> ast.Module:
+    """What runs when the module is loaded: no function bodies, nothing for the type checker."""
+
+    def is_loaded(node: ast.stmt) -> bool:
+        is_typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        return not is_typing and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+    return ast.Module([node for node in tree.body if is_loaded(node)], [])
+
+
+def test_only_the_seam_knows_spade() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        for module in imports_of(path, tree_of(path))
+        if module.partition(".")[0] in XMPP_LIBRARIES and room_of(name_of(path)) != "xmpp"
+    ]
+
+    assert wrong == []
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    wrong = [
+        where(path, node)
+        for path in sources()
+        if room_of(name_of(path)) not in ("settings", "cli")
+        for node in ast.walk(tree_of(path))
+        if (isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"))
+        or (isinstance(node, ast.ImportFrom) and node.module == "os" and _takes_environment(node))
+    ]
+
+    assert wrong == []
+
+
+def _takes_environment(node: ast.ImportFrom) -> bool:
+    return any(alias.name in ("environ", "getenv") for alias in node.names)
+
+
+def test_broad_excepts_stand_at_the_two_boundaries_only() -> None:
+    boundaries = {"runtime/dispatcher.py", "tools/local.py"}
+    wrong = [
+        where(path, node)
+        for path in sources()
+        if path.relative_to(PACKAGE).as_posix() not in boundaries
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node)
+    ]
+
+    assert wrong == []
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    caught = ast.walk(handler.type) if handler.type else [ast.Name("BaseException")]
+    return any(
+        isinstance(node, ast.Name) and node.id in ("Exception", "BaseException") for node in caught
+    )
+
+
+def test_functions_are_short() -> None:
+    lengths = sorted(body_lines(function) for _, function in functions())
+    percentile_99 = lengths[int(len(lengths) * 0.99)]
+
+    assert statistics.median(lengths) <= 7
+    assert percentile_99 <= 50
+
+
+def test_nothing_is_mocked() -> None:
+    users = [
+        name_of(path)
+        for folder in (PACKAGE, ROOT / "tests")
+        for path in sources(folder)
+        if any(module.startswith("unittest.mock") for module in imports_of(path, tree_of(path)))
+    ]
+
+    assert users == []
+
+
+def test_tests_patch_almost_nothing() -> None:
+    tests, patches = 0, 0
+    for _, function in functions(ROOT / "tests"):
+        tests += function.name.startswith("test_")
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        patches += sum(ast.unparse(call.func) == "monkeypatch.setattr" for call in calls)
+
+    assert patches <= 0.05 * tests
+
+
+def test_the_context_is_quick_to_import_and_light() -> None:
+    first = _import_context()
+    seconds = min(first[0], _import_context()[0], _import_context()[0])
+
+    assert first[1] == []
+    assert seconds < 0.3
+
+
+def _import_context() -> tuple[float, list[str]]:
+    """Seconds, and which of the heavy libraries came with it."""
+    code = (
+        "import sys, time, json; start = time.perf_counter(); import spade_llm.context; "
+        f"print(json.dumps([time.perf_counter() - start, sorted({HEAVY!r} & set(sys.modules))]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env=environment, timeout=30
+    )
+    seconds, heavy = json.loads(done.stdout)
+    return seconds, heavy
+
+
+def test_slixmpp_comes_through_spade_and_from_nowhere_else() -> None:
+    # Beside each other, the two distributions overwrite one folder, and pip sees nothing.
+    providers = {name.lower().replace("_", "-") for name in packages_distributions()["slixmpp"]}
+
+    assert providers == {"slixmpp-multiplatform"}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_sorted_and_there(package: str) -> None:
+    module = importlib.import_module(package)
+    names = list(getattr(module, "__all__", []))
+
+    # Constants first, as ruff sorts them (RUF022).
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name))
+    assert [name for name in names if not hasattr(module, name)] == []
