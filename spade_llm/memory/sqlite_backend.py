@@ -84,17 +84,7 @@ class SQLiteMemoryBackend:
         """
         async with self._opening:
             if self._writer is None:
-                try:
-                    await self._open()
-                except sqlite3.Error as error:
-                    await self._resources.aclose()
-                    reason = meaning(error) or "SQLite refuses it"
-                    raise ConfigurationError(
-                        f"{str(self.path)!r}: {reason}; check the path and its rights"
-                    ) from error
-                except ConfigurationError:
-                    await self._resources.aclose()
-                    raise
+                await self._open_or_explain()
         return self
 
     async def close(self) -> None:
@@ -140,24 +130,39 @@ class SQLiteMemoryBackend:
         if self._writer is not None:
             self._writer.write_later(operation)
 
-    async def _open(self) -> None:
-        path = self.path if str(self.path) != IN_MEMORY else self._fleeting_path()
-        connection = await self._connect(path, WRITER_PRAGMAS)
+    async def _open_or_explain(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                await self._open(stack)
+                self._resources = stack.pop_all()
+        except sqlite3.Error as error:
+            reason = meaning(error) or "SQLite refuses it"
+            raise ConfigurationError(
+                f"{str(self.path)!r}: {reason}; check the path and its rights"
+            ) from error
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        path = self.path if str(self.path) != IN_MEMORY else _fleeting_path(stack)
+        connection = await _connect(stack, path, WRITER_PRAGMAS)
         await migrate(connection, path=str(path))
-        readers = Readers([await self._connect(path, READER_PRAGMAS) for _ in range(READERS)])
+        readers = Readers([await _connect(stack, path, READER_PRAGMAS) for _ in range(READERS)])
         writer = GroupCommit(connection)
-        self._resources.push_async_callback(writer.close)
-        self._resources.push_async_callback(readers.drain)
+        stack.push_async_callback(writer.close)
+        stack.push_async_callback(readers.drain)
         self._readers, self._writer = readers, writer
 
-    def _fleeting_path(self) -> Path:
-        """SQLite's own memory databases cannot be read beside a writer without blocking it."""
-        return Path(self._resources.enter_context(TemporaryDirectory())) / "memory.db"
 
-    async def _connect(self, path: Path, pragmas: tuple[str, ...]) -> aiosqlite.Connection:
-        connection = await self._resources.enter_async_context(
-            aiosqlite.connect(path, isolation_level=None, timeout=LOCK_WAIT_S)
-        )
-        for pragma in pragmas:
-            await connection.execute_fetchall(pragma)
-        return connection
+def _fleeting_path(stack: AsyncExitStack) -> Path:
+    """SQLite's own memory databases cannot be read beside a writer without blocking it."""
+    return Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
+
+
+async def _connect(
+    stack: AsyncExitStack, path: Path, pragmas: tuple[str, ...]
+) -> aiosqlite.Connection:
+    connection = await stack.enter_async_context(
+        aiosqlite.connect(path, isolation_level=None, timeout=LOCK_WAIT_S)
+    )
+    for pragma in pragmas:
+        await connection.execute_fetchall(pragma)
+    return connection
