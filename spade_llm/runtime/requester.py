@@ -13,6 +13,7 @@ from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, ne
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
     PeerUnavailable,
+    ProtocolError,
     RequestError,
     RequestFailed,
     RequestNotUnderstood,
@@ -88,7 +89,7 @@ class Requester:
 
         Raises:
             RequestRefused, RequestFailed, RequestNotUnderstood: the peer's terminal answer, or
-                (refused, `busy`) too many questions are open here.
+                refused here: `busy`, too many questions are open; `malformed`, too large to send.
             PeerUnavailable: the server returned the request.
             RequestTimeout: no terminal answer within `timeout_s`.
         """
@@ -128,7 +129,7 @@ class Requester:
     def bounced(self, bounce: Bounce) -> bool:
         """Fail the question that the server returned; False if it is none of ours."""
         pending = self._pending.get(bounce.message_id)
-        if pending is None or bare(bounce.peer) != bare(pending.request.receiver):
+        if pending is None or not _speaks_for(bounce.peer, pending.request.receiver):
             return False
         pending.is_over = True
         _deliver(pending, _unavailable(pending.request, bounce.condition))
@@ -175,6 +176,9 @@ class Requester:
                 await self._send(pending.request)
         except TimeoutError:
             raise _timeout(pending.request) from None
+        except ProtocolError as error:
+            pending.is_over = True
+            raise _unsendable(pending.request, error) from error
 
     def _cancel(self, request: AclMessage) -> None:
         """Tell the peer that nobody waits any more; nobody waits for that either."""
@@ -222,6 +226,11 @@ def _is_answer(message: AclMessage, peer: str) -> bool:
     )
 
 
+def _speaks_for(jid: str, peer: str) -> bool:
+    """Errors come from the peer's address, from its server, or (no address) from our own server."""
+    return bare(jid) in ("", bare(peer), bare(peer).rpartition("@")[2])
+
+
 def _deliver(pending: _Pending, answer: AclMessage | RequestError) -> None:
     if pending.inbox.full():
         pending.inbox.get_nowait()
@@ -242,6 +251,15 @@ def _checked(answer: AclMessage | RequestError) -> AclMessage:
         peer=answer.sender,
         conversation_id=answer.conversation_id,
         wire_code=code,
+    )
+
+
+def _unsendable(request: AclMessage, error: ProtocolError) -> RequestRefused:
+    return RequestRefused(
+        str(error),
+        peer=request.receiver,
+        conversation_id=request.conversation_id,
+        wire_code=error.code,
     )
 
 

@@ -8,7 +8,13 @@ from contextlib import aclosing
 import pytest
 
 from spade_llm.acl import AclMessage, Performative
-from spade_llm.errors import MalformedContent, PeerUnavailable, RequestFailed, RequestTimeout
+from spade_llm.errors import (
+    MalformedContent,
+    PeerUnavailable,
+    RequestFailed,
+    RequestRefused,
+    RequestTimeout,
+)
 from spade_llm.runtime import Effect, Request
 from spade_llm.runtime.in_memory import MAX_STANZA_BYTES
 from tests.runtime.harness import PATIENCE_S, TEST, Gate, echo, network_of, request
@@ -44,10 +50,13 @@ async def test_a_message_to_nobody_comes_back_at_once() -> None:
 
 async def test_what_is_more_than_a_server_takes_never_leaves() -> None:
     async with network_of(ANA, BOT) as (ana, bot):
-        with pytest.raises(MalformedContent, match="bytes"):
+        with pytest.raises(RequestRefused, match="bytes") as raised:
             await ana.ask(BOT, "x" * MAX_STANZA_BYTES)
+        with pytest.raises(MalformedContent):
+            await ana.transport.send(request("x" * MAX_STANZA_BYTES))
 
-        assert bot.received == []
+    assert raised.value.wire_code == "malformed"
+    assert bot.received == []
 
 
 async def test_a_lost_request_is_sent_again() -> None:

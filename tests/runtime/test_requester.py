@@ -100,11 +100,12 @@ async def test_an_error_answer_is_its_exception(
     assert len(outbox.sent) == 1
 
 
-async def test_a_bounce_fails_the_question_at_once() -> None:
+@pytest.mark.parametrize("peer", [PEER, f"{PEER}/1", "home", ""])
+async def test_a_bounce_fails_the_question_at_once(peer: str) -> None:
     async with asking() as (requester, outbox):
         asked = ask(requester)
         await outbox.has(1)
-        bounce = Bounce(message_id="q", peer=PEER, condition="service-unavailable")
+        bounce = Bounce(message_id="q", peer=peer, condition="service-unavailable")
 
         assert requester.bounced(bounce)
         with pytest.raises(PeerUnavailable) as raised:
