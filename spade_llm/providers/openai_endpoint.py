@@ -5,6 +5,7 @@ Knows neither the answers' form nor when to ask again.
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,14 @@ class OpenAIEndpoint:
             else:
                 raise _wrong_type(content_type)
 
+    async def _send(self, body: RequestBody, headers: dict[str, str]) -> httpx2.Response:
+        return await self._client.post(
+            "/chat/completions",
+            cast_to=httpx2.Response,
+            body=body,
+            options={"headers": {**headers, **UNREAD}, "timeout": self._timeout_s},
+        )
+
     @asynccontextmanager
     async def _post(
         self, body: RequestBody, headers: dict[str, str]
@@ -74,16 +83,20 @@ class OpenAIEndpoint:
         if self._client.is_closed():
             raise ModelUnavailable("This provider has been closed.")
         try:
-            response = await self._client.post(
-                "/chat/completions",
-                cast_to=httpx2.Response,
-                body=body,
-                options={"headers": {**headers, **UNREAD}, "timeout": self._timeout_s},
-            )
+            try:
+                response = await self._send(body, headers)
+            except UnicodeEncodeError:
+                response = await self._send(_valid_unicode(body), headers)
             async with aclosing(response):
                 yield response
         except FOREIGN_ERRORS as error:
             raise translate(error) from error
+
+
+def _valid_unicode(body: RequestBody) -> RequestBody:
+    """Lone surrogates, which JSON can smuggle into any text, become `?`."""
+    cleaned: RequestBody = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
+    return cleaned
 
 
 def _content_type(response: httpx2.Response) -> str:

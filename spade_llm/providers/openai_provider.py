@@ -80,11 +80,14 @@ class LLMProvider:
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
         """OpenAI itself, or with `base_url` any server that speaks its protocol and wants a key."""
-        if not api_key:
-            raise ConfigurationError("create_openai needs an api_key; local servers need none.")
+        key = api_key.strip()
+        if not key or not key.isascii() or not key.isprintable():
+            raise ConfigurationError(
+                "create_openai needs an api_key of visible characters; local servers need none."
+            )
         # OpenAI's newer models refuse `max_tokens`; the other servers know only that.
         bound = "max_tokens" if base_url else "max_completion_tokens"
-        return cls._create(base_url or OPENAI_URL, api_key, model, bound, options)
+        return cls._create(base_url or OPENAI_URL, key, model, bound, options)
 
     @classmethod
     def create_ollama(
@@ -271,10 +274,14 @@ def _settings(model: str, bound: str, options: ModelOptions) -> RequestBody:
 
 def _server_of(base_url: str) -> str:
     """Host and port only: a URL may hold a password."""
-    url = urlsplit(base_url)
-    if url.scheme not in {"http", "https"} or not url.hostname:
+    try:
+        url = urlsplit(base_url)
+        host, port = url.hostname, url.port
+    except ValueError as error:
+        raise ConfigurationError(f"base_url is not an address ({error}).") from None
+    if url.scheme not in {"http", "https"} or not host:
         raise ConfigurationError(
-            f"base_url {url.scheme}://{url.hostname or ''} is not an http(s) address; "
+            f"base_url {url.scheme}://{host or ''} is not an http(s) address; "
             "give one such as http://localhost:11434/v1."
         )
-    return f"{url.hostname}:{url.port}" if url.port else url.hostname
+    return f"{host}:{port}" if port else host

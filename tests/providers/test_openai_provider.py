@@ -183,15 +183,32 @@ async def test_the_key_and_a_password_in_the_address_are_never_shown() -> None:
     assert repr(provider) == "LLMProvider(model='m', server='localhost:9')"
 
 
-@pytest.mark.parametrize("base_url", ["localhost:11434", "ftp://x/v1", "", "http://"])
+@pytest.mark.parametrize(
+    "base_url",
+    ["localhost:11434", "ftp://x/v1", "", "http://", "http://h:99999/v1", "http://[::1/v1"],
+)
 def test_an_address_that_cannot_work_is_refused_at_once(base_url: str) -> None:
     with pytest.raises(ConfigurationError, match="base_url"):
         LLMProvider.create_ollama("llama", base_url)
 
 
-def test_openai_without_a_key_is_refused_at_once() -> None:
+@pytest.mark.parametrize("key", ["", " \n", "sk-ñ", "sk-1\nsk-2"])
+def test_openai_without_a_usable_key_is_refused_at_once(key: str) -> None:
     with pytest.raises(ConfigurationError, match="api_key"):
-        LLMProvider.create_openai("", "gpt-5-mini")
+        LLMProvider.create_openai(key, "gpt-5-mini")
+
+
+async def test_a_key_read_from_a_file_may_end_in_a_newline(server: OpenAIServer) -> None:
+    async with LLMProvider.create_openai(f"{API_KEY}\n", "m", base_url=server.base_url) as provider:
+        assert (await provider.complete(HELLO)).text == "You said: hello"
+
+
+async def test_text_that_is_not_unicode_is_sent_with_question_marks(
+    provider: LLMProvider,
+) -> None:
+    completion = await provider.complete([user("half an emoji: \ud83d, ñ")])
+
+    assert completion.text == "You said: half an emoji: ?, ñ"
 
 
 async def test_every_local_server_has_its_usual_address() -> None:
