@@ -21,7 +21,9 @@ MAX_TOKENS = 256
 """As the model was published; what stands behind is not seen."""
 MAX_CHARS = 16_384
 """Read per text: 256 tokens are far fewer."""
-BATCH_TEXTS = 32
+BATCH_TOKENS = 1024
+"""Padding included. Measured peak over one query's 112 MB: +27 MB; with 2048, +55 MB; with batches
+of 32 texts of any length, over +200 MB."""
 UNREADABLE = (onnx_errors.Fail, onnx_errors.InvalidProtobuf, onnx_errors.InvalidGraph)
 
 Tokens = list[int]
@@ -50,8 +52,10 @@ class MiniLmSession:
     def buckets(self, tokens: Sequence[Tokens]) -> Iterator[list[int]]:
         """Row numbers, the longest texts first, so that little is padded."""
         order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
-        for start in range(0, len(order), BATCH_TEXTS):
-            yield order[start : start + BATCH_TEXTS]
+        while order:
+            size = max(1, BATCH_TOKENS // len(tokens[order[0]]))
+            yield order[:size]
+            del order[:size]
 
     def vectors(self, tokens: Sequence[Tokens]) -> NDArray[np.float32]:
         shape = (len(tokens), max(map(len, tokens)))
