@@ -104,19 +104,26 @@ class _Rules:
             case Greet():
                 return f"{self._say.greeting} {self._say.abilities}"
             case AskAnything():
-                return self._found(wish.question) or self._nothing()
+                return self._about(wish.question) or self._nothing()
 
     def _store(self, wish: Remember) -> Step:
         notes = [{"category": note.category, "content": note.content} for note in wish.notes]
         return self._calls("store_memory", notes)
 
     def _recall(self, wish: AskMemory) -> Step:
-        if found := self._found(wish.topic):
-            return found
+        if found := self._memories(wish.topic):
+            return found if wish.is_personal else self._about(wish.topic)
+        if not wish.is_personal and (passages := self._passages(wish.topic)):
+            return passages
         if not wish.topic and "list_memories" in self._tools:
             return self._calls("list_memories", [{"category": name} for name in LISTED_CATEGORIES])
-        wanted = sorted(widened(key_words(wish.topic)))
-        return self._call("search_memories", {"query": " ".join(wanted) or self._turn.question})
+        return self._search(wish.topic)
+
+    def _search(self, topic: str) -> Step:
+        if "search_memories" not in self._tools and (passages := self._passages(topic)):
+            return passages
+        wanted = " ".join(sorted(widened(key_words(topic))))
+        return self._call("search_memories", {"query": wanted or self._turn.question})
 
     async def _clock(self, wish: AskTime) -> Step:
         zone = await asyncio.to_thread(zone_of, wish.place) if wish.place else "UTC"
@@ -132,18 +139,21 @@ class _Rules:
             return self._say.missing_tool.format(tool)
         return [_tool_call(tool, arguments) for arguments in every]
 
-    def _found(self, topic: str) -> str:
+    def _about(self, topic: str) -> str:
         """Memories and passages that speak of the topic; empty if none does."""
+        if not key_words(topic):
+            return ""
+        return "\n\n".join(filter(None, [self._memories(topic), self._passages(topic)]))
+
+    def _memories(self, topic: str) -> str:
         memories = relevant_memories(self._turn.context.memories, topic)
         listed = [f"- {memory.text} ({memory.date})".replace(" ()", "") for memory in memories]
-        parts = ["\n".join([self._say.remembered, *listed])] if listed else []
-        if topic:
-            parts += self._passages(topic)
-        return "\n\n".join(parts)
+        return "\n".join([self._say.remembered, *listed]) if listed else ""
 
-    def _passages(self, topic: str) -> list[str]:
+    def _passages(self, topic: str) -> str:
         chosen = relevant_passages(self._turn.context.documents, topic)
-        return [f"{self._say.passage.format(p.source)}\n{excerpt(p.text, topic)}" for p in chosen]
+        quotes = [(self._say.passage.format(p.source), excerpt(p.text, topic)) for p in chosen]
+        return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
 
     def _nothing(self) -> str:
         return f"{self._say.nothing_found} {self._say.abilities}"
@@ -155,7 +165,7 @@ class _Rules:
             case Remember():
                 return "\n".join(map(self._stored, results, (note.content for note in wish.notes)))
             case AskMemory():
-                return self._remembered(results)
+                return self._remembered(results, wish.topic)
             case AskTime():
                 return self._time(wish.place, results[-1])
             case Calculate():
@@ -168,13 +178,13 @@ class _Rules:
             self._say.stored.format(content) if is_stored else self._say.not_stored.format(result)
         )
 
-    def _remembered(self, results: Sequence[str]) -> str:
+    def _remembered(self, results: Sequence[str], topic: str) -> str:
         lines = [line for result in results for line in result.splitlines()]
         listed = [line for line in lines if line.startswith(("- ", "  "))]
         if listed:
             return "\n".join([self._say.remembered, *listed])
         if all(map(_IS_EMPTY.match, results)):
-            return self._say.nothing_remembered
+            return self._passages(topic) or self._say.nothing_remembered
         return "\n".join(results)
 
     def _time(self, place: str, result: str) -> str:

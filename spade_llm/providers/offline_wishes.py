@@ -23,6 +23,8 @@ class Remember:
 class AskMemory:
     topic: str
     """Words to look for; empty: everything about the person."""
+    is_personal: bool = True
+    """It is about the person, so memory is the place to look; documents come after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,8 @@ _TIME = re.compile(
     _I,
 )
 _NOT_TIME = re.compile(
-    r"\b(?:does|do|did|was|will|should|of the|del? (?:la|el|los|las|mi)|open|abre|fue|ser[aá])\b",
+    r"\b(?:does|do|did|was|will|should|of the|del? (?:la|el|los|las|mi)|open|abre|fue|ser[aá]"
+    r"|tomorrow|yesterday|next|last|ma[ñn]ana|ayer|pr[oó]xim[oa]|pasado)\b",
     _I,
 )
 _PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
@@ -130,6 +133,7 @@ _ABOUT_ME = re.compile(
     r"\b(?:mis?|me|vivo|soy|tengo|trabajo|prefiero)\b",
     _I,
 )
+_MINE = re.compile(r"\b(?:my|i|me|mis?|m[ií])\b", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
 _ASKS = re.compile(
@@ -168,7 +172,9 @@ _STATEMENTS = (
 _GREETING = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola"
     r"|buen[oa]s(?: d[ií]as| tardes| noches)?|help|ayuda|what can you do"
-    r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias)"
+    r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias"
+    r"|(?:who|what) are you|are you (?:an? )?(?:ai|bot|robot|human|machine|model)"
+    r"|(?:qui[eé]n|qu[eé]) eres|eres (?:una? )?(?:ia|bot|robot|humano|m[aá]quina|modelo))"
     r"(?: there)?[\s!.,?¡¿]*$",
     _I,
 )
@@ -217,7 +223,9 @@ def _memory(text: str) -> AskMemory | None:
     question = text.strip(" ¿?!.")
     if found := _KNOW.search(question):
         topic = next(filter(None, found.groups())).strip()
-        return AskMemory(topic="" if _SELF.match(topic) else topic)
+        if _SELF.match(topic):
+            return AskMemory(topic="")
+        return AskMemory(topic=topic, is_personal=bool(_MINE.search(topic)))
     if _is_question(text) and _ABOUT_ME.search(question):
         return AskMemory(topic=question)
     return None

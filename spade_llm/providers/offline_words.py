@@ -25,7 +25,7 @@ SPANISH = _set(
     "muy mas este esto estos estas ese eso esa sabes dime puedes recuerdas recuerda favor soy "
     "hola gracias vivo llamo nombre"
 )
-STOP_WORDS = (ENGLISH | SPANISH) - {"name", "nombre", "vivo", "llamo", "soy"}
+STOP_WORDS = (ENGLISH | SPANISH) - {"name", "nombre", "vivo", "llamo"}
 
 SYNONYMS = (
     _set("name called nombre llamo llama llaman"),

@@ -151,6 +151,9 @@ async def test_arithmetic_goes_to_the_calculator(text: str, expression: str) -> 
         "call 555-1234",
         "what is Prosody?",
         "what time does the shop open?",
+        "what day is it tomorrow?",
+        "¿qué hora es mañana?",
+        "who are you?",
         "I am tired",
         "remember me",
         "",
@@ -211,6 +214,20 @@ async def test_documents_are_quoted_with_their_source() -> None:
     text = await answer_to("how is Prosody started?", documents=[GUIDE])
 
     assert text == "From docs/guide.md#3:\nProsody is started by `up`."
+
+
+async def test_documents_help_where_memory_does_not() -> None:
+    text = await answer_to(
+        "how do I start Prosody?", "No memories found for 'prosody start'", documents=[GUIDE]
+    )
+
+    assert text == "From docs/guide.md#3:\nProsody is started by `up`."
+
+
+async def test_a_question_about_oneself_is_not_answered_with_documents() -> None:
+    close = QuotedPassage(source="a.md", text="The name of the service is x.", score=0.9)
+
+    assert "a.md" not in await answer_to("what is my name?", memories=[ADA], documents=[close])
 
 
 async def test_finding_nothing_is_admitted() -> None:

@@ -8,6 +8,18 @@ import sys
 import pytest
 
 import spade_llm.providers
+from spade_llm.providers import (
+    ChatModel,
+    Embedder,
+    LLMProvider,
+    MiniLmEmbedder,
+    OfflineProvider,
+    ScriptedProvider,
+)
+
+CHAT_MODELS: list[type[ChatModel]] = [LLMProvider, OfflineProvider, ScriptedProvider]
+"""mypy checks that each plays the role."""
+EMBEDDERS: list[type[Embedder]] = [MiniLmEmbedder]
 
 
 def test_every_public_name_can_be_imported_and_they_are_sorted() -> None:
