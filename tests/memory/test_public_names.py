@@ -38,7 +38,7 @@ NAMES = [
 
 
 def test_the_public_names_are_these_and_each_is_there() -> None:
-    assert sorted(spade_llm.memory.__all__) == NAMES
+    assert spade_llm.memory.__all__ == NAMES
     assert all(getattr(spade_llm.memory, name) for name in NAMES)
 
 
