@@ -21,9 +21,9 @@ from spade_llm.xmpp.behaviour import Behaviour
 if TYPE_CHECKING:
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.outbox import Outbox
+    from spade_llm.memory.backend import OwnedMemory
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.rag.retriever import Retriever
-    from spade_llm.services.memory import OwnedMemory
 
 logger = logging.getLogger(__name__)
 

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 DEADLINE_S = 2.0
 """For recall and retrieval together, before every turn."""
+MAX_QUESTION_CHARS = 2000
+"""Of a long message only the end is asked about: that is where the question is."""
 AWAY_FOR_S = 10.0
 """How long a service that did not answer is not asked again."""
 
@@ -65,6 +67,7 @@ class Recall:
 
     async def about(self, question: str, *, subject: str) -> Recalled:
         """What is known that may help with the question; never raises for a service's sake."""
+        question = question[-MAX_QUESTION_CHARS:]
         memories, passages = await asyncio.gather(
             self._guarded("memory", self._memories, question, subject),
             self._guarded("documents", self._passages, question, subject),

@@ -5,18 +5,16 @@ The owner is the bare JID that the server stamped on the request; no body has a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from spade_llm.acl import Body, Empty
 from spade_llm.memory.store import (
     Category,
-    HistoryStore,
     MemoryDraft,
     MemoryEntry,
     MemoryPage,
-    MemoryStore,
     ObservedMessage,
     ScoredMemory,
 )
@@ -26,6 +24,7 @@ from spade_llm.services.service import Peer, Service, fitting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.memory.backend import MemoryBackend, OwnedMemory
     from spade_llm.runtime import Dispatcher, Request, Requester
 
 ONTOLOGY = "spade-llm.memory/1"
@@ -100,14 +99,6 @@ class Messages(Body):
 
 class Count(Body):
     count: int
-
-
-class OwnedMemory(MemoryStore, HistoryStore, Protocol):
-    """All that one owner may ask of a memory."""
-
-
-class MemoryBackend(Protocol):
-    def for_owner(self, owner: str) -> OwnedMemory: ...
 
 
 class MemoryService:
