@@ -84,6 +84,10 @@ class ChromaIndex:
         """Forget a whole namespace; one that is not there is no error."""
         await self._run(self._writer, partial(self._drop, namespace_id))
 
+    async def count(self, namespace_id: int) -> int:
+        """How many vectors a namespace has."""
+        return await self._run(self._readers, partial(self._count, namespace_id))
+
     async def nearest(
         self, shelf: Shelf, vector: NDArray[np.float32], limit: int
     ) -> Mapping[int, float]:
@@ -133,6 +137,10 @@ class ChromaIndex:
     def _drop(self, namespace_id: int) -> None:
         if self._find(namespace_id) is not None:
             self._open_client().delete_collection(collection_name(namespace_id))
+
+    def _count(self, namespace_id: int) -> int:
+        collection = self._find(namespace_id)
+        return 0 if collection is None else collection.count()
 
     def _nearest(
         self, shelf: Shelf, vector: NDArray[np.float32], limit: int
