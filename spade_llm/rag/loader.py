@@ -100,7 +100,7 @@ class Loader:
         if not inside:
             raise InvalidArguments(f"{path!r} is outside the document roots")
         for place in inside:
-            if place.exists():
+            if os.path.exists(place):  # False for a name too long; Path.exists raises
                 return place
         raise InvalidArguments(f"there is no {path!r} below the document roots")
 

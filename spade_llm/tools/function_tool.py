@@ -76,8 +76,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
             checked = self._model.model_validate(dict(arguments))
         except ValidationError as error:
             raise InvalidArguments(_readable(error)) from error
-        given = {name: getattr(checked, name) for name in checked.model_fields_set}
-        return partial(_call, self._func, given)
+        return partial(_call, self._func, _given(checked))
 
 
 @overload
@@ -113,15 +112,22 @@ def _call(func: Callable[..., object], given: Mapping[str, object]) -> object:
     return func(**given)
 
 
+def _given(checked: BaseModel) -> dict[str, object]:
+    """By parameter name; those that were not given are left to the function's own defaults."""
+    fields = type(checked).model_fields
+    return {fields[name].alias or name: getattr(checked, name) for name in checked.model_fields_set}
+
+
 def _arguments_model(name: str, func: Callable[..., object], documentation: str) -> type[BaseModel]:
     described = _described_arguments(documentation)
     hints = get_type_hints(func, include_extras=True)
     fields: dict[str, Any] = {}  # create_model's overloads take nothing narrower.
-    for parameter in inspect.signature(func).parameters.values():
+    for number, parameter in enumerate(inspect.signature(func).parameters.values()):
         _check_parameter(name, parameter, has_type=parameter.name in hints)
         default = ... if parameter.default is parameter.empty else parameter.default
-        field = Field(default, description=described.get(parameter.name))
-        fields[parameter.name] = (hints[parameter.name], field)
+        field = Field(default, alias=parameter.name, description=described.get(parameter.name))
+        # Not under its own name: a parameter may be called `copy` or `schema`, as BaseModel's own.
+        fields[f"argument_{number}"] = (hints[parameter.name], field)
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
     model: type[BaseModel] = create_model(name, __config__=config, **fields)
     return model

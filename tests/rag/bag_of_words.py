@@ -30,7 +30,8 @@ class BagOfWords:
             raise ModelUnavailable("the embedder is away")
         self.embedded += len(texts)
         rows = np.stack([self._vector(text) for text in texts])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / lengths, dtype=np.float32)
 
     def _vector(self, text: str) -> NDArray[np.float64]:
         vector = np.full(self.dimension, 1e-3)
