@@ -1,4 +1,6 @@
-"""Figures of the document library and the toolbox, without a network: python -m bench.documents_and_tools
+"""Figures of the document library and the toolbox, without a network.
+
+Run it with `python -m bench.documents_and_tools`.
 
 Fixed seeds; random vectors stand for the embedder, whose own speed is measured elsewhere.
 """

@@ -32,6 +32,8 @@ BATCH = 1000
 """Vectors per change; Chroma takes at most 5461 at once."""
 READERS = 2
 """Threads for queries: the machine is shared with the embedder."""
+MAX_HANDLES = 1000
+"""Of collections; beyond it they are found anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class ChromaIndex:
         self._directory = directory
         self._opening = threading.Lock()
         self._client: Client | None = None
+        self._collections: dict[int, Collection] = {}
+        """Handles, one per namespace in use; finding one anew costs more than a query."""
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
 
@@ -116,7 +120,11 @@ class ChromaIndex:
                 client.close()
 
     def _add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        collection = self._open_client().get_or_create_collection(
+        collection = self._find(shelf.namespace_id) or self._create(shelf)
+        collection.upsert(ids=[str(number) for number in ids], embeddings=vectors)
+
+    def _create(self, shelf: Shelf) -> Collection:
+        return self._open_client().get_or_create_collection(
             shelf.collection,
             embedding_function=None,
             configuration={"hnsw": {"space": "cosine"}},
@@ -127,7 +135,6 @@ class ChromaIndex:
                 "dimension": shelf.dimension,
             },
         )
-        collection.upsert(ids=[str(number) for number in ids], embeddings=vectors)
 
     def _remove(self, namespace_id: int, ids: Sequence[int]) -> None:
         collection = self._find(namespace_id)
@@ -137,6 +144,7 @@ class ChromaIndex:
     def _drop(self, namespace_id: int) -> None:
         if self._find(namespace_id) is not None:
             self._open_client().delete_collection(collection_name(namespace_id))
+        self._collections.pop(namespace_id, None)
 
     def _count(self, namespace_id: int) -> int:
         collection = self._find(namespace_id)
@@ -174,11 +182,18 @@ class ChromaIndex:
     def _find(self, namespace_id: int) -> Collection | None:
         from chromadb.errors import NotFoundError
 
+        known = self._collections.get(namespace_id)
+        if known is not None:
+            return known
         client = self._open_client()
         try:
-            return client.get_collection(collection_name(namespace_id), embedding_function=None)
+            found = client.get_collection(collection_name(namespace_id), embedding_function=None)
         except NotFoundError:
             return None
+        if len(self._collections) >= MAX_HANDLES:
+            self._collections.clear()
+        self._collections[namespace_id] = found
+        return found
 
 
 def _new_client(directory: Path) -> Client:

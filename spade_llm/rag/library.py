@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_K = 20
 MAX_QUERY_CHARS = 10_000
+FILES_AT_A_TIME = 4
+"""Of one folder."""
 
 
 class DocumentLibrary:
@@ -134,7 +136,7 @@ class OwnedLibrary:
         found = await asyncio.to_thread(self._loader.find, path)
         if len(found) == 1 and not isinstance(found[0], LeftOut):
             return [await self._ingest_file(found[0], namespace)]
-        results = [await self._tried(entry, namespace) for entry in found]
+        results = await self._ingest_all(found, namespace)
         if all(result.left_out for result in results):
             raise InvalidArguments(f"{path!r} holds nothing that can be read{_why(results)}")
         return results
@@ -149,6 +151,26 @@ class OwnedLibrary:
         if source is not None:
             check_source(source)
         return await self._ingestion.delete(self._owner, namespace, source)
+
+    async def _ingest_all(
+        self, found: Sequence[FoundFile | LeftOut], namespace: str
+    ) -> list[Ingested]:
+        """A few at a time, so that one is embedded while another is stored."""
+        results: dict[int, Ingested] = {}
+        entries = iter(enumerate(found))
+
+        async def work() -> None:
+            for number, entry in entries:
+                results[number] = await self._tried(entry, namespace)
+
+        workers = [asyncio.create_task(work()) for _ in range(FILES_AT_A_TIME)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return [results[number] for number in sorted(results)]
 
     async def _tried(self, entry: FoundFile | LeftOut, namespace: str) -> Ingested:
         if isinstance(entry, LeftOut):

@@ -40,11 +40,12 @@ class _Question:
     namespaces: Sequence[Namespace]
     words: Sequence[str]
     vector: NDArray[np.float32] | None
+    k: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidates:
-    chunks: Mapping[int, StoredChunk]
+    chunks: Sequence[StoredChunk]
     cosines: Mapping[int, float]
     hits: KeywordHits
     is_complete: bool
@@ -62,19 +63,21 @@ class HybridSearch:
         *,
         embedder: Embedder | None,
         min_score: float = MIN_SCORE,
+        pool: int = POOL,
     ) -> None:
         self._registry = registry
         self._keywords = keywords
         self._index = index
         self._embedder = embedder
         self._min_score = min_score
+        self._pool = pool
 
     async def search(self, namespaces: Sequence[Namespace], query: str, k: int) -> Retrieval:
         namespaces = [namespace for namespace in namespaces if namespace.chunks]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
         vector, degraded = await self._vector(namespaces, query)
-        question = _Question(namespaces=namespaces, words=query_words(query), vector=vector)
+        question = _Question(namespaces=namespaces, words=query_words(query), vector=vector, k=k)
         found = await self._settled(question)
         return Retrieval(chunks=self._ranked(question, found)[:k], degraded=degraded)
 
@@ -105,46 +108,69 @@ class HybridSearch:
         loose = await self._registry.loose_vectors()
         near, hits = await asyncio.gather(
             self._nearest(question, loose),
-            self._keywords.find(question.namespaces, question.words, limit=POOL),
+            self._keywords.find(question.namespaces, question.words, limit=self._pool),
         )
-        ids = dict.fromkeys([*near, *hits.best(POOL)])
+        cosines = {chunk_id: x for found in near.values() for chunk_id, x in found.items()}
+        ids = dict.fromkeys([*cosines, *hits.best(self._pool)])
         chunks = await self._registry.chunks(list(ids))
+        hits = await self._keywords.completed(hits, chunks)
+        wanted = self._promising(question, chunks, near, hits)
         known_loose = frozenset[int]().union(*loose.values())
-        far = await self._cosines(question, chunks, near)
         return _Candidates(
-            chunks=chunks,
-            cosines={**near, **far},
-            hits=await self._keywords.completed(hits, chunks),
+            chunks=[chunks[i] for i in cosines if i in chunks] + wanted,
+            cosines={**cosines, **await self._cosines(question, wanted)},
+            hits=hits,
             is_complete=ids.keys() <= chunks.keys() | known_loose,
         )
 
     async def _nearest(
         self, question: _Question, loose: Mapping[int, frozenset[int]]
-    ) -> dict[int, float]:
-        near: dict[int, float] = {}
+    ) -> dict[int, Mapping[int, float]]:
+        """By namespace."""
+        near: dict[int, Mapping[int, float]] = {}
         for namespace in question.namespaces:
             shelf = shelf_of(namespace)
             if shelf is not None and question.vector is not None:
                 extra = min(len(loose.get(namespace.id, ())), MAX_LOOSE)
-                near.update(await self._index.nearest(shelf, question.vector, POOL + extra))
+                limit = self._pool + extra
+                near[namespace.id] = await self._index.nearest(shelf, question.vector, limit)
         return near
 
+    def _promising(
+        self,
+        question: _Question,
+        chunks: Mapping[int, StoredChunk],
+        near: Mapping[int, Mapping[int, float]],
+        hits: KeywordHits,
+    ) -> list[StoredChunk]:
+        """Those found by words only that may still be among the k best: none is nearer than the
+        last of the nearest. Spares most questions a second look at the vectors."""
+        cosines = {i: x for found in near.values() for i, x in found.items() if i in chunks}
+        scores = sorted(by_meaning_and_words(x, hits.share(i)) for i, x in cosines.items())
+        bar = max(self._min_score, scores[-question.k] if len(scores) >= question.k else 0.0)
+        ceilings = _ceilings(question.namespaces, near)
+        return [
+            stored
+            for stored in chunks.values()
+            if stored.id not in cosines
+            and by_meaning_and_words(ceilings[stored.namespace_id], hits.share(stored.id)) >= bar
+        ]
+
     async def _cosines(
-        self, question: _Question, chunks: Mapping[int, StoredChunk], near: Mapping[int, float]
+        self, question: _Question, wanted: Sequence[StoredChunk]
     ) -> dict[int, float]:
-        """Of the chunks that only the keyword leg found."""
         far: dict[int, float] = {}
         for namespace in question.namespaces:
             shelf = shelf_of(namespace)
-            ids = [i for i, c in chunks.items() if c.namespace_id == namespace.id and i not in near]
+            ids = [stored.id for stored in wanted if stored.namespace_id == namespace.id]
             if ids and shelf is not None and question.vector is not None:
                 far.update(await self._index.cosines(shelf, question.vector, ids))
         return far
 
     def _ranked(self, question: _Question, found: _Candidates) -> tuple[ScoredChunk, ...]:
         scored = [
-            ScoredChunk(chunk=stored.chunk, score=_score(question, found, chunk_id))
-            for chunk_id, stored in found.chunks.items()
+            ScoredChunk(chunk=stored.chunk, score=_score(question, found, stored.id))
+            for stored in found.chunks
         ]
         kept = (one for one in scored if one.score >= self._min_score and one.score > 0)
         return tuple(sorted(kept, key=_order))
@@ -161,6 +187,19 @@ def shelf_of(namespace: Namespace) -> Shelf | None:
         model=namespace.model,
         dimension=namespace.dimension,
     )
+
+
+def _ceilings(
+    namespaces: Sequence[Namespace], near: Mapping[int, Mapping[int, float]]
+) -> dict[int, float]:
+    """How near a chunk can be that is not among the nearest of its namespace. Where some have no
+    vectors, words alone decide about them: no ceiling."""
+    return {
+        namespace.id: 1.0
+        if namespace.words_only
+        else min(near.get(namespace.id, {}).values(), default=1.0)
+        for namespace in namespaces
+    }
 
 
 def _without_vectors(namespaces: Sequence[Namespace]) -> str:

@@ -131,7 +131,7 @@ def _cut(text: str, section: _Section, rule: Splitting) -> Iterator[tuple[int, i
         if stop >= end:
             return
         reached = stop
-        start = _skip_space(text, _restart(text, stop, rule), end)
+        start = _skip_space(text, _restart(text, start, stop, rule), end)
 
 
 def _stop(text: str, start: int, end: int, reached: int, size: int) -> int:
@@ -154,16 +154,17 @@ def _last_end(pattern: re.Pattern[str], text: str, floor: int, limit: int) -> in
     return last
 
 
-def _restart(text: str, stop: int, rule: Splitting) -> int:
+def _restart(text: str, start: int, stop: int, rule: Splitting) -> int:
     """Where the next passage begins: a sentence or a word within the overlap, if there is one."""
     overlap = min(rule.overlap, rule.size - rule.size // 8)
     if overlap == 0:
         return stop
+    earliest = max(stop - overlap, start + 1)
     for pattern in (_SENTENCE_END, _WORD_END):
-        match = pattern.search(text, stop - overlap, stop)
+        match = pattern.search(text, earliest, stop)
         if match and match.end() < stop:
             return match.end()
-    return stop - overlap
+    return earliest
 
 
 def _skip_space(text: str, start: int, end: int) -> int:

@@ -1,0 +1,28 @@
+"""What the package offers, and that asking for nothing costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import spade_llm.rag
+
+
+def test_every_public_name_is_there_and_in_order() -> None:
+    names = spade_llm.rag.__all__
+
+    assert names == sorted(names)
+    assert all(getattr(spade_llm.rag, name) is not None for name in names)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, spade_llm.rag; "
+        'print([name for name in ("chromadb", "aiosqlite", "numpy", "spade") if name in sys.modules])'
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30
+    )
+
+    assert done.stdout.strip() == "[]"
