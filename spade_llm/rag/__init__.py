@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spade_llm.rag.splitter import Passage, Splitting, split
 
 __all__ = [
-    "Chunk",
     "DEFAULT_NAMESPACE",
+    "Chunk",
     "Document",
     "DocumentLibrary",
     "Ingested",

@@ -10,10 +10,9 @@ import spade_llm.rag
 HEAVY = ("chromadb", "aiosqlite", "numpy", "spade")
 
 
-def test_every_public_name_is_there_and_in_order() -> None:
+def test_every_public_name_is_there() -> None:
     names = spade_llm.rag.__all__
 
-    assert names == sorted(names)
     assert all(getattr(spade_llm.rag, name) is not None for name in names)
 
 
