@@ -1,0 +1,213 @@
+"""A certificate authority of our own for a local server. Does not know which server uses it.
+
+Clients verify the server by this CA, so that local TLS is as strict as TLS to anybody else.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from spade_llm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CA_DAYS = 3650
+SERVER_DAYS = 397
+"""What Apple's and Google's clients accept at most."""
+RENEW_BEFORE = timedelta(days=30)
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificates:
+    """Where the files are. Clients need `ca_path` only; keys are readable by their owner only."""
+
+    ca_path: Path
+    cert_path: Path
+    key_path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Identity:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def local_certificates(
+    directory: Path, domain: str, *, now: datetime | None = None
+) -> Certificates:
+    """Return a CA and a server certificate for `domain`, kept in `directory` and renewed in time.
+
+    Raises:
+        ConfigurationError: the directory cannot be written.
+    """
+    try:
+        return _kept_certificates(directory, domain, now or datetime.now(UTC))
+    except OSError as error:
+        raise ConfigurationError(
+            f"the certificates of {domain!r} cannot be kept in {str(directory)!r} "
+            f"({error.strerror}); choose another data directory with --data"
+        ) from error
+
+
+def _kept_certificates(directory: Path, domain: str, now: datetime) -> Certificates:
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ca = _load(directory / "ca.pem", directory / "ca.key")
+    if ca is None or _expires_soon(ca, now):
+        ca = _new_ca(now)
+        _save(ca, directory / "ca.pem", directory / "ca.key")
+    server = _load(directory / "server.pem", directory / "server.key")
+    if server is None or not _serves(server, ca, domain, now):
+        server = _new_server(ca, domain, now)
+        _save(server, directory / "server.pem", directory / "server.key")
+    return Certificates(
+        ca_path=directory / "ca.pem",
+        cert_path=directory / "server.pem",
+        key_path=directory / "server.key",
+    )
+
+
+def _load(cert_path: Path, key_path: Path) -> _Identity | None:
+    """Return what the two files hold, or None if they are missing, damaged or not a pair."""
+    try:
+        certificate = x509.load_pem_x509_certificate(cert_path.read_bytes())
+        key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        return None
+    if certificate.public_key() != key.public_key():
+        return None
+    return _Identity(certificate=certificate, key=key)
+
+
+def _expires_soon(identity: _Identity, now: datetime) -> bool:
+    return identity.certificate.not_valid_after_utc - now < RENEW_BEFORE
+
+
+def _serves(server: _Identity, ca: _Identity, domain: str, now: datetime) -> bool:
+    if _expires_soon(server, now) or domain not in _dns_names(server.certificate):
+        return False
+    try:
+        server.certificate.verify_directly_issued_by(ca.certificate)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _dns_names(certificate: x509.Certificate) -> list[str]:
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return names.get_values_for_type(x509.DNSName)
+
+
+def _new_ca(now: datetime) -> _Identity:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("spade-llm local CA")
+    builder = (
+        _builder(name, name, key.public_key(), now, days=CA_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(_key_identifier(key), critical=False)
+    )
+    return _Identity(certificate=builder.sign(key, hashes.SHA256()), key=key)
+
+
+def _new_server(ca: _Identity, domain: str, now: datetime) -> _Identity:
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = ca.certificate.subject
+    builder = (
+        _builder(_name(domain), issuer, key.public_key(), now, days=SERVER_DAYS)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(_alternative_names(domain), critical=False)
+        .add_extension(_key_identifier(key), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key()), critical=False
+        )
+    )
+    return _Identity(certificate=builder.sign(ca.key, hashes.SHA256()), key=key)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    public_key: ec.EllipticCurvePublicKey,
+    now: datetime,
+    *,
+    days: int,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        # An hour back: a client whose clock is slightly behind still accepts it.
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=days))
+    )
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
+
+
+def _alternative_names(domain: str) -> x509.SubjectAlternativeName:
+    names: list[x509.GeneralName] = [
+        x509.DNSName(name) for name in dict.fromkeys([domain, f"conference.{domain}", "localhost"])
+    ]
+    return x509.SubjectAlternativeName(
+        names + [x509.IPAddress(ip_address(address)) for address in LOOPBACK]
+    )
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _key_identifier(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+
+
+def _save(identity: _Identity, cert_path: Path, key_path: Path) -> None:
+    _write(key_path, _key_pem(identity.key), mode=0o600)
+    _write(cert_path, identity.certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _write(path: Path, content: bytes, *, mode: int) -> None:
+    """Replace the file in one step: a reader sees the old file or the new one, never a half."""
+    new_path = path.with_name(path.name + ".new")
+    new_path.unlink(missing_ok=True)
+    with open(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+    new_path.replace(path)
