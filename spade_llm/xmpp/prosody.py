@@ -1,0 +1,142 @@
+"""A private Prosody on this machine: own configuration, certificate, accounts, data; loopback only.
+
+Does not touch a Prosody that the system runs. What it is told is in prosody_config.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.account import account_name
+from spade_llm.xmpp.certificates import local_certificates
+from spade_llm.xmpp.prosody_config import prosody_config
+from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
+from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ACCOUNT_TIMEOUT_S = 15.0
+
+
+class ProsodyServer:
+    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        domain: str = "localhost",
+        port: int = 0,
+        service_jids: Sequence[str] = (),
+    ) -> None:
+        self._directory = directory.absolute()
+        self._domain = domain
+        self._port = port
+        self._service_jids = tuple(service_jids)
+        self._config_path = self._directory / "prosody.cfg.lua"
+        self._process = ServerProcess(
+            ["prosody", "-F", "--config", str(self._config_path)],
+            directory=self._directory,
+            name="Prosody",
+        )
+
+    @property
+    def description(self) -> str:
+        return f"Prosody, a private instance for {self._domain} on this machine only"
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid
+
+    async def start(self) -> Endpoint:
+        _require_prosody()
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self._directory / "data").mkdir(exist_ok=True, mode=0o700)
+        certificates = local_certificates(self._directory / "certificates", self._domain)
+        await self._process.end_left_over()
+        self._port = usable_port(self._port)
+        self._config_path.write_text(
+            prosody_config(
+                self._directory,
+                certificates,
+                domain=self._domain,
+                port=self._port,
+                addresses=loopback_addresses(),
+                service_jids=self._service_jids,
+            ),
+            encoding="utf-8",
+        )
+        return await self._started(
+            Endpoint(
+                host="127.0.0.1",
+                port=self._port,
+                domain=self._domain,
+                ca_path=certificates.ca_path,
+            )
+        )
+
+    async def stop(self) -> None:
+        await self._process.stop()
+
+    async def restart(self) -> Endpoint:
+        await self.stop()
+        return await self.start()
+
+    async def wait_failed(self) -> str:
+        return await self._process.wait_failed()
+
+    async def create_account(self, jid: str, password: str) -> None:
+        user = account_name(jid, password, domain=self._domain)
+        # The undocumented `register` sets the password of an account that exists; `adduser` won't.
+        # Without a fourth argument it reads the password twice, and nobody sees it in `ps`.
+        output = await self._prosodyctl("register", user, self._domain, answer=f"{password}\n" * 2)
+        if output is not None:
+            raise ConfigurationError(f"Prosody did not make the account {jid!r}: {output}")
+
+    async def _started(self, endpoint: Endpoint) -> Endpoint:
+        await self._process.start()
+        try:
+            await wait_ready(self._process, endpoint)
+        except BaseException:
+            await self._process.stop()
+            raise
+        return endpoint
+
+    async def _prosodyctl(self, *arguments: str, answer: str) -> str | None:
+        """Run prosodyctl on our instance; return what it said if it failed."""
+        process = await asyncio.create_subprocess_exec(
+            "prosodyctl",
+            "--config",
+            str(self._config_path),
+            *arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self._directory,
+        )
+        try:
+            output, _ = await asyncio.wait_for(
+                process.communicate(answer.encode()), ACCOUNT_TIMEOUT_S
+            )
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return f"no answer from prosodyctl within {ACCOUNT_TIMEOUT_S:.0f} s"
+        return None if process.returncode == 0 else output.decode("utf-8", "replace").strip()[-500:]
+
+
+def _require_prosody() -> None:
+    for program in ("prosody", "prosodyctl"):
+        if shutil.which(program) is None:
+            raise ConfigurationError(
+                f"{program!r} is not on PATH; install Prosody (on Debian: apt install prosody), "
+                "or use the server 'embedded'"
+            )

@@ -1,0 +1,172 @@
+"""One server program as our child: started, watched, ended. Does not know what the program serves.
+
+It never outlives us: on Linux the kernel ends it with our process, and anywhere the next start in
+the same directory ends what an earlier one left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp import parent_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STOP_TIMEOUT_S = 5.0
+"""How long a server may take to end by itself before it is killed."""
+LOG_LIMIT_BYTES = 5 * 1024 * 1024
+"""At a start, a larger log moves aside: at most two files of about this size stay."""
+TAIL_LINES = 8
+
+
+class ServerProcess:
+    """Runs `command`, which must name `directory`, with its output in `directory`/server.log."""
+
+    def __init__(self, command: Sequence[str], *, directory: Path, name: str) -> None:
+        self.log_path = directory / "server.log"
+        self._command = list(command)
+        self._directory = directory
+        self._name = name
+        self._pid_path = directory / "server.pid"
+        self._process: asyncio.subprocess.Process | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._failed = asyncio.Event()
+        self._is_stopping = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        process = self._process
+        return process.pid if process and process.returncode is None else None
+
+    async def start(self) -> None:
+        """Start it, ending first what an earlier run left in this directory."""
+        await self.end_left_over()
+        self._is_stopping = False
+        self._failed.clear()
+        self._rotate_log()
+        self._process = await self._spawn()
+        self._pid_path.write_text(str(self._process.pid), encoding="ascii")
+        self._watcher = asyncio.create_task(self._watch(self._process))
+
+    async def stop(self) -> None:
+        """End it: politely, and after STOP_TIMEOUT_S by force."""
+        if self._process is None or self._watcher is None:
+            return
+        self._is_stopping = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        done, _ = await asyncio.wait([self._watcher], timeout=STOP_TIMEOUT_S)
+        if not done:
+            self._process.kill()
+            await asyncio.wait([self._watcher], timeout=STOP_TIMEOUT_S)
+        self._process = self._watcher = None
+        self._pid_path.unlink(missing_ok=True)
+
+    async def wait_failed(self) -> str:
+        """Return why, once it has ended without `stop`. The caller cancels the wait."""
+        await self._failed.wait()
+        return self.obituary()
+
+    def has_ended(self) -> bool:
+        """True once the process that was started last is gone."""
+        return self.pid is None
+
+    def obituary(self) -> str:
+        """What is known about its end, with the last lines of its log."""
+        status = self._process.returncode if self._process else None
+        return f"{self._name} ended with status {status}; {self.log_tail()}"
+
+    def log_tail(self) -> str:
+        """The last lines of the log, on one line, for an error message."""
+        try:
+            with self.log_path.open("rb") as file:
+                file.seek(max(0, self.log_path.stat().st_size - 4096))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            lines = []
+        return f"last lines of {self.log_path}: " + " | ".join(lines[-TAIL_LINES:])
+
+    async def end_left_over(self) -> None:
+        """End the server that an earlier run left behind, if its pid file names one of ours."""
+        pid = self._left_over_pid()
+        if pid is None or not self._is_ours(await _command_line(pid)):
+            self._pid_path.unlink(missing_ok=True)
+            return
+        await _end(pid)
+        self._pid_path.unlink(missing_ok=True)
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        wrapper = [sys.executable, "-I", "-S", parent_bound.__file__, str(os.getpid())]
+        with self.log_path.open("ab") as log:
+            try:
+                return await asyncio.create_subprocess_exec(
+                    *wrapper,
+                    *self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._directory,
+                )
+            except OSError as error:
+                raise ConfigurationError(
+                    f"{self._name} could not be started ({error.strerror})"
+                ) from error
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        if not self._is_stopping:
+            self._failed.set()
+
+    def _rotate_log(self) -> None:
+        if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:
+            self.log_path.replace(self.log_path.with_suffix(".log.1"))
+
+    def _left_over_pid(self) -> int | None:
+        if self.pid is not None:
+            raise ConfigurationError(f"{self._name} in {str(self._directory)!r} is already running")
+        try:
+            return int(self._pid_path.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _is_ours(self, command_line: str) -> bool:
+        return str(self._directory) in command_line
+
+
+async def _command_line(pid: int) -> str:
+    """The command line of a process, empty if there is none: its id may have a new owner by now."""
+    proc = Path("/proc")
+    if (proc / "self").exists():
+        try:
+            return (proc / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+    process = await asyncio.create_subprocess_exec(
+        "ps", "-o", "command=", "-p", str(pid), stdout=subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), STOP_TIMEOUT_S)
+    return output.decode()
+
+
+async def _end(pid: int) -> None:
+    """End a process that is not our child, politely first."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sign)
+        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
+        while asyncio.get_running_loop().time() < deadline:
+            if not await _command_line(pid):
+                return
+            await asyncio.sleep(0.05)
