@@ -1,0 +1,96 @@
+"""The embedded XMPP server: pyjabber in a child process. For one person on one machine.
+
+This is the parent's side. The child is embedded_server.py; the two share the directory only: the
+child reads the accounts that we write, and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.xmpp.account import account_name
+from spade_llm.xmpp.certificates import local_certificates
+from spade_llm.xmpp.embedded_store import set_password
+from spade_llm.xmpp.readiness import usable_port, wait_ready
+from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from spade_llm.xmpp.certificates import Certificates
+
+PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
+
+
+class EmbeddedServer:
+    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
+
+    def __init__(self, directory: Path, *, domain: str = "localhost", port: int = 0) -> None:
+        self._directory = directory.absolute()
+        self._domain = domain
+        self._port = port
+        self._process = self._prepared(port)
+
+    @property
+    def description(self) -> str:
+        return (
+            f"the embedded server for {self._domain}, for one person on this machine: no rooms, "
+            "no archive, no carbon copies, no file upload, no connection to other servers "
+            "(install Prosody to have them)"
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid
+
+    async def start(self) -> Endpoint:
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        certificates = local_certificates(self._directory / "certificates", self._domain)
+        await self._process.end_left_over()
+        self._port = usable_port(self._port)
+        self._process = self._prepared(self._port)
+        return await self._started(certificates)
+
+    async def stop(self) -> None:
+        await self._process.stop()
+
+    async def restart(self) -> Endpoint:
+        await self.stop()
+        return await self.start()
+
+    async def wait_failed(self) -> str:
+        return await self._process.wait_failed()
+
+    async def create_account(self, jid: str, password: str) -> None:
+        user = account_name(jid, password, domain=self._domain)
+        await asyncio.to_thread(set_password, self._directory, user, password)
+
+    async def _started(self, certificates: Certificates) -> Endpoint:
+        endpoint = Endpoint(
+            host="127.0.0.1",
+            port=self._port,
+            domain=self._domain,
+            ca_path=certificates.ca_path,
+        )
+        await self._process.start()
+        try:
+            await wait_ready(self._process, endpoint)
+        except BaseException:
+            await self._process.stop()
+            raise
+        return endpoint
+
+    def _prepared(self, port: int) -> ServerProcess:
+        program = LAUNCH.format(module="spade_llm.xmpp.embedded_server")
+        return ServerProcess(
+            [
+                *(sys.executable, "-c", program, str(PACKAGE_PARENT)),
+                *(str(self._directory), self._domain, str(port)),
+            ],
+            directory=self._directory,
+            name="the embedded server",
+        )
