@@ -32,7 +32,7 @@ class EmbeddedServer:
         self._directory = directory.absolute()
         self._domain = domain
         self._port = port
-        self._process = self._prepared(port)
+        self._process = ServerProcess(directory=self._directory, name="the embedded server")
 
     @property
     def description(self) -> str:
@@ -52,7 +52,6 @@ class EmbeddedServer:
         certificates = local_certificates(self._directory / "certificates", self._domain)
         await self._process.end_left_over()
         self._port = usable_port(self._port)
-        self._process = self._prepared(self._port)
         return await self._started(certificates)
 
     async def stop(self) -> None:
@@ -76,7 +75,7 @@ class EmbeddedServer:
             domain=self._domain,
             ca_path=certificates.ca_path,
         )
-        await self._process.start()
+        await self._process.start(self._command())
         try:
             await wait_ready(self._process, endpoint)
         except BaseException:
@@ -84,13 +83,9 @@ class EmbeddedServer:
             raise
         return endpoint
 
-    def _prepared(self, port: int) -> ServerProcess:
+    def _command(self) -> list[str]:
         program = LAUNCH.format(module="spade_llm.xmpp.embedded_server")
-        return ServerProcess(
-            [
-                *(sys.executable, "-c", program, str(PACKAGE_PARENT)),
-                *(str(self._directory), self._domain, str(port)),
-            ],
-            directory=self._directory,
-            name="the embedded server",
-        )
+        return [
+            *(sys.executable, "-c", program, str(PACKAGE_PARENT)),
+            *(str(self._directory), self._domain, str(self._port)),
+        ]

@@ -41,11 +41,7 @@ class ProsodyServer:
         self._port = port
         self._service_jids = tuple(service_jids)
         self._config_path = self._directory / "prosody.cfg.lua"
-        self._process = ServerProcess(
-            ["prosody", "-F", "--config", str(self._config_path)],
-            directory=self._directory,
-            name="Prosody",
-        )
+        self._process = ServerProcess(directory=self._directory, name="Prosody")
 
     @property
     def description(self) -> str:
@@ -102,7 +98,7 @@ class ProsodyServer:
             raise ConfigurationError(f"Prosody did not make the account {jid!r}: {output}")
 
     async def _started(self, endpoint: Endpoint) -> Endpoint:
-        await self._process.start()
+        await self._process.start(["prosody", "-F", "--config", str(self._config_path)])
         try:
             await wait_ready(self._process, endpoint)
         except BaseException:

@@ -29,11 +29,10 @@ TAIL_LINES = 8
 
 
 class ServerProcess:
-    """Runs `command`, which must name `directory`, with its output in `directory`/server.log."""
+    """Runs a command in `directory`, with its output in `directory`/server.log."""
 
-    def __init__(self, command: Sequence[str], *, directory: Path, name: str) -> None:
+    def __init__(self, *, directory: Path, name: str) -> None:
         self.log_path = directory / "server.log"
-        self._command = list(command)
         self._directory = directory
         self._name = name
         self._pid_path = directory / "server.pid"
@@ -48,13 +47,16 @@ class ServerProcess:
         process = self._process
         return process.pid if process and process.returncode is None else None
 
-    async def start(self) -> None:
-        """Start it, ending first what an earlier run left in this directory."""
+    async def start(self, command: Sequence[str]) -> None:
+        """Start it, ending first what an earlier run left in this directory.
+
+        The command must name the directory: by that a left-over is known as ours.
+        """
         await self.end_left_over()
         self._is_stopping = False
         self._failed.clear()
         self._rotate_log()
-        self._process = await self._spawn()
+        self._process = await self._spawn(command)
         self._pid_path.write_text(str(self._process.pid), encoding="ascii")
         self._watcher = asyncio.create_task(self._watch(self._process))
 
@@ -105,13 +107,13 @@ class ServerProcess:
         await _end(pid)
         self._pid_path.unlink(missing_ok=True)
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
+    async def _spawn(self, command: Sequence[str]) -> asyncio.subprocess.Process:
         wrapper = [sys.executable, "-I", "-S", parent_bound.__file__, str(os.getpid())]
         with self.log_path.open("ab") as log:
             try:
                 return await asyncio.create_subprocess_exec(
                     *wrapper,
-                    *self._command,
+                    *command,
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,

@@ -94,6 +94,17 @@ async def test_a_stopped_server_has_gone_and_is_not_called_failed(own_server: Se
     failed.cancel()
 
 
+async def test_a_watch_begun_before_a_restart_sees_the_next_failure(own_server: Server) -> None:
+    await own_server.start()
+    failed = asyncio.create_task(own_server.wait_failed())
+    await own_server.restart()
+    assert own_server.pid is not None
+
+    os.kill(own_server.pid, signal.SIGKILL)
+
+    assert "status -9" in await asyncio.wait_for(failed, WAIT_S)
+
+
 async def test_stopping_twice_and_before_the_start_does_nothing(own_server: Server) -> None:
     await own_server.stop()
     await own_server.start()
