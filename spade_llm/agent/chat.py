@@ -9,7 +9,7 @@ from spade_llm.services.status import AgentStatus, ask_status
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 STATUS_TIMEOUT_S = 5.0
 
@@ -17,7 +17,7 @@ STATUS_TIMEOUT_S = 5.0
 class ChatAgent(XmppAgent):
     def stream(
         self, peer: str, text: str, *, conversation_id: str = ""
-    ) -> AsyncIterator[Delta | Reply]:
+    ) -> AsyncGenerator[Delta | Reply]:
         """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError."""
         client = ChatClient(self.node.requester, peer)
         return client.stream(text, conversation_id=conversation_id)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 import aiosqlite
 
-from spade_llm.errors import StorageFailed
+from spade_llm.errors import ConfigurationError, StorageFailed
 from spade_llm.memory.store import ObservedMessage
 
 if TYPE_CHECKING:
@@ -62,8 +63,23 @@ class Outbox:
         self.has_mail = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._db = await aiosqlite.connect(self._path or ":memory:", isolation_level=None)
-        await self._db.executescript(_SCHEMA)
+        """Open the file, or make it.
+
+        Raises:
+            ConfigurationError: it is no such file, or cannot be read and written.
+        """
+        path = self._path or ":memory:"
+        try:
+            # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
+            sqlite3.connect(path).close()
+            self._db = await aiosqlite.connect(path, isolation_level=None)
+            await self._db.executescript(_SCHEMA)
+        except aiosqlite.Error as error:
+            await self.__aexit__()
+            raise ConfigurationError(
+                f"the outbox {str(path)!r} cannot be used ({error}): check the path and its"
+                " permissions, or remove the file"
+            ) from error
         self.has_mail.set()
         return self
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -19,7 +19,7 @@ from spade_llm.runtime import Effect, Request, Route
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from spade_llm.acl import AclMessage
     from spade_llm.runtime import Dispatcher, Requester
@@ -155,8 +155,11 @@ class ChatClient:
         """The whole answer. Raises RequestError."""
         return await self._peer.ask(Say(text=text), Reply, conversation_id=conversation_id)
 
-    async def stream(self, text: str, *, conversation_id: str = "") -> AsyncIterator[Delta | Reply]:
+    async def stream(
+        self, text: str, *, conversation_id: str = ""
+    ) -> AsyncGenerator[Delta | Reply]:
         """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError."""
-        async for message in self._peer.stream(Say(text=text), conversation_id=conversation_id):
-            is_last = message.is_terminal
-            yield (Reply if is_last else Delta).decode(message.content)
+        answers = self._peer.stream(Say(text=text), conversation_id=conversation_id)
+        async with aclosing(answers):
+            async for message in answers:
+                yield (Reply if message.is_terminal else Delta).decode(message.content)

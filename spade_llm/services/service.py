@@ -6,6 +6,7 @@ Knows no op by itself.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.acl import MAX_BODY_BYTES, AclMessage, Body, new_id, read_claim
@@ -13,7 +14,7 @@ from spade_llm.errors import MalformedContent, RequestFailed, SpadeLLMError, Una
 from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)
@@ -96,13 +97,13 @@ class Peer:
 
     async def stream(
         self, body: Body, *, conversation_id: str = "", timeout_s: float | None = None
-    ) -> AsyncIterator[AclMessage]:
+    ) -> AsyncGenerator[AclMessage]:
         """Parts in order, then the terminal answer. Raises as `ask`."""
         question = self._question(body, None, conversation_id)
-        async for message in self._requester.stream(
-            question, timeout_s=timeout_s or self._timeout_s
-        ):
-            yield message
+        answers = self._requester.stream(question, timeout_s=timeout_s or self._timeout_s)
+        async with aclosing(answers):
+            async for message in answers:
+                yield message
 
     def _question(self, body: Body, id: str | None, conversation_id: str) -> Question:
         return Question(
