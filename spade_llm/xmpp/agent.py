@@ -22,6 +22,7 @@ from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
 from spade_llm.errors import MalformedContent, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from slixmpp.stanza import Presence
 
 logger = logging.getLogger(__name__)
+
+BEHAVIOUR_END_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class XmppAgent(Agent):
         self.link: Link | None = None
         self._resources = AsyncExitStack()
         self._errands: set[asyncio.Task[None]] = set()
+        self._submitted: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
@@ -94,16 +98,34 @@ class XmppAgent(Agent):
         """Override to open stores before the first message comes; they close after the last."""
 
     async def _async_stop(self) -> None:
-        await self.node.close()
+        """Answer what has begun, end the behaviours, tell peers, hang up: in this order."""
+        self._alive.clear()
+        await self.node.dispatcher.close()
+        await self._end_behaviours()
+        await self.node.requester.close()
         if self.presence and self.link and self.link.connected.is_set():
             self.presence.set_unavailable()
-        for behaviour in self.behaviours:
-            behaviour.kill()
         await self._finish_errands()
         if self.link is not None:
             await self.link.close()
         await self._resources.aclose()
-        self._alive.clear()
+
+    def submit(self, coro: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """As in SPADE, but the task has an owner that ends it."""
+        task = asyncio.create_task(coro)
+        self._submitted.add(task)
+        task.add_done_callback(self._submitted.discard)
+        return task
+
+    async def _end_behaviours(self) -> None:
+        """Kill all; users' own may finish their step and `on_end` within BEHAVIOUR_END_S."""
+        for behaviour in self.behaviours:
+            behaviour.kill()
+        if self._submitted and not all(isinstance(b, Behaviour) for b in self.behaviours):
+            await asyncio.wait(self._submitted, timeout=BEHAVIOUR_END_S)
+        for task in self._submitted:
+            task.cancel()
+        await asyncio.gather(*self._submitted, return_exceptions=True)
 
     async def send_message(self, message: AclMessage) -> None:
         """The node's way out: one AclMessage onto the wire.
