@@ -49,6 +49,8 @@ c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
 legacy_ssl_ports = {{ }}
 s2s_ports = {{ }}
+-- Without this a stanza that follows another one waits up to 40 ms for the client's delayed ACK.
+network_settings = {{ nagle = false }}
 http_ports = {{ }}
 https_ports = {{ }}
 
