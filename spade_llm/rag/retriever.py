@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -65,6 +66,19 @@ class Ingested:
     chunks: int
     was_unchanged: bool = False
     """True when its text was already there and nothing was embedded again."""
+    left_out: str = ""
+    """Why this file was not taken (`not UTF-8 …`); empty if it was. Then `chunks` is 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceSummary:
+    """One line of the list of what an owner has stored."""
+
+    name: str
+    documents: int
+    chunks: int
+    updated_at: datetime
+    """UTC."""
 
 
 class Retriever(Protocol):
@@ -84,6 +98,8 @@ class Library(Retriever, Protocol):
         self, path: str, *, namespace: str = DEFAULT_NAMESPACE
     ) -> Sequence[Ingested]:
         """A .txt or .md file, or a folder of them, below a document root of the *serving* agent.
+
+        A file of the folder that could not be taken is in the answer too, with `left_out`.
 
         Raises:
             InvalidArguments: no such path, outside the roots, or nothing readable in it.

@@ -1,0 +1,46 @@
+"""What agents can do: tools, and the boxes that hold them.
+
+Names are loaded at first use, so that importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spade_llm.tools.builtin import builtin_tools
+    from spade_llm.tools.combined import CombinedToolbox
+    from spade_llm.tools.function_tool import FunctionTool, tool
+    from spade_llm.tools.llm_tool import LLMTool, Tool
+    from spade_llm.tools.local import LocalToolbox
+    from spade_llm.tools.toolbox import Toolbox, ToolResult, ToolSpec
+
+__all__ = [
+    "CombinedToolbox",
+    "FunctionTool",
+    "LLMTool",
+    "LocalToolbox",
+    "Tool",
+    "ToolResult",
+    "ToolSpec",
+    "Toolbox",
+    "builtin_tools",
+    "tool",
+]
+
+_HOME = {
+    "CombinedToolbox": "combined",
+    "FunctionTool": "function_tool",
+    "LLMTool": "llm_tool",
+    "LocalToolbox": "local",
+    "Tool": "llm_tool",
+    "builtin_tools": "builtin",
+    "tool": "function_tool",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'toolbox')}"), name)

@@ -1,0 +1,98 @@
+"""The library's SQLite file: one connection that writes, one that reads. Knows no document.
+
+In WAL mode the reader sees only what was committed, so that a query never meets half a change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from spade_llm.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+SqlValue = str | int | float | bytes | None
+
+
+class Database:
+    """Open it with `async with`; not to be opened twice at a time."""
+
+    def __init__(self, path: Path, *, migrations: Sequence[str]) -> None:
+        self._path = path
+        self._migrations = migrations
+        self._one_writer = asyncio.Lock()
+        self._opened = AsyncExitStack()
+        self._reader: aiosqlite.Connection
+        self._writer: aiosqlite.Connection
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self._writer = await stack.enter_async_context(_connected(self._path))
+            await self._migrate()
+            self._reader = await stack.enter_async_context(_connected(self._path))
+            self._opened = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._opened.aclose()
+
+    async def read(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        with translated():
+            return list(await self._reader.execute_fetchall(sql, values))
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """All of it or nothing; one at a time."""
+        async with self._one_writer:
+            with translated():
+                await self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._writer
+                    await self._writer.execute("COMMIT")
+                except BaseException:
+                    await self._writer.execute("ROLLBACK")
+                    raise
+
+    async def _migrate(self) -> None:
+        with translated():
+            await self._writer.execute("PRAGMA journal_mode = WAL")
+            (row,) = await self._writer.execute_fetchall("PRAGMA user_version")
+            for number, script in enumerate(self._migrations[row[0] :], start=row[0] + 1):
+                await self._writer.executescript(
+                    f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT;"
+                )
+
+
+@asynccontextmanager
+async def _connected(path: Path) -> AsyncIterator[aiosqlite.Connection]:
+    with translated():
+        connection = await aiosqlite.connect(path, isolation_level=None, timeout=5.0)
+    try:
+        connection.row_factory = sqlite3.Row
+        await connection.execute("PRAGMA foreign_keys = ON")
+        yield connection
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """What SQLite says becomes StorageFailed; its words go to the log by the cause."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageFailed("the document database could not be read or written") from error

@@ -1,0 +1,66 @@
+"""Asks the embedder, with a deadline and in batches; an embedder that is away is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.errors import InvalidArguments, ModelUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.rag.registry import Namespace
+
+BATCH = 64
+"""Texts per call, so that a query in between does not wait long."""
+QUERY_TIMEOUT_S = 10.0
+BATCH_TIMEOUT_S = 120.0
+
+
+async def embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """One row per text.
+
+    Raises:
+        ModelUnavailable: also when a batch takes longer than BATCH_TIMEOUT_S.
+    """
+    rows = [np.empty((0, embedder.dimension), dtype=np.float32)]
+    for start in range(0, len(texts), BATCH):
+        rows.append(await _within(embedder, texts[start : start + BATCH], BATCH_TIMEOUT_S))
+    return np.concatenate(rows)
+
+
+async def embedded_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
+    """Raises ModelUnavailable, after QUERY_TIMEOUT_S at the latest."""
+    vectors = await _within(embedder, [query], QUERY_TIMEOUT_S)
+    return vectors.reshape(embedder.dimension)
+
+
+def check_model(namespace: Namespace, embedder: Embedder) -> None:
+    """Vectors of different models must not meet.
+
+    Raises:
+        InvalidArguments: the namespace was embedded with another model.
+    """
+    if namespace.model is None:
+        return
+    if (namespace.model, namespace.dimension) != (embedder.name, embedder.dimension):
+        raise InvalidArguments(
+            f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
+            f"uses {embedder.name!r}: reindex it, or delete it and add its documents again"
+        )
+
+
+async def _within(
+    embedder: Embedder, texts: Sequence[str], timeout_s: float
+) -> NDArray[np.float32]:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await embedder.embed(texts)
+    except TimeoutError as error:
+        raise ModelUnavailable(f"no vectors from {embedder.name!r} in {timeout_s:g} s") from error

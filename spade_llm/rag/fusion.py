@@ -1,0 +1,28 @@
+"""How near a passage is to a question, as one figure: cosine and shared words joined. Pure."""
+
+from __future__ import annotations
+
+import math
+
+WORD_WEIGHT = 0.35
+"""What shared words can add where meaning is known too: a passage that has every word of the
+query and nothing of its meaning gets this score."""
+RANK_WEIGHT = 0.05
+"""What BM25 decides where only words are known: the order among passages with the same words."""
+
+
+def word_weight(*, found_in: int, of: int) -> float:
+    """Inverse document frequency, smoothed so that it is sensible in a library of one passage."""
+    return math.log(1 + (of + 10) / (found_in + 1))
+
+
+def by_meaning_and_words(cosine: float, share: float) -> float:
+    """Cosine is the base; `share`, the weighted share of the query's words, closes part of the
+    gap to 1."""
+    base = min(max(cosine, 0.0), 1.0)
+    return base + (1 - base) * WORD_WEIGHT * share
+
+
+def by_words(share: float, rank: float) -> float:
+    """Both 0…1; never more than the share of words deserves."""
+    return share * (1 - RANK_WEIGHT * (1 - rank))

@@ -1,0 +1,72 @@
+"""The tool `get_current_datetime`: what time it is, anywhere."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, available_timezones
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.tools.function_tool import tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spade_llm.tools.llm_tool import Tool
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""In English whatever the locale."""
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
+    """`get_current_datetime`, on this clock."""
+
+    @tool
+    def get_current_datetime(timezone: str = "UTC") -> str:
+        """Get the current date, time and weekday in a time zone.
+
+        Args:
+            timezone: IANA time zone name, for instance 'UTC', 'Europe/Madrid' or 'Asia/Tokyo'.
+        """
+        return described_now(now(), timezone)
+
+    return get_current_datetime
+
+
+def described_now(moment: datetime, timezone: str) -> str:
+    """For instance `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`.
+
+    Raises:
+        InvalidArguments: no such zone; with the nearest names.
+    """
+    local = moment.astimezone(ZoneInfo(_known(timezone)))
+    text = local.isoformat(timespec="seconds")
+    return f"{text} ({WEEKDAYS[local.weekday()]}, {timezone})"
+
+
+def _known(timezone: str) -> str:
+    if timezone in _zones():
+        return timezone
+    near = _similar(timezone[:64])
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use an IANA name"
+    raise InvalidArguments(f"unknown time zone {timezone[:64]!r}; {hint}")
+
+
+def _similar(timezone: str) -> list[str]:
+    """Zones of this city, else names that look alike."""
+    wanted = timezone.strip().lower().replace(" ", "_")
+    cities = sorted(z for z in _zones() if z.lower() == wanted or z.lower().endswith(f"/{wanted}"))
+    by_lower = {zone.lower(): zone for zone in sorted(_zones())}
+    alike = difflib.get_close_matches(wanted, by_lower, n=3)
+    return (cities or [by_lower[name] for name in alike])[:3]
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
