@@ -12,7 +12,7 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.tools import LLMTool
+    from spade_llm.tools import Tool
 
 
 class ToolAgent(XmppAgent):
@@ -23,7 +23,7 @@ class ToolAgent(XmppAgent):
         jid: str,
         password: str,
         *,
-        tools: Sequence[LLMTool] | None = None,
+        tools: Sequence[Tool] | None = None,
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
