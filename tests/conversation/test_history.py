@@ -1,0 +1,67 @@
+"""Histories and commands: bounded, and never a tool result without its call."""
+
+from __future__ import annotations
+
+import pytest
+
+from spade_llm.conversation.commands import Command, parse_command
+from spade_llm.conversation.history import MAX_MESSAGES, Conversation, Conversations
+from spade_llm.conversation.prompt import call_message, result_message, user_message
+from spade_llm.providers import Completion, ToolCall
+
+
+def test_a_long_conversation_loses_its_oldest_exchanges_whole() -> None:
+    call = ToolCall(id="1", name="x", arguments="{}")
+    conversation = Conversation("k", "you@x")
+
+    for _ in range(MAX_MESSAGES):
+        conversation.extend(
+            [
+                user_message("q", peer="you@x"),
+                call_message(Completion(tool_calls=(call,))),
+                result_message(call, "r"),
+                {"role": "assistant", "content": "a"},
+            ]
+        )
+
+    assert len(conversation.messages) <= MAX_MESSAGES
+    assert conversation.messages[0]["role"] == "user"
+
+
+def test_the_conversation_that_was_idle_longest_leaves_first() -> None:
+    conversations = Conversations(max_conversations=2)
+    first = conversations.get("a", peer="a@x")
+    conversations.get("b", peer="b@x")
+    assert conversations.get("a", peer="a@x") is first
+
+    conversations.get("c", peer="c@x")
+
+    assert len(conversations) == 2
+    assert conversations.get("a", peer="a@x") is first
+
+
+def test_dropping_a_person_drops_all_their_threads() -> None:
+    conversations = Conversations()
+    for key in ("ada@x", "ada@x#t1"):
+        conversations.get(key, peer="ada@x")
+    conversations.get("bob@x", peer="bob@x")
+
+    conversations.drop_peer("ada@x")
+
+    assert len(conversations) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/help", Command(name="help")),
+        ("  /Forget  all ", Command(name="forget", argument="all")),
+        ("/memories rowing club", Command(name="memories", argument="rowing club")),
+        ("/me waves", None),
+        ("/etc/passwd", None),
+        ("help", None),
+        ("", None),
+    ],
+)
+def test_only_our_commands_are_commands(text: str, command: Command | None) -> None:
+    assert parse_command(text) == command
