@@ -49,6 +49,9 @@ class AgentOptions:
     """Directory for what must survive; None: nothing does."""
     allowed: tuple[str, ...] = ()
     """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
+    is_available: bool = True
+    """False: no presence, so that the server brings us answers only, and none of the messages
+    that are for the account's other clients (RFC 6121 §8.5.2)."""
 
 
 class XmppAgent(Agent):
@@ -167,8 +170,9 @@ class XmppAgent(Agent):
                 behaviour.start()
 
     def _session_started(self) -> None:
-        self.client.send_presence()
-        self.client.get_roster()
+        if self.options.is_available:
+            self.client.send_presence()
+            self.client.get_roster()
         self._run_errand(self.node.dispatcher.resend())
 
     def _inbox(self, stanza: Stanza) -> None:
