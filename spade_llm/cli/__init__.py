@@ -1,0 +1,5 @@
+"""The command `spade-llm`. Each subcommand's module is imported only when it runs."""
+
+from spade_llm.cli.command_line import main
+
+__all__ = ["main"]

@@ -1,0 +1,7 @@
+"""`python -m spade_llm.cli`: how `up --processes` starts its children."""
+
+import sys
+
+from spade_llm.cli import main
+
+sys.exit(main())

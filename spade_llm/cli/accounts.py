@@ -1,0 +1,53 @@
+"""The passwords of our accounts: one file per JID in DATA/accounts, readable by us only."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PASSWORD_BYTES = 15
+"""20 characters; long enough for any guesser, short enough to type into a phone."""
+
+
+class Accounts:
+    def __init__(self, data: Path) -> None:
+        self._directory = data / "accounts"
+
+    def path(self, jid: str) -> Path:
+        """Where the password of this bare JID is kept."""
+        local, _, domain = jid.partition("@")
+        if not local or not domain or "/" in jid:
+            raise ConfigurationError(f"{jid!r} is not a bare JID: write name@domain")
+        return self._directory / jid
+
+    def find(self, jid: str) -> str | None:
+        try:
+            return self.path(jid).read_text(encoding="utf-8").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def get(self, jid: str) -> str:
+        """Raises ConfigurationError if there is none."""
+        password = self.find(jid)
+        if password is None:
+            raise ConfigurationError(
+                f"there is no password for {jid}: write it into {str(self.path(jid))!r}"
+            )
+        return password
+
+    def get_or_make(self, jid: str) -> str:
+        return self.find(jid) or self._make(jid)
+
+    def _make(self, jid: str) -> str:
+        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self.path(jid), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(password + "\n")
+        return password

@@ -1,0 +1,65 @@
+"""A chat in a terminal: line editing, a history over sessions, the answer as it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from spade_llm.cli.answer import QUIT, write_answer
+from spade_llm.cli.stopping import ctrl_c_cancels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.agent import ChatAgent
+
+PROMPT = "you> "
+
+
+async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -> None:
+    """Until /quit, Ctrl-D or Ctrl-C. During an answer, Ctrl-C stops only that answer."""
+    print(f"Chatting with {peer}. /help lists its commands; /quit or Ctrl-D leaves.")
+    session: PromptSession[str] = PromptSession(history=FileHistory(str(_private(history))))
+    while (text := await _read(session)) is not None:
+        if text:
+            await _answer(person, peer, text)
+
+
+async def _read(session: PromptSession[str]) -> str | None:
+    """What the person typed; None when they leave."""
+    try:
+        with patch_stdout():
+            text = (await session.prompt_async(PROMPT, handle_sigint=False)).strip()
+    except (EOFError, KeyboardInterrupt):
+        return None
+    return None if text in QUIT else text
+
+
+async def _answer(person: ChatAgent, peer: str, text: str) -> None:
+    answering = asyncio.create_task(write_answer(person, peer, text, _write))
+    try:
+        with ctrl_c_cancels(answering):
+            await asyncio.wait([answering])
+    finally:
+        answering.cancel()
+        await asyncio.wait([answering])
+    if answering.cancelled():
+        _write("\n(stopped)\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _private(history: Path) -> Path:
+    """What a person typed is theirs: readable by nobody else."""
+    history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
+    return history

@@ -1,0 +1,116 @@
+"""What can be typed after `spade-llm`, and how it ends. Knows no agent; imports each command late.
+
+Exit codes: 0 done, 1 it did not work (the reason is on stderr), 2 the command line is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from spade_llm.errors import SpadeLLMError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
+SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the exit code."""
+    options = build_parser().parse_args(arguments)
+    module = import_module(f"spade_llm.cli.{options.command}")
+    # Every command module has `main(options) -> int`; argparse and import_module are untyped.
+    command = cast("Callable[[argparse.Namespace], int]", module.main)
+    try:
+        return command(options)
+    except SpadeLLMError as error:
+        print(f"spade-llm {options.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_up(commands)
+    _add_run(commands)
+    _add_chat(commands)
+    _add_ask(commands)
+    _add_doctor(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction  # the only name that argparse has for it
+
+
+def _add(commands: Commands[argparse.ArgumentParser], name: str, help: str) -> _Parser:
+    parser = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
+    parser.add_argument("--data", metavar="DIR", help=DATA_HELP)
+    return parser
+
+
+_Parser = argparse.ArgumentParser
+
+
+def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
+    up = _add(commands, "up", "Start a server and all agents; on a terminal, open a chat.")
+    add = up.add_argument
+    add(
+        "--server",
+        metavar="auto|embedded|prosody|HOST[:PORT]",
+        help="which XMPP server (default: $SPADE_LLM_SERVER, else auto: Prosody if installed)",
+    )
+    add("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else localhost or HOST")
+    add("--port", type=int, metavar="N", help="port of our own server (default: 5222 if free)")
+    add("--ca", metavar="FILE", help="CA to trust for HOST, beside the system's")
+    add("--register", action="store_true", help="make the accounts on HOST in-band (XEP-0077)")
+    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard four)")
+    add("--processes", action="store_true", help="one process per agent, restarted when it dies")
+    add("--no-chat", action="store_true", help="serve only, also on a terminal")
+    add("--no-download", action="store_true", help="do not fetch the embedding model (90 MB)")
+    add("--http", metavar="ADDRESS", help="reserved for the HTTP gateway")
+
+
+def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
+    run = _add(commands, "run", "Run one agent from its agent.toml.")
+    run.add_argument("file", metavar="FILE", help="the agent.toml")
+    _add_server(run)
+    run.add_argument("--register", action="store_true", help="make the account in-band (XEP-0077)")
+    run.add_argument("--no-download", action="store_true", help="do not fetch the embedding model")
+    run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_chat(commands: Commands[argparse.ArgumentParser]) -> None:
+    chat = _add(commands, "chat", "Chat with an agent in the terminal.")
+    chat.add_argument("jid", nargs="?", metavar="JID", help="default: assistant@ the domain")
+    _add_person(chat)
+
+
+def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
+    ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
+    ask.add_argument("question", metavar="QUESTION")
+    ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
+    _add_person(ask)
+
+
+def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
+    doctor = _add(commands, "doctor", "Check what is there, what is missing and how to mend it.")
+    doctor.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+
+
+def _add_person(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--as", metavar="JID", dest="person", help="default: you@ the domain")
+    _add_server(parser)
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--server", metavar="HOST[:PORT]", help=SERVER_HELP)
+    parser.add_argument("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else HOST")
+    parser.add_argument("--ca", metavar="FILE", help="CA to trust beside the system's")

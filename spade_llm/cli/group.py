@@ -1,0 +1,68 @@
+"""The agents of `up`, running together: in this process, or in one each. Knows no server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.cli.hosting import running_agent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from spade_llm.agent import XmppAgent
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.hosting import Host
+
+
+class Group(Protocol):
+    def settle(self) -> None:
+        """All have answered once: from now on, start again what can be started again."""
+        ...
+
+    async def wait_failed(self) -> str:
+        """Return why, once an agent has ended for good by itself. The caller cancels the wait."""
+        ...
+
+
+class LocalGroup:
+    """Agents in this process, all on one event loop."""
+
+    def __init__(self, agents: Sequence[XmppAgent]) -> None:
+        self._agents = agents
+
+    def settle(self) -> None: ...
+
+    async def wait_failed(self) -> str:
+        gone = {agent.link.gone: agent for agent in self._agents if agent.link is not None}
+        done, _ = await asyncio.wait(gone, return_when=asyncio.FIRST_COMPLETED)
+        first = done.pop()
+        return f"{gone[first].jid} lost its connection for good ({first.result()})"
+
+
+@asynccontextmanager
+async def local_group(definitions: Sequence[Definition], host: Host) -> AsyncIterator[LocalGroup]:
+    """Assistants stop before the services that they use, the services together.
+
+    Raises:
+        ConfigurationError: one of them does not start.
+    """
+    services = [one for one in definitions if one.settings.kind != "assistant"]
+    assistants = [one for one in definitions if one.settings.kind == "assistant"]
+    async with _together(services, host) as first, _together(assistants, host) as second:
+        yield LocalGroup([*first, *second])
+
+
+@asynccontextmanager
+async def _together(
+    definitions: Sequence[Definition], host: Host
+) -> AsyncIterator[list[XmppAgent]]:
+    stacks = [AsyncExitStack() for _ in definitions]
+    try:
+        yield [
+            await stack.enter_async_context(running_agent(one, host))
+            for stack, one in zip(stacks, definitions, strict=True)
+        ]
+    finally:
+        await asyncio.gather(*(stack.aclose() for stack in stacks))

@@ -1,0 +1,164 @@
+"""Turns a Definition into a running agent with its stores. Knows every kind of agent; no server."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli import lock
+from spade_llm.cli.embeddings import load_embedder, provide_weights
+from spade_llm.cli.model_choice import build_model, choose_model
+from spade_llm.errors import ConfigurationError
+from spade_llm.settings import read_password, read_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from spade_llm.agent import AgentOptions, XmppAgent
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.place import Place
+    from spade_llm.context import ContextManagement
+    from spade_llm.settings import ContextTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What every agent of a process shares."""
+
+    place: Place
+    may_download: bool
+    say: Callable[[str], None]
+    """Tells the person who started us, one line each."""
+
+
+@asynccontextmanager
+async def running_agent(definition: Definition, host: Host) -> AsyncIterator[XmppAgent]:
+    """The agent, logged in and answering, as long as the block runs.
+
+    Raises:
+        ConfigurationError: its file, its account or the server is wrong; or it runs already.
+    """
+    password = password_of(definition, host.place)
+    home = host.place.data / "agents" / definition.jid
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock.hold(home, what=f"{definition.jid} with this data"))
+        agent = await _build(definition, password, host, stack)
+        await agent.start()
+        stack.push_async_callback(agent.stop)
+        yield agent
+
+
+def password_of(definition: Definition, place: Place) -> str:
+    """Raises ConfigurationError if there is none."""
+    given = read_password(definition.path, definition.settings)
+    return given or place.accounts.get(definition.jid)
+
+
+async def _build(
+    definition: Definition, password: str, host: Host, stack: AsyncExitStack
+) -> XmppAgent:
+    match definition.settings.kind:
+        case "assistant":
+            return await _assistant(definition, password, host, stack)
+        case "memory":
+            from spade_llm.agent.memory import MemoryAgent
+
+            return MemoryAgent(definition.jid, password, options=_options(definition, host))
+        case "rag":
+            return await _rag(definition, password, host, stack)
+        case "tools":
+            from spade_llm.agent.tools import ToolAgent
+
+            return ToolAgent(definition.jid, password, options=_options(definition, host))
+
+
+async def _assistant(
+    definition: Definition, password: str, host: Host, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agent.llm import LLMAgent, Services
+    from spade_llm.conversation.turn import TurnLimits
+
+    settings = definition.settings
+    prompt = read_prompt(definition.path, settings)
+    model = build_model(await choose_model(definition))
+    stack.push_async_callback(model.aclose)
+    wanted, limits = settings.services, settings.limits
+    return LLMAgent(
+        definition.jid,
+        password,
+        model,
+        build_context(settings.context),
+        prompt,
+        services=Services(
+            memory=definition.full(wanted.memory) if wanted.memory else None,
+            rag=definition.full(wanted.rag) if wanted.rag else None,
+            tools=tuple(definition.full(name) for name in wanted.tools),
+        ),
+        limits=TurnLimits(
+            model_calls=limits.model_calls, tool_calls=limits.tool_calls, seconds=limits.seconds
+        ),
+        options=_options(definition, host),
+    )
+
+
+async def _rag(
+    definition: Definition, password: str, host: Host, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agent.rag import RAGAgent
+
+    data = host.place.data
+    weights = await provide_weights(
+        definition.settings, data, may_download=host.may_download, say=host.say
+    )
+    embedder = await load_embedder(weights, data) if weights else None
+    if embedder is not None:
+        stack.push_async_callback(embedder.aclose)
+    return RAGAgent(
+        definition.jid,
+        password,
+        embedder=embedder,
+        roots=[_root(data, folder, definition) for folder in definition.settings.roots],
+        options=_options(definition, host),
+    )
+
+
+def build_context(table: ContextTable) -> ContextManagement:
+    from spade_llm.context import (
+        NoContextManagement,
+        SmartWindowSizeContext,
+        WindowSizeContext,
+    )
+
+    match table.strategy:
+        case "none":
+            return NoContextManagement()
+        case "window":
+            return WindowSizeContext(max_messages=table.max_messages)
+        case "smart":
+            return SmartWindowSizeContext(
+                max_messages=table.max_messages,
+                preserve_initial=table.preserve_initial,
+                prioritize_tools=table.prioritize_tools,
+            )
+
+
+def _options(definition: Definition, host: Host) -> AgentOptions:
+    from spade_llm.xmpp.agent import AgentOptions
+
+    return AgentOptions(
+        connection=host.place.connection(),
+        data=host.place.data / "agents" / definition.jid,
+        allowed=tuple(definition.settings.allowed),
+    )
+
+
+def _root(data: Path, folder: str, definition: Definition) -> Path:
+    """A relative folder is ours, and made; another must be there."""
+    path = data / folder
+    if not Path(folder).is_absolute():
+        path.mkdir(parents=True, exist_ok=True)
+    if not path.is_dir():
+        raise ConfigurationError(f"{definition.path}: roots: {folder!r} is not a folder")
+    return path

@@ -1,0 +1,55 @@
+"""Where log lines go: DATA/log, each file bounded. Knows nothing of what is logged."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_BYTES = 5 * 1024 * 1024
+"""Of one file; one older file of this size stays beside it."""
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+TAIL_BYTES = 2000
+TAIL_LINES = 5
+
+
+def log_to_file(data: Path, name: str) -> Path:
+    path = log_path(data, name)
+    _log_to(RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=1, encoding="utf-8"))
+    return path
+
+
+def log_to_stderr() -> None:
+    _log_to(logging.StreamHandler(sys.stderr))
+
+
+def log_path(data: Path, name: str) -> Path:
+    """DATA/log/NAME.log; makes the folder."""
+    folder = data / "log"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder / f"{name}.log"
+
+
+def move_aside(path: Path) -> None:
+    """A file that has grown too large makes room for a new one."""
+    if path.exists() and path.stat().st_size > MAX_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+
+
+def tail(path: Path) -> str:
+    """Its last lines, on one line, for an error message."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return f"last lines of {path}: " + " | ".join(lines[-TAIL_LINES:])
+
+
+def _log_to(handler: logging.Handler) -> None:
+    """Ours from INFO, other libraries' from WARNING."""
+    handler.setFormatter(logging.Formatter(FORMAT))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("spade_llm").setLevel(logging.INFO)

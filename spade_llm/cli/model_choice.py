@@ -1,0 +1,158 @@
+"""Which language model an assistant gets: what is configured, a reachable Ollama, or rules.
+
+Makes no model call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.settings import Environment, ProviderTable, read_environment, variable
+
+if TYPE_CHECKING:
+    from spade_llm.cli.definition import Definition
+    from spade_llm.providers import LLMProvider, OfflineProvider
+    from spade_llm.providers.openai_provider import ModelOptions
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_OPENAI_MODEL = "gpt-5-mini"
+OPENAI_URL = "https://api.openai.com/v1"
+URLS = {
+    "openai": OPENAI_URL,
+    "ollama": "http://localhost:11434/v1",
+    "lm_studio": "http://localhost:1234/v1",
+    "vllm": "http://localhost:8000/v1",
+}
+OLLAMA = ("localhost", 11434)
+OLLAMA_DEADLINE_S = 0.3
+MAX_ANSWER_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    kind: Literal["openai", "local", "offline"]
+    """`openai`: the server wants a key. `local`: it wants none."""
+    model: str = ""
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    table: ProviderTable = ProviderTable()
+
+    @property
+    def description(self) -> str:
+        """One line for people at start-up."""
+        if self.kind == "offline":
+            why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
+            return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
+        return f"{self.model} at {self.base_url}"
+
+
+async def choose_model(definition: Definition) -> ModelChoice:
+    """Raises ConfigurationError if what is configured is not complete."""
+    table = definition.settings.provider
+    environment = read_environment()
+    match table.kind:
+        case "auto":
+            return await _automatic(environment)
+        case "offline":
+            return ModelChoice(kind="offline", table=table)
+        case "openai" | "openai_compatible":
+            return _with_key(table, environment, named_in=f"{definition.path}: provider")
+        case _:
+            url = table.base_url or URLS[table.kind]
+            return ModelChoice(kind="local", model=table.model or "", base_url=url, table=table)
+
+
+def build_model(choice: ModelChoice) -> LLMProvider | OfflineProvider:
+    """The provider of this choice; whoever asks for it closes it."""
+    from spade_llm.providers import LLMProvider, OfflineProvider
+
+    table = choice.table
+    options: ModelOptions = {
+        "temperature": table.temperature,
+        "max_tokens": table.max_tokens,
+        "timeout": table.timeout_s,
+    }
+    match choice.kind:
+        case "offline":
+            return OfflineProvider()
+        case "local":
+            return LLMProvider.create_vllm(choice.model, choice.base_url, **options)
+        case "openai":
+            url = None if choice.base_url == OPENAI_URL else choice.base_url
+            return LLMProvider.create_openai(choice.api_key, choice.model, base_url=url, **options)
+
+
+async def _automatic(environment: Environment) -> ModelChoice:
+    if environment.openai_api_key or environment.openai_base_url:
+        return _from_environment(environment)
+    model = await asyncio.to_thread(_first_ollama_model)
+    if model is None:
+        return ModelChoice(kind="offline")
+    return ModelChoice(kind="local", model=model, base_url=URLS["ollama"])
+
+
+def _from_environment(environment: Environment) -> ModelChoice:
+    if environment.openai_base_url and not environment.openai_model:
+        raise ConfigurationError("OPENAI_BASE_URL is set and OPENAI_MODEL is not: set it, too")
+    key = environment.openai_api_key or ""
+    return ModelChoice(
+        kind="openai" if key else "local",
+        model=environment.openai_model or DEFAULT_OPENAI_MODEL,
+        base_url=environment.openai_base_url or OPENAI_URL,
+        api_key=key,
+    )
+
+
+def _with_key(table: ProviderTable, environment: Environment, *, named_in: str) -> ModelChoice:
+    key = _key(table, environment, named_in)
+    if table.kind == "openai":
+        model = table.model or environment.openai_model or DEFAULT_OPENAI_MODEL
+        url = table.base_url or environment.openai_base_url or OPENAI_URL
+    else:
+        model, url = table.model or "", table.base_url or ""
+    kind: Literal["openai", "local"] = "openai" if key else "local"
+    return ModelChoice(kind=kind, model=model, base_url=url, api_key=key, table=table)
+
+
+def _key(table: ProviderTable, environment: Environment, named_in: str) -> str:
+    if table.api_key_env:
+        return variable(table.api_key_env, named_in=f"{named_in}.api_key_env")
+    if table.kind == "openai_compatible":
+        return ""
+    if not environment.openai_api_key:
+        raise ConfigurationError(
+            f"{named_in}.kind: openai needs a key: set OPENAI_API_KEY, or name another variable"
+            " in api_key_env"
+        )
+    return environment.openai_api_key
+
+
+class _OllamaModel(BaseModel):
+    name: str
+
+
+class _OllamaTags(BaseModel):
+    models: list[_OllamaModel] = []
+
+
+def _first_ollama_model() -> str | None:
+    """The first model of a local Ollama that can chat; None without one. Uses no proxy."""
+    connection = http.client.HTTPConnection(*OLLAMA, timeout=OLLAMA_DEADLINE_S)
+    try:
+        connection.request("GET", "/api/tags")
+        body = connection.getresponse().read(MAX_ANSWER_BYTES)
+        tags = _OllamaTags.model_validate_json(body)
+    except (OSError, http.client.HTTPException, ValidationError) as error:
+        logger.info("no Ollama at %s:%s: %s", *OLLAMA, type(error).__name__)
+        return None
+    finally:
+        connection.close()
+    return next((one.name for one in tags.models if "embed" not in one.name), None)

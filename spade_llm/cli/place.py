@@ -1,0 +1,109 @@
+"""Where a command works: data directory, server to log in at, accounts. Opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.accounts import Accounts
+from spade_llm.cli.address import full_jid, parse_address
+from spade_llm.cli.run_record import read_record
+from spade_llm.errors import ConfigurationError
+from spade_llm.settings import read_environment
+
+if TYPE_CHECKING:
+    import argparse
+
+    from spade_llm.settings import AgentSettings
+    from spade_llm.xmpp.connection import Connection
+
+OUR_SERVERS = frozenset({"auto", "embedded", "prosody"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    data: Path
+    host: str
+    port: int
+    domain: str
+    ca: Path | None = None
+    may_register: bool = False
+    """Accounts are made in-band where they are missing."""
+
+    @property
+    def accounts(self) -> Accounts:
+        return Accounts(self.data)
+
+    def connection(self) -> Connection:
+        from spade_llm.xmpp.connection import Connection
+
+        return Connection(
+            host=self.host, port=self.port, ca_path=self.ca, register=self.may_register
+        )
+
+    def jid(self, name: str) -> str:
+        return full_jid(name, self.domain)
+
+
+def data_directory(options: argparse.Namespace) -> Path:
+    return Path(options.data or read_environment().data).absolute()
+
+
+def find_place(options: argparse.Namespace, settings: AgentSettings | None = None) -> Place:
+    """The server that the command line names, else the agent.toml's, else that of the running `up`.
+
+    Raises:
+        ConfigurationError: none of them names one.
+    """
+    data = data_directory(options)
+    environment = read_environment()
+    server = options.server or _remote(environment.server)
+    if server:
+        host, port = parse_address(server)
+        domain = options.domain or environment.domain or host
+        return Place(
+            data=data,
+            host=host,
+            port=port,
+            domain=domain,
+            ca=absolute(options.ca),
+            may_register=vars(options).get("register", False),
+        )
+    if settings is not None and settings.server.host:
+        return _place_of(settings, data, options)
+    return _running_place(data)
+
+
+def _remote(server: str) -> str | None:
+    return None if server in OUR_SERVERS else server
+
+
+def absolute(text: str | None) -> Path | None:
+    return Path(text).absolute() if text else None
+
+
+def _place_of(settings: AgentSettings, data: Path, options: argparse.Namespace) -> Place:
+    server = settings.server
+    folder = Path(options.file).absolute().parent
+    return Place(
+        data=data,
+        host=server.host or "",
+        port=server.port,
+        domain=server.domain or _domain_of(settings.jid) or server.host or "",
+        ca=folder / server.ca if server.ca else None,
+    )
+
+
+def _domain_of(jid: str) -> str:
+    return jid.partition("@")[2]
+
+
+def _running_place(data: Path) -> Place:
+    record = read_record(data)
+    if record is None:
+        raise ConfigurationError(
+            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
+            " name its directory with --data, or another server with --server HOST[:PORT]"
+        )
+    return Place(data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca)

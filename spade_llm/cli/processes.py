@@ -1,0 +1,133 @@
+"""`up --processes`: each agent a `spade-llm run` of its own, started again when it dies.
+
+A child ends with us, however we end: its standard input is a pipe from us (cli/stopping.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.logs import log_path, move_aside, tail
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.hosting import Host
+
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 8.0
+FIRST_PAUSE_S = 0.2
+MAX_PAUSE_S = 10.0
+STEADY_S = 30.0
+"""A child that lived this long has not failed at its start: the pauses begin anew."""
+
+
+class AgentProcess:
+    """One child, and its successors."""
+
+    def __init__(self, definition: Definition, host: Host) -> None:
+        self.kind = definition.settings.kind
+        self._name = definition.name
+        self._command = _command(definition, host)
+        self._log = log_path(host.place.data, definition.name)
+        self._say = host.say
+        self._process: Process | None = None
+
+    async def run(self, settled: asyncio.Event) -> str:
+        """Start it, and again, ever later, whenever it dies after `settled`.
+
+        Returns why it ended, if that was before.
+        """
+        pause_s = FIRST_PAUSE_S
+        while True:
+            lived_s, reason = await self._live()
+            if not settled.is_set():
+                return reason
+            logger.error("%s", reason)
+            pause_s = FIRST_PAUSE_S if lived_s > STEADY_S else min(pause_s * 2, MAX_PAUSE_S)
+            self._say(f"agent       {self._name} has died; starting it again in {pause_s:.1f} s")
+            await asyncio.sleep(pause_s)
+
+    async def stop(self) -> None:
+        """The end of its input is how it is told."""
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            logger.error("agent %s did not stop in time and is killed", self._name)
+            process.kill()
+            await process.wait()
+
+    async def _live(self) -> tuple[float, str]:
+        began = asyncio.get_running_loop().time()
+        self._process = await self._spawn()
+        status = await self._process.wait()
+        reason = f"agent {self._name} ended with status {status}; {tail(self._log)}"
+        return asyncio.get_running_loop().time() - began, reason
+
+    async def _spawn(self) -> Process:
+        """In a session of its own: a Ctrl-C in our terminal is for us, who stop it in order."""
+        move_aside(self._log)
+        with self._log.open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=log, stderr=log, start_new_session=True
+            )
+
+
+class ProcessGroup:
+    """Satisfies Group."""
+
+    def __init__(self, agents: Sequence[AgentProcess]) -> None:
+        self._agents = agents
+        self._settled = asyncio.Event()
+        self._runs = [asyncio.create_task(agent.run(self._settled)) for agent in agents]
+
+    def settle(self) -> None:
+        self._settled.set()
+
+    async def wait_failed(self) -> str:
+        done, _ = await asyncio.wait(self._runs, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+
+    async def stop(self) -> None:
+        """Assistants before the services that they use, the services together."""
+        for run in self._runs:
+            run.cancel()
+        await asyncio.wait(self._runs)
+        for is_first in (True, False):
+            wave = [agent for agent in self._agents if (agent.kind == "assistant") is is_first]
+            await asyncio.gather(*(agent.stop() for agent in wave))
+
+
+@asynccontextmanager
+async def process_group(
+    definitions: Sequence[Definition], host: Host
+) -> AsyncIterator[ProcessGroup]:
+    group = ProcessGroup([AgentProcess(one, host) for one in definitions])
+    try:
+        yield group
+    finally:
+        await group.stop()
+
+
+def _command(definition: Definition, host: Host) -> list[str]:
+    place = host.place
+    server = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
+    trust = ["--ca", str(place.ca)] if place.ca else []
+    register = ["--register"] if place.may_register else []
+    return [
+        *(sys.executable, "-m", "spade_llm.cli", "run", str(definition.path.absolute())),
+        *("--data", str(place.data), "--server", server, "--domain", place.domain, *trust),
+        *(*register, "--no-download", "--with-parent"),
+    ]

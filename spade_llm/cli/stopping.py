@@ -1,0 +1,73 @@
+"""Ends a command when somebody asks it to: SIGINT, SIGTERM, or its parent's end. Knows no agent."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+_stop: ContextVar[Callable[[], None]] = ContextVar("stop")
+
+
+def run_until_stopped(work: Coroutine[object, object, int], *, with_parent: bool = False) -> int:
+    """Run `work`; the first request to stop cancels it, and it cleans up. More do nothing: make
+    and terminals send the same signal twice.
+
+    `with_parent`: the end of standard input is such a request, too.
+    """
+    return asyncio.run(_stoppable(work, with_parent))
+
+
+async def _stoppable(work: Coroutine[object, object, int], with_parent: bool) -> int:
+    loop = asyncio.get_running_loop()
+    stop = _once(lambda: task.cancel())
+    _stop.set(stop)
+    task = asyncio.ensure_future(work)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, stop)
+    if with_parent:
+        _call_at_end_of_input(loop, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return 0
+
+
+@contextmanager
+def ctrl_c_cancels(task: asyncio.Task[bool]) -> Iterator[None]:
+    """Inside a command: within this block SIGINT cancels only this task."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, task.cancel)
+    try:
+        yield
+    finally:
+        loop.add_signal_handler(signal.SIGINT, _stop.get())
+
+
+def _once(call: Callable[[], object]) -> Callable[[], None]:
+    pending = [call]
+
+    def call_first() -> None:
+        if pending:
+            pending.pop()()
+
+    return call_first
+
+
+def _call_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    """In a daemon thread, which nobody has to wait for."""
+
+    def watch() -> None:
+        while sys.stdin.buffer.read(1024):
+            pass
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()

@@ -1,0 +1,153 @@
+"""`spade-llm up`: a server, every agent, and a person's login, until somebody stops it.
+
+lock the data → server and accounts → agents → each has answered → `ready` → chat or serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.cli import lock, place
+from spade_llm.cli.chat import converse, is_terminal
+from spade_llm.cli.definition import read_deployment, standard_deployment
+from spade_llm.cli.distributions import warn_of_clashes
+from spade_llm.cli.group import local_group
+from spade_llm.cli.hosting import Host
+from spade_llm.cli.logs import log_to_file
+from spade_llm.cli.person import PERSON, logged_in
+from spade_llm.cli.processes import process_group
+from spade_llm.cli.run_record import RunRecord, remove_record
+from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.cli.up_lines import announce, first_assistant, login_line, ready_line, say
+from spade_llm.cli.up_server import domain_of, server_of
+from spade_llm.errors import ConfigurationError, RequestError, SpadeLLMError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Coroutine, Sequence
+
+    from spade_llm.agent import ChatAgent
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.group import Group
+    from spade_llm.cli.place import Place
+
+T = TypeVar("T")
+
+READY_TIMEOUT_S = 90.0
+STATUS_TIMEOUT_S = 3.0
+STATUS_PAUSE_S = 0.1
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.http:
+        raise ConfigurationError("--http: there is no HTTP gateway yet; leave it out")
+    return run_until_stopped(_up(options))
+
+
+async def _up(options: argparse.Namespace) -> int:
+    data = place.data_directory(options)
+    with lock.hold(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
+        log_to_file(data, "up")
+        say(f"data        {data}")
+        warn_of_clashes(say)
+        try:
+            return await _serve(options, data)
+        finally:
+            remove_record(data)
+
+
+async def _serve(options: argparse.Namespace, data: Path) -> int:
+    definitions = _definitions(options)
+    async with server_of(options, data, definitions, say) as here:
+        host = Host(place=here, may_download=not options.no_download, say=say)
+        await announce(definitions, host)
+        _record(here, definitions)
+        start = process_group if options.processes else local_group
+        async with start(definitions, host) as group:
+            return await _attend(options, here, definitions, group)
+
+
+async def _attend(
+    options: argparse.Namespace, here: Place, definitions: Sequence[Definition], group: Group
+) -> int:
+    """From here on the agents run: see that they answer, then chat or wait."""
+    person = here.jid(PERSON)
+    async with logged_in(person, here) as client:
+        await _unless_failed(_all_answer(client, definitions), group)
+        group.settle()
+        say(login_line(here, person))
+        say(ready_line(definitions))
+        if is_terminal() and not options.no_chat:
+            return await _unless_failed(_chat(client, definitions, here), group)
+    raise SpadeLLMError(await group.wait_failed())
+
+
+async def _all_answer(client: ChatAgent, definitions: Sequence[Definition]) -> None:
+    """Raises ConfigurationError if one agent does not answer in time."""
+    try:
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            await asyncio.gather(*(_answers(client, one.jid) for one in definitions))
+    except TimeoutError:
+        raise ConfigurationError(
+            f"not every agent answered within {READY_TIMEOUT_S:.0f} s: see the files in log/"
+        ) from None
+
+
+async def _answers(client: ChatAgent, jid: str) -> None:
+    while True:
+        try:
+            status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
+        except RequestError:
+            await asyncio.sleep(STATUS_PAUSE_S)
+        else:
+            say(f"agent       {jid}: {status.summary}")
+            return
+
+
+async def _unless_failed(work: Coroutine[object, object, T], group: Group) -> T:
+    """The work's result. Raises SpadeLLMError if an agent ends for good meanwhile."""
+    working = asyncio.create_task(work)
+    failing = asyncio.create_task(group.wait_failed())
+    try:
+        await asyncio.wait([working, failing], return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise SpadeLLMError(failing.result())
+    finally:
+        working.cancel()
+        failing.cancel()
+        await asyncio.wait([working, failing])
+
+
+async def _chat(client: ChatAgent, definitions: Sequence[Definition], here: Place) -> int:
+    assistant = first_assistant(definitions)
+    if assistant is None:
+        raise ConfigurationError("--agents: no assistant to chat with; serve with --no-chat")
+    return await converse(client, assistant.jid, history=here.data)
+
+
+def _definitions(options: argparse.Namespace) -> tuple[Definition, ...]:
+    folder = Path(options.agents) if options.agents else standard_deployment()
+    definitions = read_deployment(folder, domain=domain_of(options))
+    for one in definitions:
+        if one.settings.server.model_fields_set:
+            raise ConfigurationError(
+                f"{one.path}: server: `up` logs every agent in at its own server: remove the"
+                " table, or start this agent with `spade-llm run`"
+            )
+    return definitions
+
+
+def _record(here: Place, definitions: Sequence[Definition]) -> None:
+    RunRecord(
+        pid=os.getpid(),
+        host=here.host,
+        port=here.port,
+        domain=here.domain,
+        ca=here.ca,
+        agents=tuple(one.jid for one in definitions),
+        person=here.jid(PERSON),
+    ).write(here.data)

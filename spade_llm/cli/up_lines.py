@@ -1,0 +1,49 @@
+"""What `up` tells the person who started it: one plain line per thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.embeddings import KEYWORDS_ONLY, provide_weights
+from spade_llm.cli.model_choice import choose_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.hosting import Host
+    from spade_llm.cli.place import Place
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+async def announce(definitions: Sequence[Definition], host: Host) -> None:
+    """What the agents will use; weights are downloaded here, once for all of them."""
+    for one in definitions:
+        if one.settings.kind == "assistant":
+            choice = await choose_model(one)
+            say(f"model       {one.jid}: {choice.description}")
+        if one.settings.kind == "rag":
+            weights = await provide_weights(
+                one.settings, host.place.data, may_download=host.may_download, say=say
+            )
+            say(f"embeddings  {'all-MiniLM-L6-v2, local' if weights else KEYWORDS_ONLY}")
+
+
+def login_line(here: Place, person: str) -> str:
+    """What any XMPP client needs to log in."""
+    trust = f", CA {here.ca}" if here.ca else ""
+    password = here.accounts.get(person)
+    return f"your login  {person}, password {password}, host {here.host}, port {here.port}{trust}"
+
+
+def ready_line(definitions: Sequence[Definition]) -> str:
+    assistant = first_assistant(definitions)
+    write = f"write to {assistant.jid}; " if assistant else ""
+    return f"ready       {write}Ctrl-C stops everything"
+
+
+def first_assistant(definitions: Sequence[Definition]) -> Definition | None:
+    return next((one for one in definitions if one.settings.kind == "assistant"), None)

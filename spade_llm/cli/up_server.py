@@ -1,0 +1,94 @@
+"""The server of `up`: one of our own with its accounts, or somebody else's. Knows no agent."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.accounts import Accounts
+from spade_llm.cli.address import full_jid, parse_address
+from spade_llm.cli.hosting import password_of
+from spade_llm.cli.own_server import preferred_port, running_server
+from spade_llm.cli.person import PERSON
+from spade_llm.cli.place import OUR_SERVERS, Place, absolute
+from spade_llm.settings import read_environment, read_password
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from spade_llm.cli.definition import Definition
+
+
+@asynccontextmanager
+async def server_of(
+    options: argparse.Namespace,
+    data: Path,
+    definitions: Sequence[Definition],
+    say: Callable[[str], None],
+) -> AsyncIterator[Place]:
+    kind = _server_kind(options)
+    if kind not in OUR_SERVERS:
+        here = _remote_place(options, data, definitions)
+        say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
+        yield here
+        return
+    from spade_llm.xmpp.server import choose_server
+
+    domain = domain_of(options)
+    server = choose_server(
+        kind,
+        data,
+        domain=domain,
+        port=preferred_port(data, options.port),
+        service_jids=[one.jid for one in definitions],
+    )
+    passwords = _passwords(definitions, Accounts(data), full_jid(PERSON, domain))
+    async with running_server(server, data, passwords, say=say) as here:
+        say(f"server      {server.description}")
+        yield here
+
+
+def _passwords(
+    definitions: Sequence[Definition], accounts: Accounts, person: str
+) -> dict[str, str]:
+    """Of every account on our own server, made where nobody gave one."""
+    passwords = {person: accounts.get_or_make(person)}
+    for one in definitions:
+        given = read_password(one.path, one.settings)
+        passwords[one.jid] = given or accounts.get_or_make(one.jid)
+    return passwords
+
+
+def _remote_place(
+    options: argparse.Namespace, data: Path, definitions: Sequence[Definition]
+) -> Place:
+    """Somebody else's server: it has the accounts already, or `--register` asks it for them."""
+    host, port = parse_address(_server_kind(options))
+    here = Place(
+        data=data,
+        host=host,
+        port=port,
+        domain=domain_of(options),
+        ca=absolute(options.ca),
+        may_register=options.register,
+    )
+    if options.register:
+        _passwords(definitions, here.accounts, here.jid(PERSON))
+    for one in definitions:
+        password_of(one, here)
+    here.accounts.get(here.jid(PERSON))
+    return here
+
+
+def _server_kind(options: argparse.Namespace) -> str:
+    return str(options.server or read_environment().server)
+
+
+def domain_of(options: argparse.Namespace) -> str:
+    given = options.domain or read_environment().domain
+    if given:
+        return str(given)
+    kind = _server_kind(options)
+    return "localhost" if kind in OUR_SERVERS else parse_address(kind)[0]

@@ -1,0 +1,263 @@
+"""What a person configures: an agent.toml per agent, and a few environment variables.
+
+The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER and SPADE_LLM_DOMAIN
+are the defaults of --data, --server and --domain; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
+say which model `kind = "auto"` takes; password_env and api_key_env name variables of your own.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from spade_llm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Name = Annotated[str, Field(min_length=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Count = Annotated[int, Field(ge=1, le=100_000)]
+
+
+class _Table(BaseModel):
+    """A table of the file: an unknown key is an error, and so is `3` where text belongs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ServerTable(_Table):
+    """`[server]`: where to log in. Without it: the server that `spade-llm up` runs."""
+
+    host: Name | None = None
+    port: int = Field(default=5222, ge=1, le=65535)
+    ca: Name | None = None
+    """File of a CA to trust beside the system's, relative to the toml."""
+    domain: Name | None = None
+
+
+class ProviderTable(_Table):
+    """`[provider]`: the language model."""
+
+    kind: Literal[
+        "auto", "openai", "ollama", "lm_studio", "vllm", "openai_compatible", "offline"
+    ] = "auto"
+    model: Name | None = None
+    base_url: Name | None = None
+    api_key_env: Name | None = None
+    """Name of the environment variable that holds the key."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: Count | None = None
+    timeout_s: Seconds = Field(default=60.0)
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> ProviderTable:
+        if self.kind == "auto" and (self.model or self.base_url or self.api_key_env):
+            raise ValueError('with kind = "auto" leave model, base_url and api_key_env out')
+        if self.kind in {"ollama", "lm_studio", "vllm", "openai_compatible"} and not self.model:
+            raise ValueError(f'kind = "{self.kind}" needs the key model')
+        if self.api_key_env and self.kind not in {"openai", "openai_compatible"}:
+            raise ValueError(f'kind = "{self.kind}" takes no api_key_env; "openai_compatible" does')
+        if self.kind == "openai_compatible" and not self.base_url:
+            raise ValueError('kind = "openai_compatible" needs the key base_url')
+        return self
+
+
+class ContextTable(_Table):
+    """`[context]`: what of a conversation reaches the model."""
+
+    strategy: Literal["none", "window", "smart"] = "smart"
+    max_messages: Count = 20
+    preserve_initial: int = Field(default=0, ge=0)
+    prioritize_tools: bool = False
+
+    @model_validator(mode="after")
+    def _has_no_idle_keys(self) -> ContextTable:
+        idle = self.model_fields_set - _KEYS_OF_STRATEGY[self.strategy]
+        if idle:
+            raise ValueError(f'strategy = "{self.strategy}" takes no {", ".join(sorted(idle))}')
+        return self
+
+
+_KEYS_OF_STRATEGY = {
+    "none": {"strategy"},
+    "window": {"strategy", "max_messages"},
+    "smart": {"strategy", "max_messages", "preserve_initial", "prioritize_tools"},
+}
+
+
+class ServicesTable(_Table):
+    """`[services]`: the agents that an assistant uses; a name without `@` is on its own domain."""
+
+    memory: Name | None = None
+    rag: Name | None = None
+    tools: list[Name] = []
+
+
+class LimitsTable(_Table):
+    """`[limits]`: what one turn may cost."""
+
+    model_calls: Count = 6
+    tool_calls: Count = 24
+    seconds: Seconds = Field(default=120.0)
+
+
+class AgentSettings(_Table):
+    """One agent.toml."""
+
+    kind: Literal["assistant", "memory", "rag", "tools"]
+    jid: Name
+    """A name without `@` is on the server's domain."""
+    password_file: Name | None = None
+    """Relative to the toml. Without it and password_env: the file of this JID in DATA/accounts."""
+    password_env: Name | None = None
+    allowed: list[Name] = []
+    """JIDs and domains that may see our presence, beside our own domain; `*`: everybody."""
+    server: ServerTable = ServerTable()
+    provider: ProviderTable = ProviderTable()
+    context: ContextTable = ContextTable()
+    services: ServicesTable = ServicesTable()
+    limits: LimitsTable = LimitsTable()
+    prompt_file: Name | None = None
+    """The system prompt, relative to the toml. Without it: the built-in one."""
+    embeddings: Literal["auto", "installed", "none"] = "auto"
+    """rag: `auto` downloads the weights if they are missing; `none` is keywords only."""
+    roots: list[Name] = ["documents"]
+    """rag: folders whose files agents may ask it to read in, relative to --data."""
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> AgentSettings:
+        idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
+        if idle:
+            raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
+        if self.password_file and self.password_env:
+            raise ValueError("give password_file or password_env, not both")
+        return self
+
+
+_KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
+_KEYS_OF_KIND = {
+    "assistant": {"provider", "context", "services", "limits", "prompt_file"},
+    "rag": {"embeddings", "roots"},
+}
+
+
+def load_agent(path: Path) -> AgentSettings:
+    """The settings in an agent.toml.
+
+    Raises:
+        ConfigurationError: names the file, the key and the fix.
+    """
+    try:
+        values = tomllib.loads(_read(path))
+        return AgentSettings.model_validate(values)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
+    except ValidationError as error:
+        raise ConfigurationError(_complaints(path, error)) from None
+
+
+def read_prompt(path: Path, settings: AgentSettings) -> str | None:
+    """The system prompt that the agent.toml at `path` names; None if it names none.
+
+    Raises:
+        ConfigurationError: the file is missing or empty.
+    """
+    if settings.prompt_file is None:
+        return None
+    text = _read(path.parent / settings.prompt_file, named_in=f"{path}: prompt_file").strip()
+    if not text:
+        raise ConfigurationError(f"{path}: prompt_file {settings.prompt_file!r} is empty")
+    return text
+
+
+def read_password(path: Path, settings: AgentSettings) -> str | None:
+    """The password that the agent.toml at `path` names; None if it names none.
+
+    Raises:
+        ConfigurationError: the file or the variable is missing or empty.
+    """
+    if settings.password_env:
+        return variable(settings.password_env, named_in=f"{path}: password_env")
+    if settings.password_file is None:
+        return None
+    file = path.parent / settings.password_file
+    password = _read(file, named_in=f"{path}: password_file").strip()
+    if not password:
+        raise ConfigurationError(f"{path}: password_file {settings.password_file!r} is empty")
+    return password
+
+
+def variable(name: str, *, named_in: str) -> str:
+    """An environment variable that the settings name.
+
+    Raises:
+        ConfigurationError: it is not set.
+    """
+    value = os.environ.get(name, "")
+    if not value:
+        raise ConfigurationError(f"{named_in}: the environment variable {name} is not set: set it")
+    return value
+
+
+class Environment(_Table):
+    """The environment variables that we read ourselves."""
+
+    data: str = "spade-llm-data"
+    server: str = "auto"
+    domain: str | None = None
+    openai_api_key: str | None = Field(default=None, repr=False)
+    openai_base_url: str | None = None
+    openai_model: str | None = None
+
+
+_VARIABLES = {
+    "data": "SPADE_LLM_DATA",
+    "server": "SPADE_LLM_SERVER",
+    "domain": "SPADE_LLM_DOMAIN",
+    "openai_api_key": "OPENAI_API_KEY",
+    "openai_base_url": "OPENAI_BASE_URL",
+    "openai_model": "OPENAI_MODEL",
+}
+
+
+def read_environment() -> Environment:
+    """What is set now; an empty variable counts as not set."""
+    found = {field: os.environ.get(name) for field, name in _VARIABLES.items()}
+    return Environment.model_validate({field: value for field, value in found.items() if value})
+
+
+def _read(path: Path, *, named_in: str = "") -> str:
+    where = f"{named_in}: " if named_in else ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or "unreadable"
+        raise ConfigurationError(f"{where}cannot read {str(path)!r}: {reason}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{where}{str(path)!r} is not UTF-8 text") from None
+
+
+def _complaints(path: Path, error: ValidationError) -> str:
+    lines = [
+        f"{path}: {_key(problem['loc'])}{_fix(problem['type'], problem['msg'])}"
+        for problem in error.errors(include_url=False, include_input=False)
+    ]
+    return "\n".join(lines)
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location) + ": " if location else ""
+
+
+def _fix(kind: str, message: str) -> str:
+    match kind:
+        case "extra_forbidden":
+            return "unknown key: remove it, or check its spelling"
+        case "missing":
+            return "missing: add it"
+        case _:
+            return message.removeprefix("Value error, ")
