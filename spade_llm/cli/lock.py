@@ -1,4 +1,4 @@
-"""One holder at a time for a directory, also after kill -9 (flock). Does not know what it is for."""
+"""One holder of a directory at a time, also after kill -9 (flock). Knows nothing of its purpose."""
 
 from __future__ import annotations
 
