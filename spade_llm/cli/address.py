@@ -27,6 +27,6 @@ def full_jid(name: str, domain: str) -> str:
 def _split(text: str) -> tuple[str, str]:
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
-        return host, rest.removeprefix(":") or str(XMPP_PORT)
-    host, _, port = text.partition(":")
-    return host, port or str(XMPP_PORT)
+        return host, rest.removeprefix(":") if rest else str(XMPP_PORT)
+    host, colon, port = text.partition(":")
+    return host, port if colon else str(XMPP_PORT)

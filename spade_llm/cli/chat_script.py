@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
 import threading
 from concurrent.futures import CancelledError as FutureCancelledError
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.answer import QUIT, write_answer
+from spade_llm.cli.stopping import STDIN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from spade_llm.agent import ChatAgent
 
@@ -36,20 +37,27 @@ def _write(text: str) -> None:
 
 async def _lines() -> AsyncIterator[str]:
     """Standard input, read by a daemon thread: nobody has to wait for it at the end."""
-    queue: asyncio.Queue[str] = asyncio.Queue(LINES_AHEAD)
+    queue: asyncio.Queue[str | None] = asyncio.Queue(LINES_AHEAD)
     loop = asyncio.get_running_loop()
-
-    def put(line: str) -> None:
-        asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
 
     def read() -> None:
         try:
-            for line in sys.stdin:
-                put(line.rstrip("\n") + "\n")
-            put("")
+            for line in _read_lines():
+                asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
+            asyncio.run_coroutine_threadsafe(queue.put(None), loop).result()
         except (RuntimeError, FutureCancelledError):
             return  # The loop has ended: nobody listens any more.
 
     threading.Thread(target=read, daemon=True, name="stdin").start()
-    while line := await queue.get():
+    while (line := await queue.get()) is not None:
         yield line.strip()
+
+
+def _read_lines() -> Iterator[str]:
+    """Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends."""
+    pending = b""
+    while block := os.read(STDIN, 65536):
+        *lines, pending = (pending + block).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
+    if pending:
+        yield pending.decode(errors="replace")

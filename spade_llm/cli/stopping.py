@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
+
+STDIN = 0
 
 _stop: ContextVar[Callable[[], None]] = ContextVar("stop")
 
@@ -62,10 +64,13 @@ def _once(call: Callable[[], object]) -> Callable[[], None]:
 
 
 def _call_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """In a daemon thread, which nobody has to wait for."""
+    """In a daemon thread, which nobody has to wait for.
+
+    Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends.
+    """
 
     def watch() -> None:
-        while sys.stdin.buffer.read(1024):
+        while os.read(STDIN, 1024):
             pass
         if not loop.is_closed():
             loop.call_soon_threadsafe(stop)

@@ -1,0 +1,125 @@
+"""agent.toml: what is wrong is named by file, key and fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.settings import load_agent, read_environment, read_password, read_prompt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASSISTANT = 'kind = "assistant"\njid = "ada"\n'
+MISTAKES = {
+    "a missing jid": ('kind = "memory"', "jid: missing"),
+    "an unknown kind": ('kind = "memroy"\njid = "m"', "kind: "),
+    "an unknown key": (ASSISTANT + "colour = 1", "colour: unknown key"),
+    "an unknown key in a table": (ASSISTANT + "[provider]\nmodle = 'x'", "provider.modle: unknown"),
+    "a number as text": (ASSISTANT + "[context]\nmax_messages = '20'", "context.max_messages: "),
+    "a window of nothing": (ASSISTANT + "[context]\nmax_messages = 0", "context.max_messages: "),
+    "a key of another strategy": (
+        ASSISTANT + "[context]\nstrategy = 'window'\npreserve_initial = 1",
+        'context: strategy = "window" takes no preserve_initial',
+    ),
+    "an unknown strategy": (ASSISTANT + "[context]\nstrategy = 'big'", "context.strategy: "),
+    "ollama without a model": (ASSISTANT + "[provider]\nkind = 'ollama'", "provider: kind"),
+    "a server of its own without an address": (
+        ASSISTANT + "[provider]\nkind = 'openai_compatible'\nmodel = 'm'",
+        "needs the key base_url",
+    ),
+    "a model for auto": (ASSISTANT + "[provider]\nmodel = 'm'", "provider: with kind"),
+    "a key that is not sent": (
+        ASSISTANT + "[provider]\nkind = 'vllm'\nmodel = 'm'\napi_key_env = 'K'",
+        "takes no api_key_env",
+    ),
+    "a port beyond": (ASSISTANT + "[server]\nhost = 'h'\nport = 70000", "server.port: "),
+    "no time at all": (ASSISTANT + "[limits]\nseconds = 0", "limits.seconds: "),
+    "a prompt for a memory": (
+        'kind = "memory"\njid = "m"\nprompt_file = "p.md"',
+        'kind = "memory" takes no prompt_file',
+    ),
+    "two passwords": (
+        ASSISTANT + 'password_file = "p"\npassword_env = "P"',
+        "password_file or password_env, not both",
+    ),
+    "not TOML": ("kind = assistant", "not valid TOML"),
+}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "agent.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_named_by_file_and_key(tmp_path: Path, text: str, said: str) -> None:
+    path = write(tmp_path, text)
+
+    with pytest.raises(ConfigurationError) as error:
+        load_agent(path)
+
+    assert str(path) in str(error.value)
+    assert said in str(error.value)
+
+
+def test_every_mistake_of_a_file_is_named_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, 'kind = "memory"\ncolour = 1\n[server]\nport = 0')
+
+    with pytest.raises(ConfigurationError) as error:
+        load_agent(path)
+
+    assert all(key in str(error.value) for key in ("jid", "colour", "server.port"))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"agent\.toml"):
+        load_agent(tmp_path / "agent.toml")
+
+
+def test_a_missing_prompt_is_named_by_file_and_key(tmp_path: Path) -> None:
+    path = write(tmp_path, ASSISTANT + 'prompt_file = "away.md"')
+
+    with pytest.raises(ConfigurationError, match=r"agent\.toml: prompt_file: .*away\.md"):
+        read_prompt(path, load_agent(path))
+
+
+def test_a_password_comes_from_the_file_beside_the_toml(tmp_path: Path) -> None:
+    path = write(tmp_path, ASSISTANT + 'password_file = "secret"')
+    (tmp_path / "secret").write_text("correct horse\n", encoding="utf-8")
+
+    assert read_password(path, load_agent(path)) == "correct horse"
+
+
+def test_a_password_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, ASSISTANT + 'password_env = "ADA_PASSWORD"')
+    monkeypatch.setenv("ADA_PASSWORD", "correct horse")
+
+    assert read_password(path, load_agent(path)) == "correct horse"
+
+
+def test_a_variable_that_is_not_set_is_named_with_file_and_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, ASSISTANT + 'password_env = "ADA_PASSWORD"')
+    monkeypatch.delenv("ADA_PASSWORD", raising=False)
+
+    with pytest.raises(ConfigurationError, match=r"agent\.toml: password_env: .*ADA_PASSWORD"):
+        read_password(path, load_agent(path))
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPADE_LLM_SERVER", "")
+
+    assert read_environment().server == "auto"
+
+
+def test_a_key_is_not_shown_with_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+
+    assert "sk-secret" not in repr(read_environment())

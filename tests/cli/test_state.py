@@ -1,0 +1,119 @@
+"""What the command keeps in its data directory: the lock, accounts, and where it runs."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.cli import lock
+from spade_llm.cli.accounts import Accounts
+from spade_llm.cli.address import full_jid, parse_address
+from spade_llm.cli.own_server import preferred_port
+from spade_llm.cli.run_record import RunRecord, read_record
+from spade_llm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORD = RunRecord(
+    pid=7,
+    host="127.0.0.1",
+    port=5222,
+    domain="localhost",
+    ca=None,
+    agents=(),
+    person="you@localhost",
+)
+
+
+def test_a_second_holder_is_told_who_the_first_is(tmp_path: Path) -> None:
+    with (
+        lock.hold(tmp_path, what="it"),
+        pytest.raises(ConfigurationError, match=f"it is already running .pid {os.getpid()}."),
+        lock.hold(tmp_path, what="it"),
+    ):
+        pass
+
+
+def test_a_directory_is_free_again_after_its_holder(tmp_path: Path) -> None:
+    with lock.hold(tmp_path / "new", what="it"):
+        assert lock.is_held(tmp_path / "new")
+
+    assert not lock.is_held(tmp_path / "new")
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with (
+        pytest.raises(ConfigurationError, match="--data: .*file"),
+        lock.hold(tmp_path / "file" / "data", what="it"),
+    ):
+        pass
+
+
+def test_a_password_is_made_once_and_for_us_only(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path)
+
+    password = accounts.get_or_make("you@localhost")
+
+    assert accounts.get_or_make("you@localhost") == password == accounts.find("you@localhost")
+    assert stat.S_IMODE(accounts.path("you@localhost").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "accounts").stat().st_mode) == 0o700
+
+
+def test_a_missing_password_says_where_to_write_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"accounts/ada@localhost"):
+        Accounts(tmp_path).get("ada@localhost")
+
+
+@pytest.mark.parametrize("jid", ["ada", "@localhost", "../ada@localhost", "ada@localhost/x"])
+def test_what_is_no_bare_jid_has_no_password_file(tmp_path: Path, jid: str) -> None:
+    with pytest.raises(ConfigurationError, match="not a bare JID"):
+        Accounts(tmp_path).get_or_make(jid)
+
+
+def test_the_record_of_a_run_that_has_ended_is_not_believed(tmp_path: Path) -> None:
+    RECORD.write(tmp_path)
+
+    assert read_record(tmp_path) is None
+
+
+def test_the_record_of_a_run_is_found_while_it_runs(tmp_path: Path) -> None:
+    with lock.hold(tmp_path, what="it"):
+        RECORD.write(tmp_path)
+
+        assert read_record(tmp_path) == RECORD
+
+
+def test_the_port_of_last_time_is_preferred(tmp_path: Path, unused_tcp_port: int) -> None:
+    (tmp_path / "port").write_text(f"{unused_tcp_port}\n")
+
+    assert preferred_port(tmp_path, None) == unused_tcp_port
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("example.org", ("example.org", 5222)),
+        ("example.org:5223", ("example.org", 5223)),
+        ("[::1]", ("::1", 5222)),
+        ("[::1]:5223", ("::1", 5223)),
+    ],
+)
+def test_addresses_are_read(text: str, expected: tuple[str, int]) -> None:
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", ":5222", "host:", "host:0", "host:x", "host:70000", "::1"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="HOST:PORT"):
+        parse_address(text)
+
+
+def test_a_name_is_on_the_domain_and_a_jid_stays() -> None:
+    assert full_jid("memory", "localhost") == "memory@localhost"
+    assert full_jid("memory@elsewhere.org", "localhost") == "memory@elsewhere.org"

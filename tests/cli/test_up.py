@@ -1,0 +1,255 @@
+"""`spade-llm up` and its companions, as a person uses them: real processes, real servers."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.program import ROOT, STOP_S, Program, modest_agents, processes_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc"),
+]
+
+
+@pytest.fixture(params=["embedded", pytest.param("prosody", marks=pytest.mark.server)])
+def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+    return Program(
+        data=tmp_path / "data",
+        agents=modest_agents(tmp_path / "agents"),
+        has_prosody=request.param == "prosody",
+    )
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Program:
+    """On a machine without Prosody."""
+    return Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
+    )
+
+
+async def test_up_answers_and_stops_without_leaving_anything(program: Program) -> None:
+    async with program.up() as up:
+        assert "assistant@localhost" in await up.ready()
+
+        answer = await program.run("ask", "what is 12 * 12?")
+        doctor = await program.run("doctor", "--agents", str(program.agents))
+        status = await up.stop()
+
+    assert (answer.status, "144" in answer.output) == (0, True)
+    assert doctor.status == 0
+    assert all(f"{name}@localhost" in doctor.output for name in ("assistant", "memory", "rag"))
+    assert status == 0
+    assert processes_of(program.data) == {}
+    assert not (program.data / "run.json").exists()
+
+
+async def test_the_start_lines_hold_what_another_client_needs_to_log_in(program: Program) -> None:
+    async with program.up() as up:
+        await up.ready()
+
+    login = next(line for line in up.lines if line.startswith("your login"))
+    password = (program.data / "accounts" / "you@localhost").read_text().strip()
+    assert all(part in login for part in ("you@localhost", password, "127.0.0.1", "port", "ca.pem"))
+
+
+async def test_what_was_told_is_known_after_a_restart(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+        await alone.run("ask", "My name is Ada.")
+        await up.stop()
+
+    async with alone.up() as up:
+        await up.ready()
+        answer = await alone.run("ask", "What is my name?")
+
+    assert "Ada" in answer.output
+
+
+async def test_a_second_up_on_the_same_data_is_told_that_one_runs(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+
+        second = await alone.run("up", *alone.up_arguments)
+
+    assert second.status == 1
+    assert f"already running (pid {up.pid})" in second.errors
+
+
+async def test_ctrl_c_reaches_every_process_and_up_still_ends_in_order(program: Program) -> None:
+    async with program.up("--processes") as up:
+        await up.ready()
+
+        status = await up.stop(signal.SIGINT, group=True)
+        await up.all_gone()
+
+    assert status == 0
+    log = (program.data / "log" / "assistant.log").read_text()
+    assert "not back yet" not in log
+
+
+async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
+    async with alone.up("--processes") as up:
+        await up.ready()
+        (victim,) = _running(alone, "assistant/agent.toml")
+
+        os.kill(victim, signal.SIGKILL)
+        await up.line("agent       assistant has died")
+        answer = await alone.run("ask", "what is 12 * 12?")
+
+        assert "144" in answer.output
+        assert _running(alone, "assistant/agent.toml") != [victim]
+
+
+async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+        (server,) = _running(alone, "spade_llm.xmpp.embedded_server")
+
+        os.kill(server, signal.SIGKILL)
+        await up.line("server      is back")
+        answer = await alone.run("ask", "what is 12 * 12?")
+
+    assert "144" in answer.output
+
+
+async def test_nothing_outlives_an_up_that_is_killed(alone: Program) -> None:
+    async with alone.up("--processes") as up:
+        await up.ready()
+
+        await up.stop(signal.SIGKILL)
+        await up.all_gone()
+
+
+async def test_an_agent_that_cannot_start_ends_up_with_the_reason(alone: Program) -> None:
+    toml = alone.agents / "assistant" / "agent.toml"
+    toml.write_text(toml.read_text().replace("prompt.md", "away.md"))
+
+    for arguments in ((), ("--processes",)):
+        outcome = await alone.run("up", *alone.up_arguments, *arguments)
+
+        assert outcome.status == 1
+        assert "prompt_file" in outcome.errors
+        assert processes_of(alone.data) == {}
+
+
+async def test_a_script_chats_by_lines(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+
+        chat = await alone.run("chat", stdin="My name is Ada.\n\nWhat is my name?\n/quit\nnever\n")
+
+    assert chat.status == 0
+    assert chat.output.count("Ada") >= 2
+
+
+async def test_one_agent_runs_on_the_server_of_another_up(alone: Program) -> None:
+    toml = alone.agents / "tools" / "agent.toml"
+    async with alone.up() as up:
+        await up.ready()
+
+        again = await alone.run("run", str(toml))
+        toml.write_text(toml.read_text().replace('jid = "tools"', 'jid = "other"'))
+        stranger = await alone.run("run", str(toml))
+
+    assert (again.status, stranger.status) == (1, 1)
+    assert "tools@localhost with this data is already running" in again.errors
+    assert "there is no password for other@localhost" in stranger.errors
+
+
+async def test_without_up_a_question_says_what_to_start(alone: Program) -> None:
+    outcome = await alone.run("ask", "anybody there?")
+
+    assert (outcome.status, outcome.output) == (1, "")
+    assert "spade-llm up" in outcome.errors
+
+
+async def test_an_unknown_address_is_an_error_and_not_an_answer(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+
+        outcome = await alone.run("ask", "anybody there?", "--to", "nobody@localhost")
+
+    assert (outcome.status, outcome.output) == (1, "")
+    assert "nobody@localhost" in outcome.errors
+
+
+async def test_somebody_elses_server_needs_accounts(alone: Program) -> None:
+    outcome = await alone.run("up", *alone.up_arguments, "--server", "127.0.0.1:9")
+
+    assert outcome.status == 1
+    assert "there is no password for memory@127.0.0.1" in outcome.errors
+
+
+async def test_http_is_refused_in_so_many_words(alone: Program) -> None:
+    outcome = await alone.run("up", *alone.up_arguments, "--http", "127.0.0.1:8080")
+
+    assert outcome.status == 1
+    assert "no HTTP gateway yet" in outcome.errors
+
+
+def test_on_a_terminal_up_opens_a_chat_and_leaving_it_ends_everything(alone: Program) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "spade_llm.cli", "up", "--data", str(alone.data)]
+    process = subprocess.Popen(
+        [*command, *alone.up_arguments],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**alone.environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+    )
+    os.close(slave)
+    try:
+        _see(master, "you>")
+        os.write(master, b"what is 12 * 12?\r")
+        _see(master, "144")
+        _see(master, "you>")
+        os.write(master, b"/quit\r")
+        status = process.wait(timeout=STOP_S)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+    assert status == 0
+    assert processes_of(alone.data) == {}
+    assert "12 * 12" in (alone.data / "chat-history").read_text()
+
+
+def test_help_costs_no_heavy_import() -> None:
+    code = (
+        "import sys; from spade_llm.cli.command_line import build_parser; build_parser();"
+        "print(sorted({'pydantic', 'asyncio', 'spade', 'openai'} & set(sys.modules)))"
+    )
+
+    output = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+
+    assert output == "[]\n"
+
+
+def _running(program: Program, what: str) -> list[int]:
+    return [pid for pid, command in processes_of(program.data).items() if what in command]
+
+
+def _see(master: int, text: str) -> None:
+    """Read the terminal until the text has appeared."""
+    seen = ""
+    deadline = time.monotonic() + 60
+    while text not in seen:
+        assert select.select([master], [], [], deadline - time.monotonic())[0], seen
+        seen += os.read(master, 65536).decode(errors="replace")
