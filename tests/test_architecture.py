@@ -56,7 +56,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": TOP,
     "": TOP | {"xmpp"},
 }
-"""Imports point down only; the package itself (no room) is the door to all. A room that is not named here has no place yet: give it one."""
+"""Imports point down only; the package itself (no room) is the door to all. A room that is not
+named here has no place yet: give it one."""
 
 XMPP_LIBRARIES = {"spade", "slixmpp", "pyjabber"}
 HEAVY = {"spade", "slixmpp", "chromadb", "openai", "onnxruntime"}

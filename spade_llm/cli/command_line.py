@@ -43,6 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_chat(commands)
     _add_ask(commands)
+    _add_rag(commands)
     _add_doctor(commands)
     return parser
 
@@ -98,6 +99,17 @@ def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
     ask.add_argument("question", metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
     _add_person(ask)
+
+
+def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
+    rag = commands.add_parser("rag", help="Give documents to an assistant.")
+    actions = rag.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = _add(actions, "add", "Add .txt and .md files, or folders of them.")
+    add.add_argument("path", nargs="+", metavar="PATH")
+    add.add_argument("--namespace", default="default", help="default: default")
+    add.add_argument("--for", metavar="JID", dest="owner", default="assistant")
+    add.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
+    _add_server(add)
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -1,0 +1,86 @@
+"""`spade-llm rag add PATH…`: give documents to an assistant, through the RAG agent.
+
+Documents belong to whoever sends them; so this logs in as the assistant, beside it, with the
+account that the data directory has, and without announcing itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.place import find_place
+from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.errors import InvalidArguments, RequestError
+from spade_llm.rag.loader import FoundFile, LeftOut, Loader
+from spade_llm.rag.retriever import Document
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator
+
+    from spade_llm.cli.place import Place
+    from spade_llm.services.rag import RagClient
+
+
+def main(options: argparse.Namespace) -> int:
+    return run_until_stopped(_add(options))
+
+
+async def _add(options: argparse.Namespace) -> int:
+    place = find_place(options)
+    failures = 0
+    async with _documents_of(place.jid(options.owner), place.jid(options.rag), place) as documents:
+        for path in options.path:
+            for found in await asyncio.to_thread(_find, Path(path)):
+                failures += not await _add_one(documents, found, options.namespace)
+    return 1 if failures else 0
+
+
+@asynccontextmanager
+async def _documents_of(owner: str, rag: str, place: Place) -> AsyncIterator[RagClient]:
+    """The owner's documents in the RAG agent, as long as the block runs."""
+    password = place.accounts.get(owner)
+    from spade_llm.services.rag import RagClient
+    from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+
+    options = AgentOptions(connection=place.connection(), is_available=False)
+    sender = XmppAgent(owner, password, options=options)
+    await sender.start()
+    try:
+        yield RagClient(sender.node.requester, rag)
+    finally:
+        await sender.stop()
+
+
+def _find(path: Path) -> list[tuple[Loader, FoundFile | LeftOut]]:
+    """Files of a path, named from its own last part on: `docs/design/wire.md`."""
+    full = path.absolute()
+    loader = Loader([full.parent])
+    return [(loader, found) for found in loader.find(full.name)]
+
+
+async def _add_one(
+    documents: RagClient, found: tuple[Loader, FoundFile | LeftOut], namespace: str
+) -> bool:
+    """False if it should have been added and was not."""
+    loader, file = found
+    if isinstance(file, LeftOut):
+        _say_left_out(file.source, file.reason)
+        return True
+    try:
+        text = await asyncio.to_thread(loader.read, file)
+        done = await documents.ingest(Document(text=text, source=file.source, namespace=namespace))
+    except (InvalidArguments, RequestError) as error:
+        _say_left_out(file.source, str(error))
+        return False
+    state = "unchanged" if done.was_unchanged else f"{done.chunks} chunks"
+    print(f"added       {file.source}: {state}")
+    return True
+
+
+def _say_left_out(source: str, reason: str) -> None:
+    print(f"left out    {source}: {reason}", file=sys.stderr)
