@@ -40,6 +40,11 @@ logger = logging.getLogger(__name__)
 BEHAVIOUR_END_S = 1.0
 
 
+STOP_PATIENCE_S = 3.0
+"""How long what runs may go on after `stop()`. What is cut off then and may be done again (a turn)
+is done again after the next start."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
     """What every agent needs beside its account."""
@@ -103,7 +108,7 @@ class XmppAgent(Agent):
     async def _async_stop(self) -> None:
         """Answer what has begun, end the behaviours, tell peers, hang up: in this order."""
         self._alive.clear()
-        await self.node.dispatcher.close()
+        await self.node.dispatcher.close(patience_s=STOP_PATIENCE_S)
         await self._end_behaviours()
         await self.node.requester.close()
         if self.presence and self.link and self.link.connected.is_set():

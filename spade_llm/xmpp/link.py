@@ -122,8 +122,10 @@ class Link:
             if task is not None:
                 task.cancel()
         await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
-        await self._hang_up()
-        self._end_sender()
+        try:
+            await self._hang_up()
+        finally:
+            self._end_sender()
 
     async def send(self, xml: str) -> None:
         """Write one stanza, waiting a while for a connection that is coming back.
@@ -216,7 +218,8 @@ class Link:
         self.connected.clear()
         self.client.cancel_connection_attempt()
         if self.client.is_connected():
-            await self.client.disconnect(wait=2.0)
+            # slixmpp 1.12 swallows a cancellation inside `disconnect`: wait beside it.
+            await asyncio.wait([self.client.disconnect(wait=2.0)])
 
     def _end_sender(self) -> None:
         """slixmpp 1.12 leaves the task that sends its queue running for ever."""

@@ -118,6 +118,8 @@ class ServerProcess:
                     stdout=log,
                     stderr=log,
                     cwd=self._directory,
+                    # Ctrl-C in our terminal is for us, who stop the server after its clients.
+                    start_new_session=True,
                 )
             except OSError as error:
                 raise ConfigurationError(
