@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.stopping import uninterrupted
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator
@@ -35,9 +37,11 @@ async def logged_in(jid: str, place: Place) -> AsyncIterator[ChatAgent]:
     from spade_llm.agent.chat import ChatAgent
     from spade_llm.xmpp.agent import AgentOptions
 
-    agent = ChatAgent(jid, password, options=AgentOptions(connection=place.connection()))
+    # Not available: messages for this person go on to their other clients.
+    options = AgentOptions(connection=place.connection(), is_available=False)
+    agent = ChatAgent(jid, password, options=options)
     await agent.start()
     try:
         yield agent
     finally:
-        await agent.stop()
+        await uninterrupted(agent.stop())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STOP_TIMEOUT_S = 8.0
+STOP_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 0.2
 MAX_PAUSE_S = 10.0
 STEADY_S = 30.0

@@ -42,6 +42,16 @@ async def _stoppable(work: Coroutine[object, object, int], with_parent: bool) ->
         return 0
 
 
+async def uninterrupted(work: Coroutine[object, object, None]) -> None:
+    """Finish `work`, which must end by itself soon, also when we are told to stop meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
 @contextmanager
 def ctrl_c_cancels(task: asyncio.Task[bool]) -> Iterator[None]:
     """Inside a command: within this block SIGINT cancels only this task."""

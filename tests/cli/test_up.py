@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import select
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, modest_agents, processes_of
 
 if TYPE_CHECKING:
@@ -87,6 +89,30 @@ async def test_a_second_up_on_the_same_data_is_told_that_one_runs(alone: Program
 
     assert second.status == 1
     assert f"already running (pid {up.pid})" in second.errors
+
+
+async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_later(
+    alone: Program,
+) -> None:
+    toml = alone.agents / "assistant" / "agent.toml"
+    offline = toml.read_text()
+    async with hanging_server() as model:
+        slow = f'kind = "openai_compatible"\nmodel = "slow"\nbase_url = "{model.url}"'
+        toml.write_text(offline.replace('kind = "offline"', slow))
+        async with alone.up() as up:
+            await up.ready()
+            question = asyncio.create_task(alone.run("ask", "My name is Ada."))
+            await model.wait_asked()
+
+            assert await up.stop() == 0
+            assert (await question).status == 1
+
+    toml.write_text(offline)
+    async with alone.up() as up:
+        await up.ready()
+        answer = await alone.run("ask", "What is my name?")
+
+    assert "Ada" in answer.output
 
 
 async def test_ctrl_c_reaches_every_process_and_up_still_ends_in_order(program: Program) -> None:
