@@ -1,0 +1,107 @@
+"""The chat in the README, replayed: a plain client on Prosody, every agent in its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.xmpp.server import Endpoint
+from tests.cli.program import ROOT, Program, modest_agents, processes_of
+from tests.xmpp.client import Client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(240)]
+
+ASSISTANT = "assistant@localhost"
+ANSWER_S = 30.0
+KILL = "$ kill -9"
+SHELL = "$ spade-llm "
+
+
+def session() -> list[tuple[str, str]]:
+    """The README's lines: who or what speaks, and the words; continued lines are joined."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"<!-- session: .*? -->\n```text\n(.*?)```", readme, re.DOTALL)
+    assert block is not None
+    lines: list[tuple[str, str]] = []
+    for line in block[1].splitlines():
+        if found := re.match(r"(you|assistant): +(.*)", line):
+            lines.append((found[1], found[2]))
+        elif line.startswith("$ "):
+            lines.append(("shell", line))
+        elif line.strip():
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]}\n{line.strip()}")
+    return lines
+
+
+def shape(text: str) -> str:
+    """Text without what differs from day to day, and as far as the README shows it."""
+    return " ".join(re.sub(r"\d+", "#", text.partition("[…]")[0]).split())
+
+
+async def log_in(data: Path) -> Client:
+    run = json.loads((data / "run.json").read_text(encoding="utf-8"))
+    endpoint = Endpoint(
+        host=run["host"],
+        port=run["port"],
+        domain="localhost",
+        ca_path=data / "prosody" / "certificates" / "ca.pem",
+    )
+    client = Client("you@localhost", (data / "accounts" / "you@localhost").read_text().strip())
+    await client.log_in(endpoint)
+    return client
+
+
+def kill_assistant(data: Path) -> None:
+    pids = [pid for pid, command in processes_of(data).items() if "assistant" in command]
+    assert len(pids) == 1
+    os.kill(pids[0], signal.SIGKILL)
+
+
+async def presence(client: Client, kind: str) -> None:
+    """Return once the client sees the assistant so; it goes on before a person would write."""
+    async with asyncio.timeout(ANSWER_S):
+        while True:
+            seen = await client.presences.get()
+            if seen["from"].bare == ASSISTANT and seen["type"] == kind:
+                return
+
+
+async def test_the_chat_in_the_readme_happens_again(tmp_path: Path) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=True
+    )
+    async with program.up("--processes") as up:
+        await up.ready()
+        client = await log_in(program.data)
+        client.xmpp.send_presence(pto=ASSISTANT, ptype="subscribe")
+        await presence(client, "available")
+        for who, words in session():
+            if who == "you":
+                client.send(ASSISTANT, words)
+            elif words.startswith(KILL):
+                kill_assistant(program.data)
+                await presence(client, "unavailable")
+            elif words.startswith(SHELL):
+                await _shell(program, words.removeprefix(SHELL))
+            else:
+                message = await asyncio.wait_for(client.messages.get(), ANSWER_S)
+                assert shape(message["body"]).startswith(shape(words))
+        await client.close()
+
+
+async def _shell(program: Program, command: str) -> None:
+    name, *arguments = command.split()
+    if name == "rag":
+        *arguments, folder = arguments
+        arguments.append(str(ROOT / folder))
+    outcome = await program.run(name, *arguments)
+    assert outcome.status == 0, outcome.errors
