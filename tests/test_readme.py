@@ -1,0 +1,110 @@
+"""What the README tells a reader to type works, and what it names is there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.program import ROOT, Program, modest_agents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RUN_S = 60
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands(program: str) -> list[list[str]]:
+    """Command lines of the README that start with this program, without it."""
+    lines = "\n".join(blocks("bash")).splitlines()
+    split = (shlex.split(line, comments=True) for line in lines)
+    return [words[1:] for words in split if words and words[0] == program]
+
+
+def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
+    lines = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
+
+    assert {line.split()[0] for line in lines} == {"make", "spade-llm"}
+    assert {words[0] for words in commands("make")} == {"up", "test"}
+    assert [words[0] for words in commands("spade-llm")] == ["up", "ask", "rag", "chat", "doctor"]
+
+
+@pytest.mark.parametrize(("target", "what"), [("up", "spade-llm up"), ("test", "pytest")])
+def test_make_does_what_the_readme_says(target: str, what: str) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("no make on PATH")
+
+    shown = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, timeout=RUN_S, check=True
+    )
+
+    assert what in shown.stdout
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.timeout(240)
+async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
+    )
+    up, ask, rag, chat, doctor = commands("spade-llm")
+    async with program.up(*up[1:]) as running:
+        await running.ready()
+        asked = await program.run(*ask)
+        added = await program.run(*rag[:-1], str(ROOT / rag[-1]))
+        chatted = await program.run(*chat, stdin="What does cancel do to a turn?\n/quit\n")
+        checked = await program.run(*doctor, "--agents", str(program.agents))
+
+    assert "Tokyo:" in asked.output
+    assert "docs/design/wire.md" in added.output
+    assert "docs/" in chatted.output
+    assert "assistant@localhost" in checked.output
+
+
+async def test_the_python_program_in_the_readme_runs() -> None:
+    (source,) = blocks("python")
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", source), stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    async with asyncio.timeout(RUN_S):
+        output, _ = await process.communicate()
+
+    assert process.returncode == 0
+    assert "No language model is configured" in output.decode()
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    targets = re.findall(r"\]\(([^)#:]+)\)", README)
+
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_names_on_a_message_s_way_exist() -> None:
+    _, _, way = README.partition("## Follow one message")
+    way = way.partition("\n## ")[0]
+    module = ""
+    for path, name in re.findall(r"\]\(spade_llm/([\w/]+)\.py\)|`([A-Z]\w+(?:\.\w+)?)`", way):
+        module = path or module
+        if name and module:
+            assert _find(module, name), f"{name} is not in spade_llm/{module}.py"
+
+
+def _find(module: str, name: str) -> bool:
+    """In this module, or in what it imports."""
+    target: object = import_module(f"spade_llm.{module.replace('/', '.')}")
+    for part in name.split("."):
+        target = getattr(target, part, None)
+    return target is not None
