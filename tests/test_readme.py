@@ -94,7 +94,7 @@ def test_the_links_of_the_readme_lead_somewhere() -> None:
 
 def test_the_names_on_a_message_s_way_exist() -> None:
     _, _, way = README.partition("## Follow one message")
-    way = way.partition("\n## ")[0]
+    way = way.partition("\n\nMemory")[0]
     module = ""
     for path, name in re.findall(r"\]\(spade_llm/([\w/]+)\.py\)|`([A-Z]\w+(?:\.\w+)?)`", way):
         module = path or module
