@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 LISTED_MEMORIES = 20
 IDLE_S = 3600.0
+LIST_DEADLINE_S = 2.0
+"""For the listing of shared tools, as for recall: a turn does not wait longer for who is away."""
 
 
 class LLMBehaviour(Behaviour):
@@ -54,7 +56,7 @@ class LLMBehaviour(Behaviour):
         self.conversations = Conversations()
         self._system_prompt = system_prompt
         self._memory = memory
-        self._shared_tools = CombinedToolbox(toolboxes)
+        self._shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
 
     async def run(self) -> None:
