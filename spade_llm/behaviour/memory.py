@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.outbox import Observation
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
-from spade_llm.errors import RequestError, RequestRefused, StorageFailed
+from spade_llm.errors import (
+    Busy,
+    DeadlinePassed,
+    Refusal,
+    RequestError,
+    RequestNotUnderstood,
+    RequestRefused,
+    ServiceError,
+    StorageFailed,
+)
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
 
@@ -31,6 +40,8 @@ LOAD_DEADLINE_S = 2.0
 LOADED_MESSAGES = 100
 FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0
+MAX_KEPT_BYTES = 40_000
+"""Of one message: both of an exchange fit into one request, also when they grow as JSON."""
 IDLE_S = 30.0
 """How often an idle outbox is looked at again."""
 
@@ -49,11 +60,10 @@ class MemoryBehaviour(Behaviour):
 
     async def run(self) -> None:
         """Hand the oldest observation to memory, as often as it takes."""
-        observation = await self._outbox.first()
-        if observation is None:
-            await self._wait_for_mail()
-        else:
-            await self._deliver(observation)
+        try:
+            await self._hand_over()
+        except (RequestError, ServiceError) as error:
+            await self._pause(error)
 
     async def recall(self, question: str, *, subject: str) -> Recalled:
         """What memory and documents say; names those that could not be asked."""
@@ -62,11 +72,11 @@ class MemoryBehaviour(Behaviour):
     async def observe(
         self, conversation: Conversation, *, turn_id: str, question: str, answer: str
     ) -> None:
-        """Keep one exchange, verbatim. Idempotent by `turn_id`."""
+        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by `turn_id`."""
         now = datetime.now(UTC)
         messages = (
-            ObservedMessage(id=f"{turn_id}.user", role="user", content=question, at=now),
-            ObservedMessage(id=f"{turn_id}.assistant", role="assistant", content=answer, at=now),
+            _observed(f"{turn_id}.user", "user", question, now),
+            _observed(f"{turn_id}.assistant", "assistant", answer, now),
         )
         if self.memory is not None:
             await self._outbox.put(
@@ -103,17 +113,17 @@ class MemoryBehaviour(Behaviour):
         except TimeoutError:
             return
 
-    async def _deliver(self, observation: Observation) -> None:
+    async def _hand_over(self) -> None:
+        observation = await self._outbox.first()
+        if observation is None:
+            await self._wait_for_mail()
+            return
         try:
             await self._observe(observation)
-        except RequestRefused as error:
-            if error.wire_code == "busy":
-                await self._pause(error)
-                return
-            logger.error("memory refuses an observation for good: %s", error)
-        except (RequestError, StorageFailed) as error:
-            await self._pause(error)
-            return
+        except (RequestRefused, RequestNotUnderstood, Refusal) as error:
+            if _is_worth_another_try(error):
+                raise
+            logger.error("an observation cannot be kept, and is given up: %s", error)
         self._pause_s = FIRST_PAUSE_S
         await self._outbox.done(observation)
 
@@ -127,6 +137,18 @@ class MemoryBehaviour(Behaviour):
         logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+def _is_worth_another_try(error: RequestError | ServiceError) -> bool:
+    """True where memory did not look at what is to be kept."""
+    code = error.wire_code if isinstance(error, RequestError) else error.code
+    return code in (Busy.code, DeadlinePassed.code)
+
+
+def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
+    kept = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")
+    note = f"\n[{len(text) - len(kept)} characters were cut]" if len(kept) < len(text) else ""
+    return ObservedMessage(id=id, role=role, content=kept + note, at=at)
 
 
 def _message(observed: ObservedMessage, *, peer: str) -> ContextMessage:
