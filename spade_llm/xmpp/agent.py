@@ -18,13 +18,14 @@ from spade.agent import Agent
 from spade.message import Message as SpadeMessage
 from spade.presence import PresenceManager
 
-from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
+from spade_llm.acl import AclMessage, Encoding, bare
 from spade_llm.errors import MalformedContent, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.link import Link
+from spade_llm.xmpp.rejection import rejection
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
@@ -212,27 +213,19 @@ class XmppAgent(Agent):
     def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
         """Ours if a handler speaks it; else a behaviour without template's; else not understood."""
         is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
-        if not is_spoken and self._offer(stanza, [b for b in self.behaviours if not b.template]):
+        if not is_spoken and self._offer(stanza, self._users_without_template()):
             return
         if message is not None and (is_spoken or message.encoding is not Encoding.PLAIN):
             self.node.dispatcher.receive(message)
 
+    def _users_without_template(self) -> list[object]:
+        """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
+        return [b for b in self.behaviours if not (b.template or isinstance(b, Behaviour))]
+
     def _reject(self, xml: Element, error: MalformedContent) -> None:
-        """Unreadable metadata: not-understood, once; never in answer to an answer."""
-        fields = codec.read_metadata(xml)
-        if fields.get("in-reply-to"):
-            return
-        answer = AclMessage(
-            performative=Performative.NOT_UNDERSTOOD,
-            sender="",
-            receiver=xml.get("from", ""),
-            content=ErrorBody(code=error.code, detail=str(error)).encode(),
-            ontology=fields.get("ontology", ""),
-            conversation_id=fields.get("conversation-id", ""),
-            in_reply_to=fields.get("reply-with") or xml.get("id") or "",
-            encoding=codec.encoding_of(xml),
-        )
-        self._run_errand(self._send_quietly(answer))
+        answer = rejection(xml, error)
+        if answer is not None:
+            self._run_errand(self._send_quietly(answer))
 
     async def _send_quietly(self, message: AclMessage) -> None:
         try:

@@ -27,13 +27,15 @@ from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from xml.etree.ElementTree import Element
 
 MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
 MAX_TEXT_CHARS = 40_000
 """A longer answer to a person is sent as several messages."""
+MAX_NAME_CHARS = 1024
+"""Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 
@@ -88,7 +90,7 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
     """What a `<message/>` says to an agent; None for typing, markers, rooms and old requests.
 
     Raises:
-        MalformedContent: it carries ACL metadata that cannot be read.
+        MalformedContent: it carries ACL metadata that cannot be read, or names too long to keep.
     """
     kind = xml.get("type", "normal")
     if kind == "error":
@@ -124,6 +126,7 @@ def _read_form(xml: Element) -> dict[str, str]:
 
 def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
     thread = metadata.pop("_thread_node", "") or xml.findtext(f"{_CLIENT}thread") or ""
+    _check_names({"id": xml.get("id", ""), "thread": thread, **metadata})
     metadata.setdefault("conversation-id", thread)
     metadata.setdefault("reply-with", xml.get("id") or new_id())
     return from_metadata(
@@ -139,6 +142,8 @@ def _chat(xml: Element) -> AclMessage | None:
     body = xml.findtext(f"{_CLIENT}body")
     if not body:
         return None
+    thread = xml.findtext(f"{_CLIENT}thread") or ""
+    _check_names({"id": xml.get("id", ""), "thread": thread})
     return AclMessage(
         performative=Performative.REQUEST,
         sender=xml.get("from", ""),
@@ -146,9 +151,16 @@ def _chat(xml: Element) -> AclMessage | None:
         content=body,
         ontology=CHAT_TEXT,
         encoding=Encoding.PLAIN,
-        conversation_id=xml.findtext(f"{_CLIENT}thread") or "",
+        conversation_id=thread,
         reply_with=xml.get("id") or new_id(),
     )
+
+
+def _check_names(names: Mapping[str, str]) -> None:
+    for name, value in names.items():
+        if len(value) > MAX_NAME_CHARS:
+            reason = f"the {name[:40]} is longer than {MAX_NAME_CHARS} characters"
+            raise MalformedContent(reason)
 
 
 def _bounce(xml: Element) -> Bounce:
