@@ -266,7 +266,15 @@ class Link:
         if condition == "conflict" and not self.gone.done():
             logger.error("%s was replaced by another process with the same full JID", self.address)
             self.gone.set_result("conflict")
-        self._decide(self._unreachable(f"stream error {condition}"))
+        self._decide(self._stream_error(condition))
+
+    def _stream_error(self, condition: str) -> ConfigurationError:
+        if condition != "host-unknown":
+            return self._unreachable(f"stream error {condition}")
+        return ConfigurationError(
+            f"the server at {self._connection.host}:{self._connection.port} does not serve the"
+            f" domain of {self._jid!r}: check the JID and [server] host"
+        )
 
     def _disconnected(self, reason: object) -> None:
         self.connected.clear()
