@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.prompt import build_prompt, call_message, result_message
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 MAX_RESULT_CHARS = 60_000
 """Of one tool result as the model reads it; what is cut is said."""
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,14 +110,14 @@ class Turn:
         on_delta: Callable[[str], Awaitable[None]] | None,
     ) -> Completion:
         if on_delta is None:
-            return await self._model.complete(prompt, tools)
+            return _cleaned(await self._model.complete(prompt, tools))
         completion = Completion()
         async for piece in self._model.stream(prompt, tools):
             if isinstance(piece, TextDelta):
-                await on_delta(piece.text)
+                await on_delta(_readable(piece.text))
             else:
                 completion = piece
-        return completion
+        return _cleaned(completion)
 
     async def _run_tools(self, completion: Completion, result: TurnResult) -> None:
         """All calls of one completion side by side; every call gets its result."""
@@ -144,6 +147,16 @@ class Turn:
             logger.info("tool %s: %s", call.name, error)
             return f"The tool {call.name} could not be used: {error}"
         return _bounded(outcome.text)
+
+
+def _readable(text: str) -> str:
+    """Without halves of surrogate pairs, which some models' JSON brings and no encoding takes."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _cleaned(completion: Completion) -> Completion:
+    calls = (replace(one, arguments=_readable(one.arguments)) for one in completion.tool_calls)
+    return replace(completion, text=_readable(completion.text), tool_calls=tuple(calls))
 
 
 async def _refused() -> str:
