@@ -1,0 +1,196 @@
+"""What an agent does when it cannot connect, or is thrown out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.agent import AgentOptions, ChatAgent, Connection
+from spade_llm.errors import (
+    AuthenticationRejected,
+    CertificateRejected,
+    ConfigurationError,
+    ServerUnreachable,
+)
+from spade_llm.xmpp.certificates import local_certificates
+from tests.interaction.network import WAIT_S, answer_to, jid_of
+from tests.xmpp.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from spade_llm.xmpp.certificates import Certificates
+    from tests.interaction.network import Network
+
+FEATURES = (
+    b"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'"
+    b" id='1' version='1.0'><stream:features>"
+    b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls></stream:features>"
+)
+DEADLINE_S = 3.0
+SLACK_S = 2.5
+"""Hanging up takes up to 2 s more."""
+
+
+async def failure(jid: str, password: str, connection: Connection) -> ConfigurationError:
+    """Why the agent does not start; it must say so within its deadline."""
+    connection = replace(connection, start_timeout_s=DEADLINE_S)
+    agent = ChatAgent(jid, password, options=AgentOptions(connection=connection))
+    async with asyncio.timeout(DEADLINE_S + SLACK_S):
+        with pytest.raises(ConfigurationError) as caught:
+            await agent.start()
+    assert not agent.is_alive()
+    return caught.value
+
+
+@asynccontextmanager
+async def silent_host() -> AsyncIterator[int]:
+    """A port that accepts connections and never says a word."""
+    open_ones: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: open_ones.append(writer), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in open_ones:
+            writer.close()
+        await server.wait_closed()
+
+
+@asynccontextmanager
+async def starttls_host(certificates: Certificates) -> AsyncIterator[int]:
+    """As much of an XMPP server as shows a certificate (RFC 6120 §5.4)."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificates.cert_path, certificates.key_path)
+
+    async def show_certificate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await reader.readuntil(b">")
+            writer.write(FEATURES)
+            await reader.readuntil(b"urn:ietf:params:xml:ns:xmpp-tls")
+            await reader.readuntil(b">")
+            writer.write(b"<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>")
+            await writer.start_tls(tls)
+        writer.close()
+
+    server = await asyncio.start_server(show_certificate, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def test_a_wrong_password_is_named(network: Network) -> None:
+    jid = await network.account("agent")
+
+    error = await failure(jid, "not the password", network.connection())
+
+    assert isinstance(error, AuthenticationRejected)
+    assert jid in str(error)
+    assert "not the password" not in str(error)
+
+
+async def test_an_account_that_is_missing_is_named(network: Network) -> None:
+    error = await failure("nobody-here@localhost", "secret", network.connection())
+
+    assert isinstance(error, AuthenticationRejected)
+
+
+async def test_another_ca_is_not_trusted(network: Network, tmp_path: Path) -> None:
+    jid = await network.account("agent")
+    other = local_certificates(tmp_path / "other", "localhost")
+
+    error = await failure(
+        jid, network.passwords[jid], replace(network.connection(), ca_path=other.ca_path)
+    )
+
+    assert isinstance(error, CertificateRejected)
+    assert "ca" in str(error)
+
+
+async def test_no_ca_is_not_trusted_either(network: Network) -> None:
+    jid = await network.account("agent")
+
+    error = await failure(jid, network.passwords[jid], replace(network.connection(), ca_path=None))
+
+    assert isinstance(error, CertificateRejected)
+
+
+async def test_a_certificate_for_another_host_is_rejected(tmp_path: Path) -> None:
+    certificates = local_certificates(tmp_path, "other.example")
+    async with starttls_host(certificates) as port:
+        connection = Connection(host="127.0.0.1", port=port, ca_path=certificates.ca_path)
+        error = await failure("agent@elsewhere.example", "secret", connection)
+
+    assert isinstance(error, CertificateRejected)
+    assert "a domain that the certificate names" in str(error)
+
+
+async def test_a_domain_that_the_server_does_not_serve_is_named(network: Network) -> None:
+    error = await failure("agent@elsewhere.example", "secret", network.connection())
+
+    assert "elsewhere.example" in str(error)
+
+
+async def test_a_host_that_is_not_there_is_named(unused_tcp_port: int) -> None:
+    connection = Connection(host="127.0.0.1", port=unused_tcp_port)
+
+    error = await failure("agent@localhost", "secret", connection)
+
+    assert isinstance(error, ServerUnreachable)
+    assert f"127.0.0.1:{unused_tcp_port}" in str(error)
+
+
+async def test_a_name_that_does_not_exist_is_named() -> None:
+    connection = Connection(host="nowhere.invalid")
+
+    error = await failure("agent@localhost", "secret", connection)
+
+    assert isinstance(error, ServerUnreachable)
+    assert "nowhere.invalid" in str(error)
+
+
+async def test_a_host_that_says_nothing_does_not_hold_the_start() -> None:
+    async with silent_host() as port:
+        error = await failure("agent@localhost", "secret", Connection(host="127.0.0.1", port=port))
+
+    assert isinstance(error, ServerUnreachable)
+    assert "no answer in time" in str(error)
+
+
+async def test_who_is_replaced_does_not_come_back(network: Network) -> None:
+    assistant = await network.assistant()
+    assert assistant.link is not None
+    usurper = Client(assistant.address, network.passwords[jid_of(assistant)])
+    network.stack.push_async_callback(usurper.close)
+
+    await usurper.log_in(network.server.endpoint)
+    reason = await asyncio.wait_for(assistant.link.gone, WAIT_S)
+
+    assert reason == "conflict"
+    assert usurper.jid == assistant.address
+    assert not assistant.link.connected.is_set()
+    assert assistant.link._keeper is not None
+    await asyncio.wait_for(asyncio.wait([assistant.link._keeper]), WAIT_S)
+    await usurper.ping()
+
+
+async def test_a_cut_connection_comes_back_by_itself(network: Network) -> None:
+    assistant = await network.assistant()
+    ada = await network.person()
+    assert assistant.link is not None
+    back = asyncio.Event()
+    assistant.link.on_session.append(back.set)
+
+    assistant.client.abort()
+    await asyncio.wait_for(back.wait(), WAIT_S)
+
+    assert await answer_to(ada, assistant, "back?") == "back?"
