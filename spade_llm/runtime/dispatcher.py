@@ -359,7 +359,7 @@ def _why_stopped(job: _Job, error: BaseException) -> BaseException:
 
 
 def _bounded(content: str) -> str:
-    if len(content.encode(errors="surrogatepass")) > MAX_BODY_BYTES:
+    if len(content.encode()) > MAX_BODY_BYTES:
         raise Failure(f"the answer has over {MAX_BODY_BYTES} bytes; ask for less")
     return content
 
