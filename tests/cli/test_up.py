@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.accounts import Accounts
 from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, modest_agents, processes_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import Provisioner
 
 pytestmark = [
     pytest.mark.timeout(240),
@@ -218,6 +221,26 @@ async def test_somebody_elses_server_needs_accounts(alone: Program) -> None:
 
     assert outcome.status == 1
     assert "there is no password for memory@127.0.0.1" in outcome.errors
+
+
+async def test_agents_live_on_somebody_elses_server_with_accounts_that_exist(
+    alone: Program, embedded: Provisioner
+) -> None:
+    endpoint = embedded.endpoint
+    accounts = Accounts(alone.data)
+    for name in ("assistant", "memory", "rag", "tools", "you"):
+        jid = f"{name}@{endpoint.domain}"
+        await embedded.server.create_account(jid, accounts.get_or_make(jid))
+    address = f"{endpoint.host}:{endpoint.port}"
+    there = ("--server", address, "--domain", endpoint.domain, "--ca", str(endpoint.ca_path))
+
+    async with alone.up(*there) as up:
+        await up.ready()
+        answer = await alone.run("ask", "what is 12 * 12?")
+        status = await up.stop()
+
+    assert ("144" in answer.output, status) == (True, 0)
+    assert not (alone.data / "embedded").exists()
 
 
 async def test_http_is_refused_in_so_many_words(alone: Program) -> None:
