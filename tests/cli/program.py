@@ -40,8 +40,13 @@ class Program:
     async def run(self, command: str, *arguments: str, stdin: str = "") -> Outcome:
         """To its end."""
         process = await self._spawn(command, *arguments, stdin=PIPE, errors=PIPE)
-        async with asyncio.timeout(READY_S):
-            output, errors = await process.communicate(stdin.encode())
+        try:
+            async with asyncio.timeout(READY_S):
+                output, errors = await process.communicate(stdin.encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         return Outcome(
             status=process.returncode or 0, output=output.decode(), errors=errors.decode()
         )
@@ -120,6 +125,14 @@ class Up:
             self._process.kill()
             await self._process.wait()
             await self.all_gone()
+
+
+def program_in(folder: Path, *, has_prosody: bool, port: int) -> Program:
+    """`port` as if it were that of last time: other runs on this machine may want the usual one."""
+    data = folder / "data"
+    data.mkdir()
+    (data / "port").write_text(f"{port}\n", encoding="ascii")
+    return Program(data=data, agents=modest_agents(folder / "agents"), has_prosody=has_prosody)
 
 
 def processes_of(data: Path) -> dict[int, str]:

@@ -16,7 +16,7 @@ import pytest
 
 from spade_llm.cli.accounts import Accounts
 from tests.cli.hanging_server import hanging_server
-from tests.cli.program import ROOT, STOP_S, Program, modest_agents, processes_of
+from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,20 +30,14 @@ pytestmark = [
 
 
 @pytest.fixture(params=["embedded", pytest.param("prosody", marks=pytest.mark.server)])
-def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
-    return Program(
-        data=tmp_path / "data",
-        agents=modest_agents(tmp_path / "agents"),
-        has_prosody=request.param == "prosody",
-    )
+def program(request: pytest.FixtureRequest, tmp_path: Path, unused_tcp_port: int) -> Program:
+    return program_in(tmp_path, has_prosody=request.param == "prosody", port=unused_tcp_port)
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Program:
+def alone(tmp_path: Path, unused_tcp_port: int) -> Program:
     """On a machine without Prosody."""
-    return Program(
-        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
-    )
+    return program_in(tmp_path, has_prosody=False, port=unused_tcp_port)
 
 
 async def test_up_answers_and_stops_without_leaving_anything(program: Program) -> None:
@@ -108,7 +102,8 @@ async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_l
             await model.wait_asked()
 
             assert await up.stop() == 0
-            assert (await question).status == 1
+        question.cancel()
+        await asyncio.wait([question])
 
     toml.write_text(offline)
     async with alone.up() as up:
