@@ -1,0 +1,1 @@
+"""The project's figures: `make bench`, or `python -m bench --help`. Kept out of the test run."""

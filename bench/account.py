@@ -1,0 +1,41 @@
+"""Who a process of a benchmark is and where it finds what it needs; travels as JSON on stdin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from spade_llm.agent import AgentOptions, Connection
+
+DOMAIN = "localhost"
+
+
+class Account(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    jid: str
+    password: str
+    port: int
+    ca_path: Path
+    data: Path
+    """A directory of its own."""
+
+    @property
+    def connection(self) -> Connection:
+        return Connection(host="127.0.0.1", port=self.port, ca_path=self.ca_path)
+
+    @property
+    def options(self) -> AgentOptions:
+        return AgentOptions(connection=self.connection, data=self.data)
+
+
+class Part(BaseModel):
+    """What one process is to do."""
+
+    model_config = ConfigDict(frozen=True)
+
+    account: Account
+    model_url: str = ""
+    has_services: bool = False
+    """The assistant uses memory@, rag@ and tools@."""

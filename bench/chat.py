@@ -1,0 +1,69 @@
+"""A person's message → the assistant's answer, with a model that answers at once.
+
+The assistant, the model and every service are processes of their own. Beside it the least bot
+that does without any of them: slixmpp and the openai SDK.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.conversation import check_services, furnish, say
+from bench.corpus import Corpus
+from bench.raw import Person
+from bench.row import Goal, Row, Scale
+from bench.timing import Samples
+
+if TYPE_CHECKING:
+    from bench.stage import Stage
+
+WITH_SERVICES = Goal(limit=15.0)
+ALONE = Goal(limit=6.0)
+
+
+async def measure(stage: Stage, scale: Scale) -> list[Row]:
+    await stage.services()
+    (peer,) = await stage.people(1)
+    full, alone, bot = [await stage.account(name) for name in ("assistant", "alone", "raw-bot")]
+    await furnish(full, [peer])
+    async with (
+        stage.model() as url,
+        stage.agent("assistant", "assistant", model_url=url, has_services=True),
+        stage.agent("assistant", "alone", model_url=url),
+        stage.agent("raw-bot", "raw-bot", model_url=url),
+        Person(peer) as person,
+    ):
+        await check_services(stage, full.jid)
+        served, single, least = await _rounds(person, [full.jid, alone.jid, bot.jid], scale)
+    return [
+        _row("chat → reply, recall and retrieval on", served, least, WITH_SERVICES),
+        _row("… both off", single, least, ALONE),
+    ]
+
+
+async def _rounds(person: Person, bots: list[str], scale: Scale) -> list[Samples]:
+    """The same questions to each, in turns; the first round is not counted."""
+    corpus = Corpus(seed=11)
+    for _ in range(10):
+        await _ask_all(person, bots, corpus.sentence(), [Samples() for _ in bots])
+    counted = [Samples() for _ in bots]
+    for _ in range(scale.of(300, quick=30)):
+        await _ask_all(person, bots, corpus.sentence(), counted)
+    return counted
+
+
+async def _ask_all(person: Person, bots: list[str], text: str, samples: list[Samples]) -> None:
+    for bot, sample in zip(bots, samples, strict=True):
+        await sample.add(lambda bot=bot: say(person, bot, text))  # type: ignore[misc]
+
+
+def _row(name: str, ours: Samples, least: Samples, goal: Goal) -> Row:
+    return Row(
+        name=name,
+        unit="ms",
+        ours=ours.median,
+        baseline=least.median,
+        baseline_name="bare bot",
+        goal=goal,
+        note=ours.spread,
+    )

@@ -1,0 +1,57 @@
+"""What the chat benchmarks share: services with something in them, and answers that are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.corpus import Corpus
+from bench.process import SERVICES, running
+from bench.row import check
+from spade_llm.agent import ChatAgent, XmppAgent
+from spade_llm.memory import MemoryDraft
+from spade_llm.rag import Document
+from spade_llm.services.memory import MemoryClient
+from spade_llm.services.rag import RagClient
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.account import Account
+    from bench.raw import Person
+    from bench.stage import Stage
+
+DOCUMENTS = 20
+MEMORIES_EACH = 10
+
+
+async def furnish(owner: Account, subjects: Sequence[Account]) -> None:
+    """Documents and memories of this agent's own, some about each of these people."""
+    corpus = Corpus()
+    agent = XmppAgent(owner.jid, owner.password, options=owner.options)
+    async with running(agent):
+        library = RagClient(agent.node.requester, SERVICES.rag or "")
+        for number in range(DOCUMENTS):
+            await library.ingest(Document(text=corpus.document(), source=f"{number}.txt"))
+        store = MemoryClient(agent.node.requester, SERVICES.memory or "")
+        for subject in subjects:
+            for _ in range(MEMORIES_EACH):
+                await store.add(MemoryDraft(content=corpus.sentence(), subject=subject.jid))
+
+
+async def check_services(stage: Stage, assistant: str) -> None:
+    """Raises WrongAnswer if the assistant answers without memory, documents or tools."""
+    asker = await stage.account("asker")
+    agent = ChatAgent(asker.jid, asker.password, options=asker.options)
+    async with running(agent):
+        reply = await agent.say(assistant, Corpus().sentence())
+    check(not reply.missing, f"answered without {reply.missing}")
+    check(bool(reply.sources), "no document was quoted to the model")
+
+
+async def say(person: Person, assistant: str, text: str) -> None:
+    """Raises WrongAnswer unless the model's words come back."""
+    check_reply(await person.say(assistant, text), text)
+
+
+def check_reply(reply: str, text: str) -> None:
+    check(reply == f"You said: {text}", f"to {text!r} the answer was {reply!r}")

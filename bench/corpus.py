@@ -1,0 +1,28 @@
+"""Invented text with a fixed seed: a few words common and most rare, as in real text."""
+
+from __future__ import annotations
+
+import random
+
+VOCABULARY = 8000
+WORDS_PER_DOCUMENT = 650
+
+
+class Corpus:
+    def __init__(self, seed: int = 7) -> None:
+        self._random = random.Random(seed)
+        self._words = [self._word() for _ in range(VOCABULARY)]
+        self._weights = [1 / (rank + 3) for rank in range(VOCABULARY)]
+
+    def sentence(self, words: int = 12) -> str:
+        return " ".join(self._random.choices(self._words, self._weights, k=words))
+
+    def document(self) -> str:
+        return ". ".join(self.sentence() for _ in range(WORDS_PER_DOCUMENT // 12))
+
+    def question(self, words: int = 6) -> str:
+        """Without the very common words."""
+        return " ".join(self._random.choices(self._words[20:], self._weights[20:], k=words))
+
+    def _word(self) -> str:
+        return "".join(self._random.choices("bcdfglmnprstaeiou", k=self._random.randint(4, 10)))

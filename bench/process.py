@@ -1,0 +1,139 @@
+"""One process of a benchmark: `python -m bench.process KIND`, its Part as one line on stdin.
+
+Says `ready SECONDS` once it answers, and ends when stdin does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench.account import DOMAIN, Part
+from bench.echo import EchoAgent
+from bench.raw import RawClient
+from spade_llm.agent import LLMAgent, MemoryAgent, RAGAgent, Services, ToolAgent
+from spade_llm.context import WindowSizeContext
+from spade_llm.providers import LLMProvider, MiniLmEmbedder, find_weights
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+SERVICES = Services(memory=f"memory@{DOMAIN}", rag=f"rag@{DOMAIN}", tools=(f"tools@{DOMAIN}",))
+MODEL = "bench"
+
+
+@asynccontextmanager
+async def raw_echo(part: Part) -> AsyncIterator[None]:
+    async def echo(message: Any) -> None:
+        client.send(str(message["from"]), message["body"], id=message["id"])
+
+    async with RawClient(part.account) as client:
+        client.on_text = echo
+        yield
+
+
+@asynccontextmanager
+async def raw_bot(part: Part) -> AsyncIterator[None]:
+    """The least that answers a chat message with a model: slixmpp and the openai SDK."""
+    from openai import AsyncOpenAI
+
+    async def answer(message: Any) -> None:
+        completion = await model.chat.completions.create(
+            model=MODEL, messages=[{"role": "user", "content": message["body"]}]
+        )
+        text = completion.choices[0].message.content or ""
+        client.send(str(message["from"]), text, id=f"{message['id']}.answer")
+
+    model = AsyncOpenAI(base_url=part.model_url, api_key="none")
+    async with model, RawClient(part.account) as client:
+        client.on_text = answer
+        yield
+
+
+@asynccontextmanager
+async def running(agent: XmppAgent) -> AsyncIterator[None]:
+    await agent.start()
+    try:
+        yield
+    finally:
+        await agent.stop()
+
+
+@asynccontextmanager
+async def echo(part: Part) -> AsyncIterator[None]:
+    account = part.account
+    async with running(EchoAgent(account.jid, account.password, options=account.options)):
+        yield
+
+
+@asynccontextmanager
+async def memory(part: Part) -> AsyncIterator[None]:
+    account = part.account
+    async with running(MemoryAgent(account.jid, account.password, options=account.options)):
+        yield
+
+
+@asynccontextmanager
+async def tools(part: Part) -> AsyncIterator[None]:
+    account = part.account
+    async with running(ToolAgent(account.jid, account.password, options=account.options)):
+        yield
+
+
+@asynccontextmanager
+async def rag(part: Part) -> AsyncIterator[None]:
+    """With the embedder where its weights are installed, else by keywords."""
+    account, weights = part.account, find_weights(part.account.data)
+    embedder = await MiniLmEmbedder.load(weights, cache=account.data) if weights else None
+    agent = RAGAgent(
+        account.jid, account.password, embedder=embedder, roots=(), options=account.options
+    )
+    async with running(agent):
+        yield
+    if embedder is not None:
+        await embedder.aclose()
+
+
+@asynccontextmanager
+async def assistant(part: Part) -> AsyncIterator[None]:
+    account = part.account
+    async with LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider:
+        agent = LLMAgent(
+            account.jid,
+            account.password,
+            provider,
+            WindowSizeContext(max_messages=20),
+            services=SERVICES if part.has_services else None,
+            options=account.options,
+        )
+        async with running(agent):
+            yield
+
+
+KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
+    "raw-echo": raw_echo,
+    "raw-bot": raw_bot,
+    "echo": echo,
+    "memory": memory,
+    "tools": tools,
+    "rag": rag,
+    "assistant": assistant,
+}
+
+
+async def main(kind: str) -> None:
+    part = Part.model_validate_json(sys.stdin.readline())
+    began = time.perf_counter()
+    async with KINDS[kind](part):
+        print(f"ready {time.perf_counter() - began}", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

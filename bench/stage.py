@@ -1,0 +1,151 @@
+"""A private Prosody, and agents in processes of their own, for as long as the benchmarks run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+import tempfile
+from asyncio.subprocess import PIPE
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from bench.account import DOMAIN, Account, Part
+from spade_llm.xmpp.prosody import ProsodyServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spade_llm.xmpp.server import Endpoint
+
+MAX_PEERS = 20
+NAMES = (
+    *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
+    *("memory", "rag", "tools"),
+    *(f"peer{number}" for number in range(MAX_PEERS)),
+)
+"""Every account of every benchmark: Prosody is told at its start whose rate it is not to limit."""
+START_S = 60.0
+STOP_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    pid: int
+    said: str
+    """What came after `ready` in its first line."""
+
+    @property
+    async def resident_mb(self) -> float:
+        ps = await asyncio.create_subprocess_exec(
+            "ps", "-o", "rss=", "-p", str(self.pid), stdout=PIPE
+        )
+        output, _ = await ps.communicate()
+        return int(output) / 1024
+
+
+class Stage:
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._folder = Path()
+        self._server: ProsodyServer | None = None
+        self._endpoint: Endpoint | None = None
+        self._accounts: dict[str, Account] = {}
+        self._services: list[Child] = []
+
+    async def __aenter__(self) -> Self:
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        self._server = ProsodyServer(
+            self._folder / "prosody", service_jids=[f"{name}@{DOMAIN}" for name in NAMES]
+        )
+        self._stack.push_async_callback(self._server.stop)
+        self._endpoint = await self._server.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def account(self, name: str) -> Account:
+        """The account of this name, made when it is first asked for."""
+        if name not in self._accounts:
+            self._accounts[name] = await self._new_account(name)
+        return self._accounts[name]
+
+    async def people(self, count: int) -> list[Account]:
+        return [await self.account(f"peer{number}") for number in range(count)]
+
+    @asynccontextmanager
+    async def agent(
+        self, kind: str, name: str, *, model_url: str = "", has_services: bool = False
+    ) -> AsyncIterator[Child]:
+        """One kind of `bench.process` under this account, until the block ends."""
+        part = Part(
+            account=await self.account(name), model_url=model_url, has_services=has_services
+        )
+        async with _child("bench.process", kind, told=part.model_dump_json()) as child:
+            yield child
+
+    @asynccontextmanager
+    async def model(self, *, delay_s: float = 0.0) -> AsyncIterator[str]:
+        """The base URL of a local model server, which says what was said to it."""
+        async with _child("tests.openai_server", "--delay", str(delay_s)) as child:
+            yield child.said
+
+    async def services(self) -> None:
+        """Memory, documents and tools, from the first call to the end of the stage."""
+        if not self._services:
+            for kind in ("memory", "rag", "tools"):
+                child = await self._stack.enter_async_context(self.agent(kind, kind))
+                self._services.append(child)
+
+    async def _new_account(self, name: str) -> Account:
+        if self._server is None or self._endpoint is None or self._endpoint.ca_path is None:
+            raise RuntimeError("use `async with Stage() as stage:` first")
+        jid, password = f"{name}@{DOMAIN}", secrets.token_urlsafe(12)
+        await self._server.create_account(jid, password)
+        data = self._folder / name
+        data.mkdir()
+        return Account(
+            jid=jid,
+            password=password,
+            port=self._endpoint.port,
+            ca_path=self._endpoint.ca_path,
+            data=data,
+        )
+
+
+@asynccontextmanager
+async def _child(module: str, *arguments: str, told: str = "") -> AsyncIterator[Child]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, *arguments, stdin=PIPE, stdout=PIPE, env=os.environ
+    )
+    assert process.stdin is not None and process.stdout is not None
+    if told:
+        process.stdin.write(told.encode() + b"\n")
+    try:
+        async with asyncio.timeout(START_S):
+            first = (await process.stdout.readline()).decode()
+        word, _, said = first.strip().partition(" ")
+        if word != "ready":
+            raise RuntimeError(f"{module} {' '.join(arguments)} did not start")
+        yield Child(pid=process.pid, said=said)
+    finally:
+        await _end(process, ends_with_stdin=bool(told))
+
+
+async def _end(process: asyncio.subprocess.Process, *, ends_with_stdin: bool) -> None:
+    """Politely at first."""
+    assert process.stdin is not None
+    if ends_with_stdin:
+        process.stdin.close()
+    else:
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
