@@ -6,10 +6,11 @@ that does without any of them: slixmpp and the openai SDK.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from bench.conversation import check_services, furnish, say
-from bench.corpus import Corpus
+from bench.questions import questions
 from bench.raw import Person
 from bench.row import Goal, Row, Scale
 from bench.timing import Samples
@@ -42,13 +43,13 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 
 
 async def _rounds(person: Person, bots: list[str], scale: Scale) -> list[Samples]:
-    """The same questions to each, in turns; the first round is not counted."""
-    corpus = Corpus(seed=11)
-    for _ in range(10):
-        await _ask_all(person, bots, corpus.sentence(), [Samples() for _ in bots])
+    """The same questions to each, in turns; the first ten are not counted."""
+    texts = questions()
+    for text in islice(texts, 10):
+        await _ask_all(person, bots, text, [Samples() for _ in bots])
     counted = [Samples() for _ in bots]
-    for _ in range(scale.of(300, quick=30)):
-        await _ask_all(person, bots, corpus.sentence(), counted)
+    for text in islice(texts, scale.of(300, quick=30)):
+        await _ask_all(person, bots, text, counted)
     return counted
 
 

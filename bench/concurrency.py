@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from bench.conversation import check_services, furnish, say
-from bench.corpus import Corpus
+from bench.questions import questions
 from bench.raw import Person
 from bench.row import Goal, Row, Scale
 from bench.stage import MAX_PEERS
@@ -36,10 +37,10 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 
 
 async def _run_s(people: list[Person], assistant: str, seed: int) -> float:
-    corpus = Corpus(seed)
-    texts = [[corpus.sentence() for _ in range(MESSAGES)] for _ in people]
+    texts = questions(seed)
+    said = [list(islice(texts, MESSAGES)) for _ in people]
     began = time.perf_counter()
-    await asyncio.gather(*map(_talk, people, [assistant] * len(people), texts))
+    await asyncio.gather(*map(_talk, people, [assistant] * len(people), said))
     return time.perf_counter() - began
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.corpus import Corpus
 from bench.process import SERVICES, running
+from bench.questions import questions
 from bench.row import check
 from spade_llm.agent import ChatAgent, XmppAgent
 from spade_llm.memory import MemoryDraft
@@ -20,22 +22,21 @@ if TYPE_CHECKING:
     from bench.raw import Person
     from bench.stage import Stage
 
-DOCUMENTS = 20
-MEMORIES_EACH = 10
+DOCUMENTS = Path(__file__).parent.parent / "docs"
+MEMORIES_EACH = 20
 
 
 async def furnish(owner: Account, subjects: Sequence[Account]) -> None:
-    """Documents and memories of this agent's own, some about each of these people."""
-    corpus = Corpus()
+    """The project's own documents, and memories about each of these people, for this agent."""
     agent = XmppAgent(owner.jid, owner.password, options=owner.options)
     async with running(agent):
         library = RagClient(agent.node.requester, SERVICES.rag or "")
-        for number in range(DOCUMENTS):
-            await library.ingest(Document(text=corpus.document(), source=f"{number}.txt"))
+        for path in sorted(DOCUMENTS.rglob("*.md")):
+            await library.ingest(Document(text=path.read_text(), source=path.name))
         store = MemoryClient(agent.node.requester, SERVICES.memory or "")
         for subject in subjects:
-            for _ in range(MEMORIES_EACH):
-                await store.add(MemoryDraft(content=corpus.sentence(), subject=subject.jid))
+            for text in islice(questions(seed=3), MEMORIES_EACH):
+                await store.add(MemoryDraft(content=f"Asked: {text}", subject=subject.jid))
 
 
 async def check_services(stage: Stage, assistant: str) -> None:
@@ -43,7 +44,7 @@ async def check_services(stage: Stage, assistant: str) -> None:
     asker = await stage.account("asker")
     agent = ChatAgent(asker.jid, asker.password, options=asker.options)
     async with running(agent):
-        reply = await agent.say(assistant, Corpus().sentence())
+        reply = await agent.say(assistant, "What does the answer log write down?")
     check(not reply.missing, f"answered without {reply.missing}")
     check(bool(reply.sources), "no document was quoted to the model")
 

@@ -9,9 +9,12 @@ WORDS_PER_DOCUMENT = 650
 
 
 class Corpus:
+    """The words are always the same; what is said with them depends on the seed."""
+
     def __init__(self, seed: int = 7) -> None:
-        self._random = random.Random(seed)
+        self._random = random.Random(7)
         self._words = [self._word() for _ in range(VOCABULARY)]
+        self._random = random.Random(seed)
         self._weights = [1 / (rank + 3) for rank in range(VOCABULARY)]
 
     def sentence(self, words: int = 12) -> str:
