@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_WAITING = 100_000
 """Observations kept while memory is away; beyond, the oldest is given up."""
+BOUND_EVERY = 100
+"""Observations put between two looks at the bound: by so many it may be passed."""
 
 _SCHEMA = """
 PRAGMA journal_mode=WAL;
@@ -60,6 +62,7 @@ class Outbox:
         """`path=None` keeps it in RAM only."""
         self._path = path
         self._db: aiosqlite.Connection | None = None
+        self._puts_until_bound = 0
         self.has_mail = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -92,8 +95,8 @@ class Outbox:
         await self._run(
             _PUT, observation.conversation, observation.subject, _dump(observation.messages)
         )
-        await self._run(_BOUND, MAX_WAITING)
         self.has_mail.set()
+        await self._bound_sometimes()
 
     async def first(self) -> Observation | None:
         """The oldest observation; None when there is none, and `has_mail` waits for the next."""
@@ -114,6 +117,12 @@ class Outbox:
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject."""
         await self._run(_FORGET, subject)
+
+    async def _bound_sometimes(self) -> None:
+        self._puts_until_bound -= 1
+        if self._puts_until_bound <= 0:
+            self._puts_until_bound = BOUND_EVERY
+            await self._run(_BOUND, MAX_WAITING)
 
     async def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         if self._db is None:

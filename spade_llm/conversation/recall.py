@@ -68,9 +68,10 @@ class Recall:
     async def about(self, question: str, *, subject: str) -> Recalled:
         """What is known that may help with the question; never raises for a service's sake."""
         question = question[-MAX_QUESTION_CHARS:]
-        memories, passages = await asyncio.gather(
-            self._guarded("memory", self._memories, question, subject),
+        # Documents first: their answer takes longer, for the question is embedded there.
+        passages, memories = await asyncio.gather(
             self._guarded("documents", self._passages, question, subject),
+            self._guarded("memory", self._memories, question, subject),
         )
         return Recalled(
             memories=memories or (),

@@ -44,6 +44,14 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _ByWords:
+    """What is known before the question's vector is: one look at the database."""
+
+    loose: Mapping[int, frozenset[int]]
+    hits: KeywordHits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidates:
     chunks: Sequence[StoredChunk]
     cosines: Mapping[int, float]
@@ -76,9 +84,13 @@ class HybridSearch:
         namespaces = [namespace for namespace in namespaces if namespace.chunks]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
-        vector, degraded = await self._vector(namespaces, query)
-        question = _Question(namespaces=namespaces, words=query_words(query), vector=vector, k=k)
-        found = await self._settled(question)
+        words = query_words(query)
+        # Side by side: the vector is computed outside of Python's lock, and takes longer.
+        by_words, (vector, degraded) = await asyncio.gather(
+            self._by_words(namespaces, words), self._vector(namespaces, query)
+        )
+        question = _Question(namespaces=namespaces, words=words, vector=vector, k=k)
+        found = await self._settled(question, by_words)
         return Retrieval(chunks=self._ranked(question, found)[:k], degraded=degraded)
 
     async def _vector(
@@ -96,20 +108,24 @@ class HybridSearch:
             return None, "embedder unavailable: keywords only"
         return vector, _without_vectors(namespaces)
 
-    async def _settled(self, question: _Question) -> _Candidates:
-        found = await self._candidates(question)
+    async def _by_words(self, namespaces: Sequence[Namespace], words: Sequence[str]) -> _ByWords:
+        loose = await self._registry.loose_vectors()
+        return _ByWords(
+            loose=loose, hits=await self._keywords.find(namespaces, words, limit=self._pool)
+        )
+
+    async def _settled(self, question: _Question, by_words: _ByWords) -> _Candidates:
+        found = await self._candidates(question, by_words)
         for _ in range(ATTEMPTS - 1):
             if found.is_complete:
                 break
-            found = await self._candidates(question)
+            by_words = await self._by_words(question.namespaces, question.words)
+            found = await self._candidates(question, by_words)
         return found
 
-    async def _candidates(self, question: _Question) -> _Candidates:
-        loose = await self._registry.loose_vectors()
-        near, hits = await asyncio.gather(
-            self._nearest(question, loose),
-            self._keywords.find(question.namespaces, question.words, limit=self._pool),
-        )
+    async def _candidates(self, question: _Question, by_words: _ByWords) -> _Candidates:
+        loose, hits = by_words.loose, by_words.hits
+        near = await self._nearest(question, loose)
         cosines = {chunk_id: x for found in near.values() for chunk_id, x in found.items()}
         ids = dict.fromkeys([*cosines, *hits.best(self._pool)])
         chunks = await self._registry.chunks(list(ids))
