@@ -23,8 +23,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-dev
-	@for file in bench/[a-z]*.py; do \
-	  name=$$(basename $$file .py); echo "== $$name"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+	$(BIN)/python -m bench $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

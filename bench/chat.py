@@ -6,6 +6,7 @@ that does without any of them: slixmpp and the openai SDK.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ from bench.timing import Samples
 if TYPE_CHECKING:
     from bench.stage import Stage
 
+ROUND = 10
+"""Questions to one of them before the next has its turn: what an assistant does after its answer
+would else be counted as another's."""
 WITH_SERVICES = Goal(limit=15.0)
 ALONE = Goal(limit=6.0)
 
@@ -43,19 +47,19 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 
 
 async def _rounds(person: Person, bots: list[str], scale: Scale) -> list[Samples]:
-    """The same questions to each, in turns; the first ten are not counted."""
+    """The same questions to each, in turns; the first round is not counted."""
     texts = questions()
-    for text in islice(texts, 10):
-        await _ask_all(person, bots, text, [Samples() for _ in bots])
+    await _round(person, bots, list(islice(texts, ROUND)), [Samples() for _ in bots])
     counted = [Samples() for _ in bots]
-    for text in islice(texts, scale.of(300, quick=30)):
-        await _ask_all(person, bots, text, counted)
+    for _ in range(scale.of(30, quick=3)):
+        await _round(person, bots, list(islice(texts, ROUND)), counted)
     return counted
 
 
-async def _ask_all(person: Person, bots: list[str], text: str, samples: list[Samples]) -> None:
+async def _round(person: Person, bots: list[str], texts: list[str], samples: list[Samples]) -> None:
     for bot, sample in zip(bots, samples, strict=True):
-        await sample.add(lambda bot=bot: say(person, bot, text))  # type: ignore[misc]
+        for text in texts:
+            await sample.add(partial(say, person, bot, text))
 
 
 def _row(name: str, ours: Samples, least: Samples, goal: Goal) -> Row:
