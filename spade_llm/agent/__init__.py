@@ -1,13 +1,22 @@
-"""The agents: each composes services, behaviours and stores. Little code."""
+"""The agents: each composes services, behaviours and stores. Little code.
 
-from spade_llm.agent.chat import ChatAgent
-from spade_llm.agent.llm import LLMAgent, Services
-from spade_llm.agent.memory import MemoryAgent
-from spade_llm.agent.rag import RAGAgent
-from spade_llm.agent.tools import ToolAgent
-from spade_llm.conversation.turn import TurnLimits
-from spade_llm.xmpp.agent import AgentOptions, XmppAgent
-from spade_llm.xmpp.connection import Connection
+Names are loaded at first use: a client of one agent does not pay for the others.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spade_llm.agent.chat import ChatAgent
+    from spade_llm.agent.llm import LLMAgent, Services
+    from spade_llm.agent.memory import MemoryAgent
+    from spade_llm.agent.rag import RAGAgent
+    from spade_llm.agent.tools import ToolAgent
+    from spade_llm.conversation.turn import TurnLimits
+    from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+    from spade_llm.xmpp.connection import Connection
 
 __all__ = [
     "AgentOptions",
@@ -21,3 +30,22 @@ __all__ = [
     "TurnLimits",
     "XmppAgent",
 ]
+
+_HOME = {
+    "AgentOptions": "xmpp.agent",
+    "ChatAgent": "agent.chat",
+    "Connection": "xmpp.connection",
+    "LLMAgent": "agent.llm",
+    "MemoryAgent": "agent.memory",
+    "RAGAgent": "agent.rag",
+    "Services": "agent.llm",
+    "ToolAgent": "agent.tools",
+    "TurnLimits": "conversation.turn",
+    "XmppAgent": "xmpp.agent",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"spade_llm.{_HOME[name]}"), name)

@@ -143,6 +143,8 @@ class SQLiteMemoryBackend:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         path = self.path if str(self.path) != IN_MEMORY else _fleeting_path(stack)
+        # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
+        sqlite3.connect(path).close()
         connection = await _connect(stack, path, WRITER_PRAGMAS)
         await migrate(connection, path=str(path))
         readers = Readers([await _connect(stack, path, READER_PRAGMAS) for _ in range(READERS)])
