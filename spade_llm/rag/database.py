@@ -80,6 +80,8 @@ class Database:
 @asynccontextmanager
 async def _connected(path: Path) -> AsyncIterator[aiosqlite.Connection]:
     with translated():
+        # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
+        sqlite3.connect(path).close()
         connection = await aiosqlite.connect(path, isolation_level=None, timeout=5.0)
     try:
         connection.row_factory = sqlite3.Row
