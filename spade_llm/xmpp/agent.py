@@ -140,13 +140,16 @@ class XmppAgent(Agent):
         """The node's way out: one AclMessage onto the wire.
 
         Raises:
-            PeerUnavailable: not connected, and not back in time.
+            PeerUnavailable: not connected, and not back in time; or lost before the server had it.
         """
         if self.link is None:
             raise RuntimeError(f"{self.jid} is not started")
         is_plain = message.encoding is Encoding.PLAIN
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
+        if is_plain:
+            # A program asks again when an answer is lost; a person does not.
+            await self.link.confirm()
 
     def send_state(self, message: AclMessage, state: str) -> None:
         """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""

@@ -137,6 +137,26 @@ class Link:
             await self._wait_connected()
         self.client.send_raw(xml)
 
+    async def confirm(self) -> None:
+        """Return once the server has read all that was sent: it answers in order.
+
+        Raises:
+            PeerUnavailable: the connection was lost before, or is dead and is ended here.
+        """
+        ping = asyncio.create_task(self._is_answered())
+        drop = asyncio.create_task(self._dropped.wait())
+        try:
+            await asyncio.wait({ping, drop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ping.cancel()
+            drop.cancel()
+            await asyncio.gather(ping, drop, return_exceptions=True)
+        if ping.done() and not ping.cancelled() and ping.result():
+            return
+        if not self._dropped.is_set():
+            self.client.abort()
+        raise self._not_connected()
+
     def send_now(self, xml: str) -> None:
         """Write one stanza that nobody misses if we are not connected."""
         if self.connected.is_set():
@@ -147,11 +167,14 @@ class Link:
             async with asyncio.timeout(SEND_PATIENCE_S):
                 await self.connected.wait()
         except TimeoutError:
-            raise PeerUnavailable(
-                f"{self._jid} is not connected to its server",
-                peer=self._jid,
-                wire_code="not-connected",
-            ) from None
+            raise self._not_connected() from None
+
+    def _not_connected(self) -> PeerUnavailable:
+        return PeerUnavailable(
+            f"{self._jid} is not connected to its server",
+            peer=self._jid,
+            wire_code="not-connected",
+        )
 
     async def _open_until_sure(self) -> None:
         """Try again while the server is merely not there yet; stop at a clear no."""
