@@ -1,0 +1,171 @@
+"""The four agents, each in a process of its own, on a Prosody and a model of the test's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spade_llm.agent import AgentOptions, ChatAgent, Connection
+from spade_llm.xmpp.prosody import ProsodyServer
+from tests.cli.program import ROOT
+from tests.openai_server import OpenAIServer, running_server
+from tests.processes.proxy import Line, line_to
+from tests.xmpp.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from spade_llm.xmpp.server import Endpoint
+
+READY_S = 30.0
+PASSWORD = "correct horse"
+NAMES = ("memory", "rag", "tools", "assistant")
+SERVER = """
+[server]
+host = "127.0.0.1"
+port = {port}
+ca = "{ca}"
+domain = "localhost"
+"""
+ASSISTANT = """
+[provider]
+kind = "openai_compatible"
+model = "test"
+base_url = "{base_url}"
+
+[services]
+memory = "memory"
+rag = "rag"
+tools = ["tools"]
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Deployment:
+    """Start and kill its parts by name; `line` is what all agents' connections go through."""
+
+    directory: Path
+    server: ProsodyServer
+    endpoint: Endpoint
+    model: OpenAIServer
+    line: Line
+    stack: AsyncExitStack
+    processes: dict[str, Process] = field(default_factory=dict)
+
+    async def start(self, name: str) -> None:
+        """Return once the agent is logged in and answering."""
+        with (self.directory / f"{name}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "spade_llm.cli", "run", str(self._file(name))),
+                *("--data", str(self.directory / "data"), "--no-download"),
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        self.processes[name] = process
+        await self._ready(name, process)
+
+    async def kill(self, name: str) -> None:
+        """kill −9"""
+        process = self.processes.pop(name)
+        process.kill()
+        await process.wait()
+
+    async def kill_server(self) -> None:
+        assert self.server.pid is not None
+        os.kill(self.server.pid, signal.SIGKILL)
+        await self.server.wait_failed()
+
+    async def asked(self, times: int) -> None:
+        """Return when the model has been asked so often from now on."""
+        wanted = len(self.model.requests) + times
+        async with asyncio.timeout(READY_S):
+            while len(self.model.requests) < wanted:
+                self.model.was_asked.clear()
+                await self.model.was_asked.wait()
+
+    async def program(self, name: str) -> ChatAgent:
+        """A program in this process, on a direct connection."""
+        jid = await self._account(name)
+        connection = Connection(
+            host=self.endpoint.host, port=self.endpoint.port, ca_path=self.endpoint.ca_path
+        )
+        agent = ChatAgent(jid, PASSWORD, options=AgentOptions(connection=connection))
+        await agent.start()
+        self.stack.push_async_callback(agent.stop)
+        return agent
+
+    async def person(self, name: str) -> Client:
+        client = Client(await self._account(name), PASSWORD)
+        self.stack.push_async_callback(client.close)
+        await client.log_in(self.endpoint)
+        return client
+
+    async def stop(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            await process.wait()
+
+    async def make_agents(self) -> None:
+        await asyncio.gather(*(self._account(name) for name in NAMES))
+        for name in NAMES:
+            self._write_file(name)
+        await asyncio.gather(*(self.start(name) for name in NAMES))
+
+    async def _account(self, name: str) -> str:
+        jid = f"{name}@localhost"
+        await self.server.create_account(jid, PASSWORD)
+        return jid
+
+    def _file(self, name: str) -> Path:
+        return self.directory / "agents" / name / "agent.toml"
+
+    def _write_file(self, name: str) -> None:
+        path = self._file(name)
+        path.parent.mkdir(parents=True)
+        (path.parent / "password").write_text(PASSWORD, encoding="utf-8")
+        lines = [f'kind = "{name}"', f'jid = "{name}"', 'password_file = "password"']
+        lines += ['embeddings = "none"'] if name == "rag" else []
+        lines.append(SERVER.format(port=self.line.port, ca=self.endpoint.ca_path))
+        if name == "assistant":
+            lines.append(ASSISTANT.format(base_url=self.model.base_url))
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+    async def _ready(self, name: str, process: Process) -> None:
+        assert process.stdout is not None
+        async with asyncio.timeout(READY_S):
+            async for raw in process.stdout:
+                if raw.startswith(b"ready"):
+                    return
+        log = (self.directory / f"{name}.log").read_text(encoding="utf-8")
+        raise AssertionError(f"{name} did not start: {log[-2000:]}")
+
+
+@asynccontextmanager
+async def running_deployment(directory: Path) -> AsyncIterator[Deployment]:
+    """All four agents are answering while the block runs."""
+    server = ProsodyServer(
+        directory / "prosody", service_jids=[f"{name}@localhost" for name in NAMES]
+    )
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.stop)
+        endpoint = await server.start()
+        deployment = Deployment(
+            directory=directory,
+            server=server,
+            endpoint=endpoint,
+            model=await stack.enter_async_context(running_server()),
+            line=await stack.enter_async_context(line_to(endpoint.host, endpoint.port)),
+            stack=stack,
+        )
+        stack.push_async_callback(deployment.stop)
+        await deployment.make_agents()
+        yield deployment
