@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -97,6 +97,11 @@ def talking(program: ChatAgent) -> Callable[[int], Awaitable[str]]:
     return say
 
 
+def first_line(message: Any) -> str:
+    """Without the note on who was missing: right after a fault somebody may be."""
+    return str(message["body"]).partition("\n")[0]
+
+
 async def all_are_back(program: ChatAgent, *, within_s: float) -> None:
     async with asyncio.timeout(within_s):
         await asyncio.gather(
@@ -188,8 +193,8 @@ async def test_a_person_whose_assistant_dies_while_it_thinks_is_answered_once(
     ada.send("assistant@localhost", "and now?")
     second = await asyncio.wait_for(ada.messages.get(), DEADLINE_S)
 
-    assert answer["body"] == "You said: are you there?"
-    assert second["body"] == "You said: and now?"
+    assert first_line(answer) == "You said: are you there?"
+    assert first_line(second) == "You said: and now?"
 
 
 async def test_what_the_model_stored_before_the_assistant_died_is_not_stored_again(
@@ -231,8 +236,8 @@ async def test_an_answer_that_left_on_a_dead_line_comes_when_the_line_is_back(
     ada.send("assistant@localhost", "and now?")
     second = await asyncio.wait_for(ada.messages.get(), DEADLINE_S)
 
-    assert answer["body"] == "You said: are you there?"
-    assert second["body"] == "You said: and now?"
+    assert first_line(answer) == "You said: are you there?"
+    assert first_line(second) == "You said: and now?"
 
 
 async def test_a_server_killed_for_five_seconds_loses_nothing(deployment: Deployment) -> None:
