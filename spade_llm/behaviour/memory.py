@@ -28,6 +28,8 @@ from spade_llm.memory.store import ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.outbox import Outbox
     from spade_llm.memory.backend import OwnedMemory
@@ -38,6 +40,10 @@ logger = logging.getLogger(__name__)
 
 LOAD_DEADLINE_S = 2.0
 LOADED_MESSAGES = 100
+GATHER_S = 0.25
+"""Exchanges gather so long before they are handed over: together, and not beside the turn that
+they came from."""
+MAX_GROUP_BYTES = 96 * 1024
 FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0
 MAX_KEPT_BYTES = 40_000
@@ -59,7 +65,9 @@ class MemoryBehaviour(Behaviour):
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self) -> None:
-        """Hand the oldest observation to memory, as often as it takes."""
+        """Hand what has gathered to memory, as often as it takes."""
+        await self._wait_for_mail()
+        await asyncio.sleep(GATHER_S)
         try:
             await self._hand_over()
         except (RequestError, ServiceError) as error:
@@ -92,13 +100,16 @@ class MemoryBehaviour(Behaviour):
         try:
             async with asyncio.timeout(LOAD_DEADLINE_S):
                 earlier = await self.memory.history(conversation.key, limit=LOADED_MESSAGES)
+                waiting = await self._outbox.of_conversation(conversation.key)
         except (RequestError, StorageFailed, TimeoutError) as error:
             logger.warning("conversation %s could not be loaded: %s", conversation.key, error)
             return
+        known = {message.id for message in earlier}
+        unknown = [message for message in waiting if message.id not in known]
         conversation.is_loaded = True
         said_meanwhile = tuple(conversation.messages)
         conversation.messages.clear()
-        conversation.extend(_message(one, peer=conversation.peer) for one in earlier)
+        conversation.extend(_message(one, peer=conversation.peer) for one in (*earlier, *unknown))
         conversation.extend(said_meanwhile)
 
     async def forget_peer(self, peer: str) -> int:
@@ -114,29 +125,57 @@ class MemoryBehaviour(Behaviour):
             return
 
     async def _hand_over(self) -> None:
-        observation = await self._outbox.first()
-        if observation is None:
-            await self._wait_for_mail()
-            return
+        """All conversations side by side; each in its order, several exchanges at once."""
+        groups = _by_conversation(await self._outbox.oldest())
+        outcomes = await asyncio.gather(*map(self._deliver, groups), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
+        self._pause_s = FIRST_PAUSE_S
+
+    async def _deliver(self, group: Sequence[Observation]) -> None:
         try:
-            await self._observe(observation)
+            await self._observe(group)
         except (RequestRefused, RequestNotUnderstood, Refusal) as error:
             if _is_worth_another_try(error):
                 raise
+            if len(group) > 1:
+                for observation in group:
+                    await self._deliver([observation])
+                return
             logger.error("an observation cannot be kept, and is given up: %s", error)
-        self._pause_s = FIRST_PAUSE_S
-        await self._outbox.done(observation)
+        await self._outbox.done(group)
 
-    async def _observe(self, observation: Observation) -> None:
+    async def _observe(self, group: Sequence[Observation]) -> None:
         if self.memory is not None:
-            await self.memory.observe(
-                observation.conversation, observation.messages, subject=observation.subject
-            )
+            messages = [message for observation in group for message in observation.messages]
+            first = group[0]
+            await self.memory.observe(first.conversation, messages, subject=first.subject)
 
     async def _pause(self, error: Exception) -> None:
         logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+def _by_conversation(observations: Sequence[Observation]) -> list[list[Observation]]:
+    """Groups that fit into one message each; of one conversation only the first group, so that
+    its order is kept."""
+    groups: dict[str, list[Observation]] = {}
+    full: set[str] = set()
+    for observation in observations:
+        group = groups.setdefault(observation.conversation, [])
+        if group and _size([*group, observation]) > MAX_GROUP_BYTES:
+            full.add(observation.conversation)
+        if observation.conversation not in full:
+            group.append(observation)
+    return list(groups.values())
+
+
+def _size(group: Sequence[Observation]) -> int:
+    """Bytes as JSON at the most: a character may become six."""
+    texts = (message.content for observation in group for message in observation.messages)
+    return sum(2 * len(text.encode()) + 200 for text in texts)
 
 
 def _is_worth_another_try(error: RequestError | ServiceError) -> bool:

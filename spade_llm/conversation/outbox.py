@@ -39,8 +39,9 @@ CREATE TABLE IF NOT EXISTS observations (
 CREATE INDEX IF NOT EXISTS observations_subject ON observations(subject);
 """
 _PUT = "INSERT INTO observations(conversation, subject, messages) VALUES (?, ?, ?)"
-_FIRST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT 1"
-_DONE = "DELETE FROM observations WHERE id = ?"
+_OLDEST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT ?"
+_OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
+_DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
 _FORGET = "DELETE FROM observations WHERE subject = ?"
 
@@ -98,21 +99,31 @@ class Outbox:
         self.has_mail.set()
         await self._bound_sometimes()
 
-    async def first(self) -> Observation | None:
-        """The oldest observation; None when there is none, and `has_mail` waits for the next."""
+    async def oldest(self, limit: int = 100) -> list[Observation]:
+        """In order; when there is none, `has_mail` waits for the next."""
         self.has_mail.clear()
-        for number, conversation, subject, messages in await self._run(_FIRST):
+        rows = await self._run(_OLDEST, limit)
+        if rows:
             self.has_mail.set()
-            return Observation(
+        return [
+            Observation(
                 id=int(str(number)),
                 conversation=str(conversation),
                 subject=str(subject),
                 messages=_load(str(messages)),
             )
-        return None
+            for number, conversation, subject, messages in rows
+        ]
 
-    async def done(self, observation: Observation) -> None:
-        await self._run(_DONE, observation.id)
+    async def of_conversation(
+        self, conversation: str, *, limit: int = 200
+    ) -> list[ObservedMessage]:
+        """What memory has not taken yet of this conversation, oldest first."""
+        rows = await self._run(_OF, conversation, limit)
+        return [message for (text,) in reversed(rows) for message in _load(str(text))]
+
+    async def done(self, observations: Sequence[Observation]) -> None:
+        await self._run(_DONE, json.dumps([observation.id for observation in observations]))
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject."""

@@ -27,31 +27,27 @@ async def test_what_was_put_comes_first_in_first_out_and_only_done_removes_it(
     async with Outbox(tmp_path / "o.db") as outbox:
         await outbox.put(an_observation("one"))
         await outbox.put(an_observation("two"))
-        first = await outbox.first()
-        again = await outbox.first()
-        assert first == again
-        assert first is not None
-        await outbox.done(first)
-        second = await outbox.first()
+        both = await outbox.oldest()
+        assert await outbox.oldest() == both
+        await outbox.done(both[:1])
+        left = await outbox.oldest()
 
-    assert first.messages[0].content == "one"
-    assert second is not None
-    assert second.messages[0].content == "two"
+    assert [observation.messages[0].content for observation in both] == ["one", "two"]
+    assert left == both[1:]
 
 
 async def test_it_survives_the_process(tmp_path: Path) -> None:
     async with Outbox(tmp_path / "o.db") as outbox:
         await outbox.put(an_observation("kept"))
     async with Outbox(tmp_path / "o.db") as outbox:
-        first = await outbox.first()
+        (first,) = await outbox.oldest()
 
-    assert first is not None
     assert first.messages[0].content == "kept"
 
 
 async def test_an_empty_outbox_wakes_up_when_mail_comes() -> None:
     async with Outbox(None) as outbox:
-        assert await outbox.first() is None
+        assert await outbox.oldest() == []
         waiter = asyncio.create_task(outbox.has_mail.wait())
         await outbox.put(an_observation("news"))
 
@@ -64,10 +60,19 @@ async def test_forgetting_a_person_drops_only_theirs() -> None:
         await outbox.put(an_observation("hers", subject="ada@x"))
         await outbox.put(an_observation("his", subject="bob@x"))
         await outbox.forget("ada@x")
-        first = await outbox.first()
+        (first,) = await outbox.oldest()
 
-    assert first is not None
     assert first.subject == "bob@x"
+
+
+async def test_what_waits_of_a_conversation_can_be_read_in_order() -> None:
+    async with Outbox(None) as outbox:
+        for text, subject in (("one", "ada@x"), ("other", "bob@x"), ("two", "ada@x")):
+            await outbox.put(an_observation(text, subject=subject))
+
+        waiting = await outbox.of_conversation("ada@x")
+
+    assert [message.content for message in waiting] == ["one", "two"]
 
 
 async def test_a_file_that_is_no_outbox_is_refused_at_start(tmp_path: Path) -> None:
