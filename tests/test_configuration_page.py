@@ -1,0 +1,33 @@
+"""The configuration page names every key and variable that exists."""
+
+from __future__ import annotations
+
+import re
+
+from spade_llm import settings
+from tests.cli.program import ROOT
+
+PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
+    tables = {
+        "server": settings.ServerTable,
+        "provider": settings.ProviderTable,
+        "context": settings.ContextTable,
+        "services": settings.ServicesTable,
+        "limits": settings.LimitsTable,
+    }
+    named = set(re.findall(r"`\[?(\w+)\]?`", PAGE))
+    expected = set(settings.AgentSettings.model_fields).union(
+        *(table.model_fields for table in tables.values())
+    )
+
+    assert expected - named == set()
+
+
+def test_every_variable_that_we_read_is_on_the_page() -> None:
+    source = (ROOT / "spade_llm" / "settings.py").read_text(encoding="utf-8")
+
+    for name in set(re.findall(r"\b(?:SPADE_LLM|OPENAI)_[A-Z_]+\b", source)):
+        assert name in PAGE
