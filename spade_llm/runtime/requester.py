@@ -67,6 +67,11 @@ class _Pending:
     is_agreed: bool = False
     parts_seen: int = 0
 
+    @property
+    def is_at_work(self) -> bool:
+        """The peer has shown that it has the request."""
+        return self.is_agreed or self.parts_seen > 0
+
 
 class Requester:
     """At most `max_pending` questions are open at a time; one more is refused here."""
@@ -152,22 +157,23 @@ class Requester:
 
     async def _next(self, pending: _Pending) -> AclMessage:
         """The next answer, sending the same id again after each silence."""
-        retry_s = self._first_retry_s
+        retry_s = MAX_RETRY_S if pending.is_at_work else self._first_retry_s
         while True:
             silence_ends = asyncio.get_running_loop().time() + retry_s
             try:
                 async with asyncio.timeout_at(min(pending.deadline, silence_ends)):
                     answer = await pending.inbox.get()
             except TimeoutError:
-                retry_s = min(retry_s * 2, MAX_RETRY_S)
-                await self._after_silence(pending)
+                await self._after_silence(pending, retry_s)
+                retry_s = MAX_RETRY_S if pending.is_at_work else min(retry_s * 2, MAX_RETRY_S)
             else:
                 return _checked(answer)
 
-    async def _after_silence(self, pending: _Pending) -> None:
+    async def _after_silence(self, pending: _Pending, silence_s: float) -> None:
+        """Who is at work is asked again late: its answer may be lost, but needs no hurry."""
         if asyncio.get_running_loop().time() >= pending.deadline:
             raise _timeout(pending.request)
-        if not (pending.is_agreed or pending.parts_seen):
+        if silence_s >= MAX_RETRY_S or not pending.is_at_work:
             await self._send_in_time(pending)
 
     async def _send_in_time(self, pending: _Pending) -> None:

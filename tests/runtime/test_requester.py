@@ -194,7 +194,7 @@ async def test_after_silence_the_very_same_message_is_sent_again() -> None:
 
 
 @pytest.mark.parametrize("sign", ["agree", "part"])
-async def test_a_sign_of_work_stops_the_retries(sign: str) -> None:
+async def test_a_sign_of_work_slows_the_retries_down(sign: str) -> None:
     async with asking(first_retry_s=0.01) as (requester, outbox):
         asked = ask(requester, timeout_s=0.1)
         sent = (await outbox.has(1))[0]
@@ -208,6 +208,26 @@ async def test_a_sign_of_work_stops_the_retries(sign: str) -> None:
         await outbox.has(2)
 
     assert [message.performative for message in outbox.sent] == ["request", "cancel"]
+
+
+@pytest.mark.parametrize("sign", ["agree", "part"])
+async def test_an_answer_that_is_lost_after_a_sign_of_work_is_asked_for_again(
+    sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spade_llm.runtime.requester.MAX_RETRY_S", 0.05)
+    async with asking(first_retry_s=0.01) as (requester, outbox):
+        asked = ask(requester)
+        sent = (await outbox.has(1))[0]
+        is_part = sign == "part"
+        performative = Performative.INFORM if is_part else Performative.AGREE
+        sequence = 0 if is_part else None
+        requester.receive(answer(sent, performative=performative, sequence=sequence))
+        again = (await outbox.has(2))[1]
+        requester.receive(answer(again, "yes"))
+
+        assert (await asked).content == "yes"
+
+    assert sent == again
 
 
 async def test_a_network_that_is_away_is_an_error_of_the_request() -> None:
