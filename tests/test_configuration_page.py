@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from spade_llm import settings
 from tests.cli.program import ROOT
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
 def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
-    tables = {
+    tables: dict[str, type[BaseModel]] = {
         "server": settings.ServerTable,
         "provider": settings.ProviderTable,
         "context": settings.ContextTable,

@@ -1,6 +1,11 @@
 """How messages travel and meet their handlers. Knows neither XMPP nor any service."""
 
-from spade_llm.runtime.answer_log import AnswerLog, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.runtime.answer_log import (
+    AnswerLog,
+    SqliteAnswerLog,
+    VolatileAnswerLog,
+    fingerprint,
+)
 from spade_llm.runtime.dispatcher import Dispatcher, Limits, Load
 from spade_llm.runtime.in_memory import InMemoryNetwork, InMemoryTransport
 from spade_llm.runtime.node import Node
@@ -28,4 +33,5 @@ __all__ = [
     "SqliteAnswerLog",
     "Transport",
     "VolatileAnswerLog",
+    "fingerprint",
 ]

@@ -33,7 +33,7 @@ _ERROR_OF = {
     Performative.FAILURE: RequestFailed,
     Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
 }
-FIRST_RETRY_S = 2.0
+FIRST_RETRY_S = 0.8
 """Silence after which the same id is sent again; doubles each time."""
 MAX_RETRY_S = 15.0
 CANCEL_S = 2.0

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from spade_llm.acl import CHAT_TEXT, Body
 from spade_llm.errors import RequestError
-from spade_llm.runtime import Effect, Request, Route
+from spade_llm.runtime import Effect, Request, Route, fingerprint
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def _utterance(
 ) -> Utterance:
     thread = f"#{message.conversation_id}" if message.conversation_id else ""
     return Utterance(
-        id=message.reply_with,
+        # Some clients use an id again for another text: together they tell one utterance.
+        id=f"{message.reply_with}.{fingerprint(message)[:12]}",
         peer=message.owner,
         conversation=message.owner + thread,
         text=text,
