@@ -1,5 +1,7 @@
 """`spade-llm rag add PATH…`: give documents to an assistant, through the RAG agent.
 
+Files go by message. What lies below DATA/documents, which the RAG agent reads itself, is only named.
+
 Documents belong to whoever sends them; so this logs in as the assistant, beside it, with the
 account that the data directory has, and without announcing itself.
 """
@@ -16,7 +18,7 @@ from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import InvalidArguments, RequestError
 from spade_llm.rag.loader import FoundFile, LeftOut, Loader
-from spade_llm.rag.retriever import Document
+from spade_llm.rag.retriever import Document, Ingested
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.place import Place
     from spade_llm.services.rag import RagClient
+
+SHARED = "documents"
+"""The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -34,10 +39,26 @@ async def _add(options: argparse.Namespace) -> int:
     place = find_place(options)
     failures = 0
     async with _documents_of(place.jid(options.owner), place.jid(options.rag), place) as documents:
-        for path in options.path:
-            for found in await asyncio.to_thread(_find, Path(path)):
-                failures += not await _add_one(documents, found, options.namespace)
+        for path in map(Path, options.path):
+            failures += await _add_path(documents, path, place.data / SHARED, options.namespace)
     return 1 if failures else 0
+
+
+async def _add_path(documents: RagClient, path: Path, shared: Path, namespace: str) -> int:
+    """How many files should have been added and were not."""
+    name = await asyncio.to_thread(_name_below, shared, path)
+    if name is not None:
+        for done in await documents.ingest_path(name, namespace=namespace):
+            _say(done)
+        return 0
+    found = await asyncio.to_thread(_find, path)
+    return sum([not await _add_one(documents, one, namespace) for one in found])
+
+
+def _name_below(folder: Path, path: Path) -> str | None:
+    """The path as seen from the folder; None if it lies elsewhere."""
+    folder, path = folder.resolve(), path.resolve()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else None
 
 
 @asynccontextmanager
@@ -77,9 +98,16 @@ async def _add_one(
     except (InvalidArguments, RequestError) as error:
         _say_left_out(file.source, str(error))
         return False
-    state = "unchanged" if done.was_unchanged else f"{done.chunks} chunks"
-    print(f"added       {file.source}: {state}")
+    _say(done)
     return True
+
+
+def _say(done: Ingested) -> None:
+    if done.left_out:
+        _say_left_out(done.source, done.left_out)
+        return
+    state = "unchanged" if done.was_unchanged else f"{done.chunks} chunks"
+    print(f"added       {done.source}: {state}")
 
 
 def _say_left_out(source: str, reason: str) -> None:
