@@ -1,6 +1,6 @@
 """`spade-llm rag add PATH…`: give documents to an assistant, through the RAG agent.
 
-Files go by message. What lies below DATA/documents, which the RAG agent reads itself, is only named.
+Files go by message; what lies below DATA/documents is only named: the RAG agent reads there itself.
 
 Documents belong to whoever sends them; so this logs in as the assistant, beside it, with the
 account that the data directory has, and without announcing itself.
