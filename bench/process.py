@@ -17,6 +17,7 @@ from bench.raw import RawClient
 from spade_llm.agent import LLMAgent, MemoryAgent, RAGAgent, Services, ToolAgent
 from spade_llm.context import WindowSizeContext
 from spade_llm.providers import LLMProvider, MiniLmEmbedder, find_weights
+from spade_llm.runtime.loop import run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -136,4 +137,4 @@ async def main(kind: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    run(main(sys.argv[1]))

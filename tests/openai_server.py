@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from spade_llm.runtime.loop import run
 from tests.openai_rules import BadRequest, check_request
 
 if TYPE_CHECKING:
@@ -287,6 +288,6 @@ def _arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(_serve(_arguments()))
+        run(_serve(_arguments()))
     except KeyboardInterrupt:
         raise SystemExit(0) from None

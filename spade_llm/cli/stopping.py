@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from spade_llm.runtime.loop import run
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
@@ -24,7 +26,7 @@ def run_until_stopped(work: Coroutine[object, object, int], *, with_parent: bool
 
     `with_parent`: the end of standard input is such a request, too.
     """
-    return asyncio.run(_stoppable(work, with_parent))
+    return run(_stoppable(work, with_parent))
 
 
 async def _stoppable(work: Coroutine[object, object, int], with_parent: bool) -> int:
