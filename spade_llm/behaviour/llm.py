@@ -14,7 +14,14 @@ from spade_llm.conversation.history import Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
 from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
-from spade_llm.errors import ContextTooLong, ModelError, RateLimited, RequestError, ServiceError
+from spade_llm.errors import (
+    ContextTooLong,
+    ModelError,
+    RateLimited,
+    RequestError,
+    ServiceError,
+    StorageFailed,
+)
 from spade_llm.services.chat import Reply, Utterance
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
@@ -75,11 +82,22 @@ class LLMBehaviour(Behaviour):
         conversation.extend([user_message(utterance.text, peer=utterance.peer)])
         result, missing_tools = await self._turn(conversation, recalled, utterance)
         conversation.extend(result.added)
-        missing = (*recalled.missing, *missing_tools)
-        await self._memory.observe(
-            conversation, turn_id=utterance.id, question=utterance.text, answer=result.text
-        )
-        return _reply(result, recalled, missing)
+        unkept = await self._keep(conversation, utterance, result)
+        missing = dict.fromkeys([*recalled.missing, *missing_tools, *unkept])
+        return _reply(result, recalled, tuple(missing))
+
+    async def _keep(
+        self, conversation: Conversation, utterance: Utterance, result: TurnResult
+    ) -> tuple[str, ...]:
+        """A disk that refuses costs the exchange its place in memory, not the person the answer."""
+        try:
+            await self._memory.observe(
+                conversation, turn_id=utterance.id, question=utterance.text, answer=result.text
+            )
+        except StorageFailed:
+            logger.exception("conversation %s: an exchange was not kept", conversation.key)
+            return ("memory",)
+        return ()
 
     async def _turn(
         self, conversation: Conversation, recalled: Recalled, utterance: Utterance

@@ -1,6 +1,8 @@
 """What is to be told to the memory agent, kept on disk until it has taken it. Knows no wire.
 
 A turn ends when its messages are in here; whether memory is there at that moment does not matter.
+Written in the event loop's own thread, as the answer log is (runtime/answer_log.py), and for its
+reasons; only the checkpoint, which may wait for the disk, runs in another.
 """
 
 from __future__ import annotations
@@ -8,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
-
-import aiosqlite
 
 from spade_llm.errors import ConfigurationError, StorageFailed
 from spade_llm.memory.store import ObservedMessage
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+BUSY_S = 0.05
+"""Longest wait for another connection to the file."""
 MAX_WAITING = 100_000
 """Observations kept while memory is away; beyond, the oldest is given up."""
 BOUND_EVERY = 100
@@ -30,6 +33,7 @@ _SCHEMA = """
 PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL;
 PRAGMA secure_delete=ON;
+PRAGMA wal_autocheckpoint=0;
 CREATE TABLE IF NOT EXISTS observations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     conversation TEXT NOT NULL,
@@ -62,7 +66,7 @@ class Outbox:
     def __init__(self, path: Path | None) -> None:
         """`path=None` keeps it in RAM only."""
         self._path = path
-        self._db: aiosqlite.Connection | None = None
+        self._db: sqlite3.Connection | None = None
         self._puts_until_bound = 0
         self.has_mail = asyncio.Event()
 
@@ -74,11 +78,9 @@ class Outbox:
         """
         path = self._path or ":memory:"
         try:
-            # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
-            sqlite3.connect(path).close()
-            self._db = await aiosqlite.connect(path, isolation_level=None)
-            await self._db.executescript(_SCHEMA)
-        except aiosqlite.Error as error:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error as error:
             await self.__aexit__()
             raise ConfigurationError(
                 f"the outbox {str(path)!r} cannot be used ({error}): check the path and its"
@@ -89,20 +91,18 @@ class Outbox:
 
     async def __aexit__(self, *_: object) -> None:
         if self._db is not None:
-            await self._db.close()
+            self._db.close()
             self._db = None
 
     async def put(self, observation: Observation) -> None:
-        await self._run(
-            _PUT, observation.conversation, observation.subject, _dump(observation.messages)
-        )
+        self._run(_PUT, observation.conversation, observation.subject, _dump(observation.messages))
         self.has_mail.set()
         await self._bound_sometimes()
 
     async def oldest(self, limit: int = 100) -> list[Observation]:
         """In order; when there is none, `has_mail` waits for the next."""
         self.has_mail.clear()
-        rows = await self._run(_OLDEST, limit)
+        rows = self._run(_OLDEST, limit)
         if rows:
             self.has_mail.set()
         return [
@@ -119,28 +119,39 @@ class Outbox:
         self, conversation: str, *, limit: int = 200
     ) -> list[ObservedMessage]:
         """What memory has not taken yet of this conversation, oldest first."""
-        rows = await self._run(_OF, conversation, limit)
+        rows = self._run(_OF, conversation, limit)
         return [message for (text,) in reversed(rows) for message in _load(str(text))]
 
     async def done(self, observations: Sequence[Observation]) -> None:
-        await self._run(_DONE, json.dumps([observation.id for observation in observations]))
+        self._run(_DONE, json.dumps([observation.id for observation in observations]))
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject."""
-        await self._run(_FORGET, subject)
+        self._run(_FORGET, subject)
 
     async def _bound_sometimes(self) -> None:
         self._puts_until_bound -= 1
         if self._puts_until_bound <= 0:
             self._puts_until_bound = BOUND_EVERY
-            await self._run(_BOUND, MAX_WAITING)
+            self._run(_BOUND, MAX_WAITING)
+            await asyncio.to_thread(self._checkpoint)
 
-    async def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+    def _checkpoint(self) -> None:
+        """Bring the WAL into the file, by a connection of this thread's own."""
+        if self._path is None:
+            return
+        try:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            raise StorageFailed("the outbox cannot be used") from error
+
+    def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         if self._db is None:
             raise StorageFailed("the outbox is not open")
         try:
-            return [tuple(row) for row in await self._db.execute_fetchall(sql, values)]
-        except aiosqlite.Error as error:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
             raise StorageFailed("the outbox cannot be used") from error
 
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 SqlValue = str | int | float | bytes | None
 
 
+MAX_REMEMBERED = 1000
+"""Answers of `read_often`; the next transaction makes room."""
+
+
 class Database:
     """Open it with `async with`; not to be opened twice at a time."""
 
@@ -31,6 +35,8 @@ class Database:
         self._migrations = migrations
         self._one_writer = asyncio.Lock()
         self._opened = AsyncExitStack()
+        self._remembered: dict[tuple[str, tuple[SqlValue, ...]], list[sqlite3.Row]] = {}
+        self._changes = 0
         self._reader: aiosqlite.Connection
         self._writer: aiosqlite.Connection
 
@@ -54,6 +60,18 @@ class Database:
         with translated():
             return list(await self._reader.execute_fetchall(sql, values))
 
+    async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        """As `read`, but the rows are remembered until the next transaction: this process is the
+        only one that writes. For what every question asks."""
+        key = (sql, tuple(values))
+        if key in self._remembered:
+            return self._remembered[key]
+        changes = self._changes
+        rows = await self.read(sql, values)
+        if changes == self._changes and len(self._remembered) < MAX_REMEMBERED:
+            self._remembered[key] = rows
+        return rows
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
         """All of it or nothing; one at a time."""
@@ -66,6 +84,9 @@ class Database:
                 except BaseException:
                     await self._writer.execute("ROLLBACK")
                     raise
+                finally:
+                    self._changes += 1
+                    self._remembered.clear()
 
     async def _migrate(self) -> None:
         with translated():

@@ -152,7 +152,7 @@ class Registry:
 
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
         """All of an owner's, by name, or the one of this name."""
-        rows = await self._database.read(_NAMESPACES, (owner, name, MAX_NAMESPACES))
+        rows = await self._database.read_often(_NAMESPACES, (owner, name, MAX_NAMESPACES))
         return tuple(_namespace(row) for row in rows)
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
@@ -210,7 +210,7 @@ class Registry:
     async def loose_vectors(self) -> Mapping[int, frozenset[int]]:
         """Ids of chunks, by namespace, whose vectors are not wanted (yet, or any more)."""
         found: dict[int, set[int]] = {}
-        for chunk_id, namespace_id in await self._database.read(_LOOSE):
+        for chunk_id, namespace_id in await self._database.read_often(_LOOSE):
             found.setdefault(namespace_id, set()).add(chunk_id)
         return {namespace_id: frozenset(ids) for namespace_id, ids in found.items()}
 

@@ -1,0 +1,69 @@
+"""What an assistant says when its own disk or its model refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import AclMessage, Performative
+from spade_llm.behaviour.llm import LLMBehaviour
+from spade_llm.behaviour.memory import MemoryBehaviour
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.outbox import Outbox
+from spade_llm.conversation.turn import TurnLimits
+from spade_llm.errors import ModelUnavailable
+from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.providers import ScriptedProvider
+from spade_llm.services.chat import Utterance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def an_utterance(text: str) -> Utterance:
+    message = AclMessage(
+        performative=Performative.REQUEST, sender="you@x/1", receiver="a@x", content=text
+    )
+    return Utterance(id="1", peer="you@x", conversation="you@x", text=text, message=message)
+
+
+def an_assistant(model: ScriptedProvider, memory: MemoryBehaviour) -> LLMBehaviour:
+    return LLMBehaviour(
+        model,
+        strategy=NoContextManagement(),
+        system_prompt="Be",
+        memory=memory,
+        toolboxes=[],
+        limits=TurnLimits(),
+    )
+
+
+async def test_a_disk_that_refuses_costs_nobody_an_answer(tmp_path: Path) -> None:
+    closed = Outbox(tmp_path / "never-opened.db")
+    async with SQLiteMemoryBackend(tmp_path / "m.db") as backend:
+        memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=closed)
+        assistant = an_assistant(ScriptedProvider(["hello"]), memory)
+
+        reply = await assistant.answer(an_utterance("hi"))
+
+    assert reply.text.startswith("hello")
+    assert reply.missing == ("memory",)
+
+
+async def test_a_model_that_fails_costs_one_polite_sentence_and_no_conversation() -> None:
+    model = ScriptedProvider([ModelUnavailable("connection refused by 10.0.0.7"), "better now"])
+    async with Outbox(None) as outbox:
+        memory = MemoryBehaviour(memory=None, retriever=None, outbox=outbox)
+        assistant = an_assistant(model, memory)
+
+        sorry = await assistant.answer(an_utterance("hi"))
+        answer = await assistant.answer(an_utterance("and now?"))
+
+    assert "Please try again" in sorry.text
+    assert "10.0.0.7" not in sorry.text
+    assert answer.text == "better now"
+    assert [m["role"] for m in model.requests[1].messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]

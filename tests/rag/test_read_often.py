@@ -1,0 +1,46 @@
+"""What every question asks is read once, and anew after each change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.rag.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+COUNT = "SELECT count(*) FROM things"
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    async with Database(tmp_path / "d.db", migrations=["CREATE TABLE things (x)"]) as opened:
+        yield opened
+
+
+async def add_one(database: Database) -> None:
+    async with database.transaction() as writer:
+        await writer.execute("INSERT INTO things VALUES (1)")
+
+
+async def test_a_change_is_seen_by_the_next_question(database: Database) -> None:
+    assert [row[0] for row in await database.read_often(COUNT)] == [0]
+
+    await add_one(database)
+
+    assert [row[0] for row in await database.read_often(COUNT)] == [1]
+    assert await database.read_often(COUNT) is await database.read_often(COUNT)
+
+
+async def test_a_change_undone_changes_nothing(database: Database) -> None:
+    await add_one(database)
+
+    with pytest.raises(RuntimeError):
+        async with database.transaction() as writer:
+            await writer.execute("INSERT INTO things VALUES (2)")
+            raise RuntimeError
+
+    assert [row[0] for row in await database.read_often(COUNT)] == [1]
