@@ -60,6 +60,7 @@ _START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, reply_b
 _FINISH = """UPDATE requests SET answer = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
+_RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
@@ -101,6 +102,10 @@ class AnswerLog(Protocol):
         """Forget what was said, not that it was answered: for people's chats, once sent."""
         ...
 
+    async def restore(self, answer: AclMessage) -> None:
+        """Take an `erase` back: it did not arrive after all."""
+        ...
+
     async def unfinished(self) -> Sequence[AclMessage]:
         """Requests that were started and have no answer, oldest first."""
         ...
@@ -138,6 +143,13 @@ class VolatileAnswerLog:
             request, row = self._rows[key]
             if key[:2] == (answer.receiver, answer.in_reply_to) and row.answer == answer:
                 self._rows[key] = (request, Logged(None, is_erased=True))
+                return
+
+    async def restore(self, answer: AclMessage) -> None:
+        for key in reversed(self._rows):
+            request, row = self._rows[key]
+            if key[:2] == (answer.receiver, answer.in_reply_to) and row.is_erased:
+                self._rows[key] = (request, Logged(answer))
                 return
 
     async def unfinished(self) -> Sequence[AclMessage]:
@@ -214,6 +226,9 @@ class SqliteAnswerLog:
 
     async def erase(self, answer: AclMessage) -> None:
         self._run(_ERASE, answer.receiver, answer.in_reply_to, _dump(answer))
+
+    async def restore(self, answer: AclMessage) -> None:
+        self._run(_RESTORE, _dump(answer), answer.receiver, answer.in_reply_to)
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [_load(question) for (question,) in self._run(_UNFINISHED)]

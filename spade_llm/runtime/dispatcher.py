@@ -121,6 +121,13 @@ class Dispatcher:
                 if answer.ontology == CHAT_TEXT and not self._is_open(answer):
                     await self._deliver(answer)
 
+    async def not_sent(self, answer: AclMessage) -> None:
+        """An answer to a person, sent as it seemed, did not arrive: the next `resend` takes it."""
+        try:
+            await self._log.restore(answer)
+        except StorageFailed as error:
+            logger.warning("an answer to %s is lost: %s", answer.receiver, error)
+
     async def close(self, *, patience_s: float = 10.0) -> None:
         """Refuse what comes, let what runs end within `patience_s`, then cancel it."""
         self._is_closing = True

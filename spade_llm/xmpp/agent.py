@@ -19,7 +19,7 @@ from spade.message import Message as SpadeMessage
 from spade.presence import PresenceManager
 
 from spade_llm.acl import AclMessage, Encoding, bare
-from spade_llm.errors import MalformedContent, RequestError
+from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.behaviour import Behaviour
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BEHAVIOUR_END_S = 1.0
+ERRANDS_END_S = 1.0
 
 
 STOP_PATIENCE_S = 3.0
@@ -140,7 +141,7 @@ class XmppAgent(Agent):
         """The node's way out: one AclMessage onto the wire.
 
         Raises:
-            PeerUnavailable: not connected, and not back in time; or lost before the server had it.
+            PeerUnavailable: not connected, and not back in time.
         """
         if self.link is None:
             raise RuntimeError(f"{self.jid} is not started")
@@ -148,8 +149,14 @@ class XmppAgent(Agent):
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
         if is_plain:
-            # A program asks again when an answer is lost; a person does not.
-            await self.link.confirm()
+            self._run_errand(self._confirm(self.link, message))
+
+    async def _confirm(self, link: Link, answer: AclMessage) -> None:
+        """A program asks again when an answer is lost on a dead line; a person does not."""
+        try:
+            await link.confirm()
+        except PeerUnavailable:
+            await self.node.dispatcher.not_sent(answer)
 
     def send_state(self, message: AclMessage, state: str) -> None:
         """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""
@@ -256,6 +263,8 @@ class XmppAgent(Agent):
         task.add_done_callback(self._errands.discard)
 
     async def _finish_errands(self) -> None:
+        if self._errands:
+            await asyncio.wait(self._errands, timeout=ERRANDS_END_S)
         for task in self._errands:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)

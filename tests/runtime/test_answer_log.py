@@ -332,3 +332,17 @@ async def _killed(path: Path, effect: Effect) -> None:
     finally:
         process.kill()
         await process.wait()
+
+
+async def test_an_answer_that_did_not_arrive_after_all_is_unsent_again(log: AnswerLog) -> None:
+    asked = request("1", ontology=CHAT_TEXT)
+    answer = asked.reply(Performative.INFORM, "hello")
+    await log.start(asked)
+    await log.finish(asked, answer)
+    await log.erase(answer)
+    sent = await log.unsent()
+
+    await log.restore(answer)
+
+    assert sent == []
+    assert await log.unsent() == [answer]
