@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -32,6 +34,11 @@ BATCH = 1000
 """Vectors per change; Chroma takes at most 5461 at once."""
 READERS = 2
 """Threads for queries: the machine is shared with the embedder."""
+SMALL = 2000
+"""A namespace of so many vectors (3 MB) is kept in RAM when it is asked, and looked through there
+in 0.1 ms; a query of Chroma's takes 1.5 ms however few they are, and a change of threads."""
+MAX_SMALL = 20
+"""Namespaces in RAM, 60 MB at the most; the one unused longest leaves."""
 MAX_HANDLES = 1000
 """Of collections; beyond it they are found anew."""
 
@@ -57,15 +64,33 @@ def collection_name(namespace_id: int) -> str:
     return f"ns-{namespace_id}-{digest[:16]}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Small:
+    """All vectors of a small namespace."""
+
+    ids: Sequence[int]
+    vectors: NDArray[np.float32]
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> dict[int, float]:
+        products = self.vectors @ vector
+        best = np.argsort(-products, kind="stable")[:limit]
+        return {self.ids[row]: float(products[row]) for row in best}
+
+
 class ChromaIndex:
     """Cosine similarity over the vectors of a directory; `close` it in the end."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, small: int = SMALL) -> None:
         self._directory = directory
+        self._max_small = small
         self._opening = threading.Lock()
         self._client: Client | None = None
         self._collections: dict[int, Collection] = {}
         """Handles, one per namespace in use; finding one anew costs more than a query."""
+        self._small: OrderedDict[int, _Small] = OrderedDict()
+        self._changing_now: Counter[int] = Counter()
+        self._generation = 0
+        """Counts the beginnings and ends of changes, so that nothing outdated is kept."""
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
 
@@ -76,17 +101,20 @@ class ChromaIndex:
 
     async def add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Store one row per id; the same id again replaces it."""
-        for part in _parts(len(ids)):
-            await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
+        with self._changing(shelf.namespace_id):
+            for part in _parts(len(ids)):
+                await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
 
     async def remove(self, namespace_id: int, ids: Sequence[int]) -> None:
         """Forget these; those that are not there are no error."""
-        for part in _parts(len(ids)):
-            await self._run(self._writer, partial(self._remove, namespace_id, ids[part]))
+        with self._changing(namespace_id):
+            for part in _parts(len(ids)):
+                await self._run(self._writer, partial(self._remove, namespace_id, ids[part]))
 
     async def drop(self, namespace_id: int) -> None:
         """Forget a whole namespace; one that is not there is no error."""
-        await self._run(self._writer, partial(self._drop, namespace_id))
+        with self._changing(namespace_id):
+            await self._run(self._writer, partial(self._drop, namespace_id))
 
     async def count(self, namespace_id: int) -> int:
         """How many vectors a namespace has."""
@@ -96,6 +124,9 @@ class ChromaIndex:
         self, shelf: Shelf, vector: NDArray[np.float32], limit: int
     ) -> Mapping[int, float]:
         """The ids nearest to the vector, with their cosine, nearest first."""
+        small = await self._small_of(shelf)
+        if small is not None:
+            return small.nearest(vector, limit)
         return await self._run(self._readers, partial(self._nearest, shelf, vector, limit))
 
     async def cosines(
@@ -103,6 +134,39 @@ class ChromaIndex:
     ) -> Mapping[int, float]:
         """How near these are to the vector; those without a vector are left out."""
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
+
+    @contextmanager
+    def _changing(self, namespace_id: int) -> Iterator[None]:
+        """What is in RAM of this namespace is outdated from the first moment of a change on."""
+        self._changing_now[namespace_id] += 1
+        self._outdate(namespace_id)
+        try:
+            yield
+        finally:
+            self._changing_now[namespace_id] -= 1
+            self._outdate(namespace_id)
+
+    def _outdate(self, namespace_id: int) -> None:
+        self._generation += 1
+        self._small.pop(namespace_id, None)
+        if not self._changing_now[namespace_id]:
+            del self._changing_now[namespace_id]
+
+    async def _small_of(self, shelf: Shelf) -> _Small | None:
+        """All of its vectors, kept until the next change; None while one goes on, or if they are
+        too many."""
+        if shelf.namespace_id in self._small:
+            self._small.move_to_end(shelf.namespace_id)
+            return self._small[shelf.namespace_id]
+        if shelf.namespace_id in self._changing_now:
+            return None
+        generation = self._generation
+        small = await self._run(self._readers, partial(self._read_small, shelf))
+        if small is not None and generation == self._generation:
+            self._small[shelf.namespace_id] = small
+            if len(self._small) > MAX_SMALL:
+                self._small.popitem(last=False)
+        return small
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(pool, _translated, call)
@@ -159,6 +223,15 @@ class ChromaIndex:
         distances = found["distances"] or [[]]
         pairs = zip(found["ids"][0], distances[0], strict=True)
         return {int(number): 1.0 - float(distance) for number, distance in pairs}
+
+    def _read_small(self, shelf: Shelf) -> _Small | None:
+        collection = self._existing(shelf)
+        if collection.count() > self._max_small:
+            return None
+        found = collection.get(include=["embeddings"])
+        vectors = np.asarray(found["embeddings"], dtype=np.float32)
+        ids = [int(number) for number in found["ids"]]
+        return _Small(ids, vectors.reshape(len(ids), shelf.dimension))
 
     def _cosines(
         self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]
