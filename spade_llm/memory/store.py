@@ -1,7 +1,7 @@
-"""What an agent asks of a memory: records and the MemoryStore and HistoryStore roles.
+"""What an agent asks of a memory: records, and the roles that keep them.
 
-Both are bound to one owner. Locally `SQLiteMemoryBackend.for_owner(jid)` gives one; remotely the
-client is one, and the owner is the JID that the server stamps on its requests.
+All roles are bound to one owner. Locally `SQLiteMemoryBackend.for_owner(jid)` gives them; remotely
+the client is one, and the owner is the JID that the server stamps on its requests.
 """
 
 from __future__ import annotations
@@ -38,6 +38,29 @@ class Tier(StrEnum):
     WORKING = "working"
 
 
+class ContentType(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    CODE = "code"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Origin(StrEnum):
+    """How a memory came to be."""
+
+    TOLD = "told"
+    """Somebody stored it."""
+    EXTRACTED = "extracted"
+    """A model or a rule found it in an episode."""
+    EPISODE = "episode"
+    """Cut from a conversation."""
+    CONSOLIDATED = "consolidated"
+    """A summary of others."""
+    MESSAGE = "message"
+    """Not an entry: one message of a conversation, as a search found it."""
+
+
 TYPE_OF_CATEGORY = {
     Category.FACT: MemoryType.SEMANTIC,
     Category.PREFERENCE: MemoryType.PROFILE,
@@ -51,15 +74,36 @@ class MemoryDraft:
     """A memory to be added; the store gives it an id, an owner and dates."""
 
     content: str
-    category: Category = Category.FACT
+    category: Category | None = None
+    type: MemoryType | None = None
+    """None: as the category says; semantic without one."""
     context: str | None = None
     confidence: float = 1.0
     subject: str | None = None
     """Whom it is about: a person's bare JID. None: about nobody in particular."""
     session: str | None = None
+    """The conversation that it belongs to."""
     tier: Tier = Tier.LONG_TERM
+    content_type: ContentType = ContentType.TEXT
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
+    ttl_s: float | None = None
+    """Seconds until it expires; 0: at once. None: never, but `short_term` gets the store's default."""
+    importance: float | None = None
+    """0…1, set by hand. None: computed from its use."""
+    surprise: float | None = None
+    """0…1. None: the store computes it, 1 − the highest similarity to what is known."""
+    valid_at: datetime | None = None
+    """Since when it is true in the world; None: since it was stored. UTC."""
+    origin: Origin = Origin.TOLD
+    sources: tuple[str, ...] = ()
+    """Ids of the entries it was made from."""
+
+    @property
+    def effective_type(self) -> MemoryType:
+        if self.type is not None:
+            return self.type
+        return TYPE_OF_CATEGORY[self.category] if self.category else MemoryType.SEMANTIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,30 +115,159 @@ class MemoryEntry:
     owner: str
     """Bare JID of the agent that stored it."""
     content: str
-    category: Category
+    category: Category | None = None
+    type: MemoryType = MemoryType.SEMANTIC
     context: str | None = None
     confidence: float = 1.0
     subject: str | None = None
     session: str | None = None
     tier: Tier = Tier.LONG_TERM
+    content_type: ContentType = ContentType.TEXT
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
+    """Of a message: `message_id`, `role`, `speaker`."""
+    importance: float = 0.5
+    """0…1: as it was set, else computed from its use at the time of reading."""
+    is_importance_set: bool = False
+    importance_reason: str | None = None
+    surprise: float | None = None
+    """None until it has been computed."""
+    origin: Origin = Origin.TOLD
+    sources: tuple[str, ...] = ()
     created_at: datetime
-    """UTC."""
+    """UTC, as all times."""
     updated_at: datetime
     access_count: int = 0
     last_accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    valid_at: datetime | None = None
+    """None: since it was stored."""
+    invalid_at: datetime | None = None
+    """Since when it is known to be no longer true."""
 
-    @property
-    def type(self) -> MemoryType:
-        return TYPE_OF_CATEGORY[self.category]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChange:
+    """What is to be different about an entry; None leaves a field as it is."""
+
+    id: str
+    content: str | None = None
+    """A new vector is computed for it."""
+    context: str | None = None
+    tags: tuple[str, ...] | None = None
+    """Replace those that are there."""
+    metadata: Mapping[str, object] | None = None
+    """Merged into what is there, key by key."""
+    tier: Tier | None = None
+    """`short_term` gives it the default time to live, another tier takes the expiry away."""
+    confidence: float | None = None
+    invalid_at: datetime | None = None
+
+
+class SearchMode(StrEnum):
+    SEMANTIC = "semantic"
+    """By vectors."""
+    KEYWORD = "keyword"
+    HYBRID = "hybrid"
+    """Both, weighted by `keyword_weight`."""
+    RECALL = "recall"
+    """Both, with the neighbourhood in the conversation, who said it, and how well it is kept: what
+    an assistant asks before a turn."""
+
+
+class SortBy(StrEnum):
+    RELEVANCE = "relevance"
+    IMPORTANCE = "importance"
+    CREATED_AT = "created_at"
+    """Newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFilter:
+    """Which memories are meant; every condition given must hold. Applied before anything is cut."""
+
+    of: str | None = None
+    """Another owner's bare JID: what it has granted to us. None: our own."""
+    subject: str | None = None
+    session: str | None = None
+    types: tuple[MemoryType, ...] = ()
+    """Any of these; empty: any."""
+    category: Category | None = None
+    tier: Tier | None = None
+    content_type: ContentType | None = None
+    tags: tuple[str, ...] = ()
+    """All of these."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    as_of: datetime | None = None
+    """What was held to be true then. None: now."""
+
+
+ANY = MemoryFilter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuery:
+    """One search."""
+
+    text: str
+    mode: SearchMode = SearchMode.RECALL
+    limit: int = 10
+    """1…1000."""
+    which: MemoryFilter = ANY
+    with_messages: bool = False
+    """Also the messages of conversations, verbatim."""
+    min_score: float = 0.0
+    keyword_weight: float = 0.3
+    """0…1, in HYBRID; the rest is the vectors'."""
+    importance_weight: float = 0.0
+    """0…1 of the score; the rest is relevance."""
+    recency_weight: float = 0.0
+    """0…1 of the score."""
+    sort_by: SortBy = SortBy.RELEVANCE
+    """Order of the hits; which they are is decided by the score, except for IMPORTANCE and
+    CREATED_AT with `min_score` 0, which order all that matches."""
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why a memory was found; ranks begin at 1, None: that leg did not find it."""
+
+    keyword_score: float = 0.0
+    keyword_rank: int | None = None
+    vector_score: float = 0.0
+    vector_rank: int | None = None
+    bonuses: Mapping[str, float] = field(default_factory=dict)
+    """By name: speaker, question, when, neighbourhood, importance, recency, retrievability."""
+    age_s: float = 0.0
+    grant: str | None = None
+    """Id of the grant that lets us see it; None: it is ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredMemory:
     entry: MemoryEntry
     score: float
-    """0…1, best first."""
+    """0…1, best first; comparable between searches of one mode."""
+    why: Why | None = None
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    EMPTY = "empty"
+    DEGRADED = "degraded"
+    """Without vectors: the embedder is away, or has not seen all of it yet for long."""
+    DENIED = "denied"
+    """Another owner's memory that was not granted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a search found."""
+
+    outcome: Outcome
+    hits: tuple[ScoredMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +275,106 @@ class MemoryPage:
     entries: tuple[MemoryEntry, ...]
     total: int
     """How many match in all, beyond this page."""
+
+
+class OnError(StrEnum):
+    """What a batch does when an item is wrong."""
+
+    ROLLBACK = "rollback"
+    """Nothing is done."""
+    CONTINUE = "continue"
+    """The good ones are done."""
+    STOP = "stop"
+    """Those before it are done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchError:
+    index: int
+    """Of the item, from 0."""
+    code: str
+    """A ServiceError's wire code: `invalid-arguments`, `not-found`."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    ids: tuple[str, ...]
+    """Of what was done, in order."""
+    errors: tuple[BatchError, ...] = ()
+
+
+class Access(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    """Also correct and delete; includes READ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """An owner lets others into a part of its memory."""
+
+    id: str
+    to: str
+    """A bare JID, or a domain."""
+    access: Access = Access.READ
+    tag: str | None = None
+    """Only entries with this tag."""
+    session: str | None = None
+    """Only entries of this session. Neither: all entries."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Two entries of one owner belong together."""
+
+    source: str
+    target: str
+    relation: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStats:
+    """How much there is: of one session, or of all that an owner has."""
+
+    messages: int
+    message_tokens: int
+    """Estimated: a quarter of the characters."""
+    by_type: Mapping[MemoryType, int]
+    by_tier: Mapping[Tier, int]
+    without_vector: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """What was removed."""
+
+    messages: int
+    by_type: Mapping[MemoryType, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecayPolicy:
+    """What an owner lets go of by itself: nothing, until it is configured."""
+
+    is_enabled: bool = False
+    older_than_s: float = 90 * 86_400.0
+    """Neither made nor used for so long …"""
+    below_importance: float = 0.2
+    """… and less important than this …"""
+    tiers: tuple[Tier, ...] = (Tier.SHORT_TERM, Tier.WORKING)
+    """… in one of these tiers is deleted (softly: until the purge it can be restored)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecayStatus:
+    policy: DecayPolicy
+    last_run_at: datetime | None = None
+    last_deleted: int = 0
+    due: int = 0
+    """How many a run would delete now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,44 +388,109 @@ class ObservedMessage:
     content: str
     at: datetime
     """UTC."""
+    speaker: str | None = None
+    """The name that others call them by; None: only the role is known."""
+    recalled: tuple[str, ...] = ()
+    """Ids of the memories that it was written with: text of theirs in it is not new."""
 
 
 class MemoryStore(Protocol):
-    """Raises StorageFailed (local) or RequestError (remote). `subject=None` means: any subject."""
+    """An owner's memories.
 
-    async def add(self, draft: MemoryDraft, *, key: str | None = None) -> MemoryEntry:
-        """Store it durably and return the entry. The same `key` again returns the same entry;
-        the same content again (owner, subject, category) strengthens the one that is there."""
+    Raises InvalidArguments (a field out of range, named), NotFound (an id), Busy, StorageFailed;
+    remotely RequestError with the same wire codes. An id that is no UUID is InvalidArguments.
+    """
+
+    async def add(
+        self, draft: MemoryDraft, *, key: str | None = None, merge: bool = True
+    ) -> MemoryEntry:
+        """Store it durably and return the entry. The same `key` again returns the same entry.
+
+        With `merge` the same content again (owner, subject, category) strengthens the one that is
+        there; without, it is stored as it is told.
+        """
         ...
 
-    async def search(
-        self, query: str, *, subject: str | None = None, limit: int = 10
-    ) -> Sequence[ScoredMemory]:
-        """The entries that speak of the query, best first; empty when none does."""
+    async def add_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        key: str | None = None,
+        on_error: OnError = OnError.ROLLBACK,
+    ) -> BatchResult:
+        """Store several, never merged, in one transaction of their own."""
+        ...
+
+    async def get(self, id: str) -> MemoryEntry:
+        """Raises NotFound. Counts as an access."""
+        ...
+
+    async def update(self, change: MemoryChange) -> MemoryEntry:
+        """Raises NotFound."""
+        ...
+
+    async def update_many(
+        self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
+    ) -> BatchResult: ...
+
+    async def set_importance(self, id: str, score: float, *, reason: str) -> float:
+        """It stays set; returns the one before. Raises NotFound."""
+        ...
+
+    async def replace(
+        self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
+    ) -> MemoryEntry:
+        """Add what stands for these and, unless `keep`, delete them: both or nothing.
+
+        Raises NotFound if one is missing.
+        """
+        ...
+
+    async def search(self, query: MemoryQuery) -> Found:
+        """What speaks of the query; the same content is given once. Counts as an access."""
+        ...
+
+    async def similar(self, id: str, *, limit: int = 10, min_score: float = 0.0) -> Found:
+        """Entries that say nearly the same as this one, without it. Raises NotFound."""
         ...
 
     async def list(
-        self,
-        *,
-        category: Category | None = None,
-        subject: str | None = None,
-        limit: int = 20,
-        offset: int = 0,
+        self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
         """Newest first."""
         ...
 
+    async def delete(
+        self,
+        which: MemoryFilter,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> Sequence[str]:
+        """Hide those among `ids` (None: among all) that `which` means, until the purge removes
+        them; returns the ids of those that there were."""
+        ...
+
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
-        """Delete these; returns how many there were."""
+        """Remove every trace of these, of hidden ones too; returns how many there were."""
         ...
 
     async def forget_subject(self, subject: str) -> int:
-        """Delete everything about this subject, memories and history; returns how many memories."""
+        """Remove all that is about this subject, memories and history; returns how many memories."""
         ...
+
+    async def forget_session(self, session: str) -> Cleared:
+        """Remove a session's history and memories."""
+        ...
+
+    async def reviewed(self, ids: Sequence[str]) -> None:
+        """These were of use in an answer: they are kept better from now on. Unknown ids pass."""
+        ...
+
+    async def stats(self, session: str | None = None) -> MemoryStats: ...
 
 
 class HistoryStore(Protocol):
-    """Conversations, verbatim."""
+    """Conversations, verbatim. Raises as MemoryStore."""
 
     async def observe(
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
@@ -166,4 +504,126 @@ class HistoryStore(Protocol):
 
     async def close_conversation(self, conversation: str) -> None:
         """The next `history` starts empty; the messages stay."""
+        ...
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
+        """What an episode was cut from, oldest first; empty for another entry. Raises NotFound."""
+        ...
+
+
+class LinkStore(Protocol):
+    """Which entries belong together. Raises as MemoryStore."""
+
+    async def link(self, source: str, target: str, *, relation: str = "related") -> Link: ...
+
+    async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
+        """Returns how many links there were, in either direction."""
+        ...
+
+    async def links(self, id: str) -> Sequence[Link]:
+        """From it and to it, oldest first. Raises NotFound."""
+        ...
+
+
+class GrantStore(Protocol):
+    """Whom an owner lets in. Raises as MemoryStore."""
+
+    async def grant(
+        self,
+        to: str,
+        *,
+        access: Access = Access.READ,
+        tag: str | None = None,
+        session: str | None = None,
+    ) -> Grant:
+        """The same grant again is the one that is there."""
+        ...
+
+    async def revoke(self, id: str) -> bool: ...
+
+    async def grants(self) -> Sequence[Grant]:
+        """Given by us, oldest first."""
+        ...
+
+
+class DecayStore(Protocol):
+    """What an owner lets go of by itself. Raises as MemoryStore."""
+
+    async def configure_decay(self, policy: DecayPolicy) -> DecayStatus: ...
+
+    async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
+        """Ids of what is (with `dry_run`: would be) deleted."""
+        ...
+
+    async def decay_status(self) -> DecayStatus: ...
+
+
+class SubjectStore(Protocol):
+    """What all owners together remember about one subject, who may see, correct and remove it."""
+
+    async def list(self, *, limit: int = 20, offset: int = 0) -> MemoryPage:
+        """Newest first, of every owner; each entry says whose it is."""
+        ...
+
+    async def correct(self, id: str, content: str) -> MemoryEntry:
+        """Raises NotFound if it is not about this subject."""
+        ...
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        """Remove every trace of those that are about this subject."""
+        ...
+
+    async def forget_all(self) -> int:
+        """Memories and history, with every owner; returns how many memories."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Messages of one conversation that no episode holds yet, oldest first."""
+
+    owner: str
+    conversation: str
+    subject: str | None
+    messages: tuple[ObservedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """A part of a stretch, and the memory of it."""
+
+    draft: MemoryDraft
+    first_message: str
+    """Id."""
+    last_message: str
+
+
+class LearningStore(Protocol):
+    """What is still to be learned from conversations, of all owners. Raises StorageFailed, Busy.
+
+    Progress is kept with what was learned, in one transaction: after a crash nothing is learned
+    twice and nothing is left out.
+    """
+
+    async def stretches(self, *, limit: int = 16) -> Sequence[Stretch]:
+        """Conversations with messages that no episode holds; the longest untouched first. At most
+        the oldest 400 messages of each."""
+        ...
+
+    async def keep_episodes(self, stretch: Stretch, episodes: Sequence[Episode]) -> Sequence[str]:
+        """Add them; their messages (up to the last one's) belong to no stretch any more.
+
+        Returns the ids of the entries."""
+        ...
+
+    async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
+        """Episodes from which no facts were taken yet, oldest first."""
+        ...
+
+    async def keep_learned(
+        self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
+    ) -> Sequence[str]:
+        """Add what the episode says (the same again strengthens what is there), close the entries
+        `invalid` (they were true until the episode), and count the episode as read; returns the ids
+        of the drafts' entries."""
         ...
