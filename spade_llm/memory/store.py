@@ -425,6 +425,11 @@ class MemoryStore(Protocol):
         """Raises NotFound. Counts as an access."""
         ...
 
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
+        """Those of our entries that there are among `ids` (at most 1000), each once, in this order.
+        Counts as no access: for a caller that must know what it is about to change."""
+        ...
+
     async def update(self, change: MemoryChange) -> MemoryEntry:
         """Raises NotFound."""
         ...
@@ -446,12 +451,25 @@ class MemoryStore(Protocol):
         """
         ...
 
+    async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
+        """Fold the others into `into` and delete them: both or nothing.
+
+        Tags are joined; metadata is merged, where both have a key `into` keeps its own; accesses are
+        summed, the latest one stays; the highest confidence holds; importance set by hand is kept,
+        the highest of those set. Raises NotFound if one is missing, InvalidArguments if they are
+        about different subjects.
+        """
+        ...
+
     async def search(self, query: MemoryQuery) -> Found:
         """What speaks of the query; the same content is given once. Counts as an access."""
         ...
 
-    async def similar(self, id: str, *, limit: int = 10, min_score: float = 0.0) -> Found:
-        """Entries that say nearly the same as this one, without it. Raises NotFound."""
+    async def similar(
+        self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY
+    ) -> Found:
+        """Entries that say nearly the same as this one, without it; those that say the very same
+        are each given. Raises NotFound."""
         ...
 
     async def list(
