@@ -1,0 +1,147 @@
+"""retrieve_memory (specs/2): what a search found, as Markdown for a model. Knows no wire.
+
+Whatever was remembered is data: each text is one line behind a label of ours, so that it can
+neither end its part nor pass for another memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.errors import NotFound
+from spade_llm.memory.limits import check_number
+from spade_llm.memory.one_line import one_line
+from spade_llm.memory.relative_time import relative_time
+from spade_llm.memory.store import ANY, MemoryQuery, SearchMode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.store import Found, MemoryFilter, ObservedMessage, ScoredMemory
+
+DEFAULT_LIMIT = 5
+MAX_LIMIT = 50
+KEY_MOMENT = 0.7
+"""From this surprise on a memory is a key moment."""
+DETAILED_RANKS = 2
+"""Without `detail_limit`, the ranks that get details if they are key moments."""
+
+MAX_SUMMARY_CHARS = 1500
+MAX_DETAILS = 40
+"""Messages of one memory."""
+MAX_DETAIL_CHARS = 600
+"""Of one message."""
+MAX_SPEAKER_CHARS = 60
+MAX_DETAILS_CHARS = 8000
+"""Of one memory's messages together."""
+
+NOTHING = "No memories found."
+
+
+class Recallable(Protocol):
+    """What retrieve_memory needs of an owner's memory; near or far."""
+
+    async def search(self, query: MemoryQuery) -> Found: ...
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]: ...
+
+
+async def retrieve_memory(
+    memory: Recallable,
+    query: str,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    detail_limit: int | None = None,
+    which: MemoryFilter = ANY,
+    now: datetime | None = None,
+) -> str:
+    """The Markdown of specs/2; `No memories found.` if there is none.
+
+    `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
+    `limit` to the best-ranked key moments, at most so many; from `limit` on to all.
+
+    Raises InvalidArguments, naming the field.
+    """
+    check_number("limit", limit, 1, MAX_LIMIT)
+    check_number("detail_limit", detail_limit or 0, 0, 10**9)
+    wanted = MemoryQuery(text=query, mode=SearchMode.RECALL, limit=limit, which=which)
+    hits = (await memory.search(wanted)).hits[:limit]
+    detailed = _detailed(hits, limit, detail_limit)
+    details = await asyncio.gather(
+        *(_details(memory, hit.entry.id, hit.entry.id in detailed) for hit in hits)
+    )
+    at = now or datetime.now(UTC)
+    parts = [
+        _part(rank, hit, messages, at)
+        for rank, (hit, messages) in enumerate(zip(hits, details, strict=True), start=1)
+    ]
+    return "\n\n".join(parts) or NOTHING
+
+
+def is_key_moment(hit: ScoredMemory) -> bool:
+    return (hit.entry.surprise or 0.0) >= KEY_MOMENT
+
+
+def _detailed(hits: Sequence[ScoredMemory], limit: int, detail_limit: int | None) -> Sequence[str]:
+    """Ids of those that get details."""
+    if detail_limit is None:
+        return [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
+    if detail_limit >= limit:
+        return [hit.entry.id for hit in hits]
+    return [hit.entry.id for hit in hits if is_key_moment(hit)][:detail_limit]
+
+
+async def _details(memory: Recallable, id: str, is_wanted: bool) -> Sequence[ObservedMessage]:
+    try:
+        return await memory.episode_messages(id) if is_wanted else ()
+    except NotFound:
+        # Forgotten since the search.
+        return ()
+
+
+def _part(rank: int, hit: ScoredMemory, messages: Sequence[ObservedMessage], now: datetime) -> str:
+    entry = hit.entry
+    mark = ", key moment" if is_key_moment(hit) else ""
+    score = min(max(hit.score, 0.0), 1.0)
+    lines = [
+        f"## Memory {rank} [rank: {rank}, score: {score:.2f}{mark}]",
+        f"**When:** {relative_time(entry.valid_at or entry.created_at, now)}",
+        f"**Summary:** {one_line(entry.content, MAX_SUMMARY_CHARS)}",
+        *_details_lines(messages),
+    ]
+    return "\n".join(lines)
+
+
+def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:
+    lines = _within_bounds([_quoted(message) for message in messages])
+    if not lines:
+        return []
+    cut = f" ({len(lines)} of {len(messages)} messages)" if len(lines) < len(messages) else ""
+    return ["", f"**Details:**{cut}", *lines]
+
+
+def _within_bounds(lines: list[str]) -> list[str]:
+    """The first ones; a line is shorter than the bound, so that there is always one."""
+    used, kept = 0, 0
+    for line in lines[:MAX_DETAILS]:
+        used += len(line)
+        if used > MAX_DETAILS_CHARS:
+            break
+        kept += 1
+    return lines[:kept]
+
+
+def _quoted(message: ObservedMessage) -> str:
+    return f'- {_name(message)}: "{one_line(message.content, MAX_DETAIL_CHARS)}"'
+
+
+_UNSAFE_IN_NAME = re.compile(r'[:"*\[\]#]')
+
+
+def _name(message: ObservedMessage) -> str:
+    """The name that others call them by; else the role."""
+    name = _UNSAFE_IN_NAME.sub(" ", message.speaker or "")
+    return one_line(name, MAX_SPEAKER_CHARS) or message.role

@@ -1,0 +1,191 @@
+"""The context of a session within a token budget (specs/4 §5.1). Knows no wire and no HTTP.
+
+Facts are those of the session; profile and patterns also those of the person it is held with,
+from all sessions. Everything remembered is one line behind a dash: it cannot pass for a heading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from spade_llm.memory.limits import check_name, check_number
+from spade_llm.memory.one_line import is_longer, one_line
+from spade_llm.memory.session_records import SessionContext
+from spade_llm.memory.store import MemoryFilter, MemoryType
+from spade_llm.memory.tokens import CHARS_PER_TOKEN, estimated_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from spade_llm.memory.backend import OwnedMemory
+    from spade_llm.memory.store import MemoryEntry, ObservedMessage
+
+Language = Literal["en", "es"]
+
+DEFAULT_TOKENS = 2000
+MIN_TOKENS = 100
+MAX_TOKENS = 8000
+MAX_MESSAGES = 200
+MAX_ENTRIES = 100
+"""Looked at, of each type."""
+
+SECTIONS: tuple[tuple[MemoryType | None, float, Mapping[Language, str]], ...] = (
+    # None is the conversation itself; the share is of the budget, what one leaves the others get.
+    (None, 0.4, {"en": "## Recent History", "es": "## Historial Reciente"}),
+    (MemoryType.SEMANTIC, 0.2, {"en": "## Key Facts", "es": "## Hechos Clave"}),
+    (MemoryType.PROFILE, 0.2, {"en": "## User Profile", "es": "## Perfil del Usuario"}),
+    (MemoryType.EPISODIC, 0.1, {"en": "## Episodes", "es": "## Resumen de Episodios"}),
+    (MemoryType.PROCEDURAL, 0.1, {"en": "## Patterns", "es": "## Patrones"}),
+)
+LONGEST_LINE = 0.2
+"""Of the budget: one long message must not fill it alone."""
+ALL_TYPES = tuple(MemoryType)
+OF_THE_PERSON = (MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
+
+async def session_context(
+    memory: OwnedMemory,
+    session: str,
+    *,
+    max_tokens: int = DEFAULT_TOKENS,
+    types: Sequence[MemoryType] = ALL_TYPES,
+    subject: str | None = None,
+    language: Language = "es",
+) -> SessionContext:
+    """The latest messages and what is known, as Markdown of at most `max_tokens`.
+
+    `subject`: whom the session is held with; None: whom its memories are about.
+
+    Raises InvalidArguments, naming the field.
+    """
+    check_name("session_id", session)
+    check_number("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS)
+    history = memory.history(session, limit=MAX_MESSAGES)
+    messages, known = await asyncio.gather(history, _known(memory, session, types, subject))
+    bound = int(max_tokens * LONGEST_LINE) * CHARS_PER_TOKEN
+    sections = [
+        _Section(
+            type=type,
+            heading=headings[language],
+            share=share,
+            texts=_said(messages) if type is None else known.texts(type),
+            max_chars=bound,
+        )
+        for type, share, headings in SECTIONS
+        if type is None or type in types
+    ]
+    _fill(sections, max_tokens * CHARS_PER_TOKEN)
+    return _written(session, sections, has_more=known.has_more or len(messages) >= MAX_MESSAGES)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """Entries by type, the most useful first."""
+
+    entries: dict[MemoryType, list[MemoryEntry]] = field(default_factory=dict)
+    has_more: bool = False
+
+    def texts(self, type: MemoryType) -> list[str]:
+        return [entry.content for entry in self.entries.get(type, [])]
+
+    def add(self, entries: Iterable[MemoryEntry]) -> None:
+        for entry in entries:
+            same_type = self.entries.setdefault(entry.type, [])
+            if all(entry.id != other.id for other in same_type):
+                same_type.append(entry)
+
+
+async def _known(
+    memory: OwnedMemory, session: str, types: Sequence[MemoryType], subject: str | None
+) -> _Known:
+    known = _Known()
+    await _look(memory, known, MemoryFilter(session=session), types)
+    person = subject or _subject_of(known)
+    if person is not None:
+        wanted = [type for type in types if type in OF_THE_PERSON]
+        await _look(memory, known, MemoryFilter(subject=person), wanted)
+    return known
+
+
+async def _look(
+    memory: OwnedMemory, known: _Known, where: MemoryFilter, types: Sequence[MemoryType]
+) -> None:
+    filters = [
+        MemoryFilter(subject=where.subject, session=where.session, types=(type,)) for type in types
+    ]
+    pages = await asyncio.gather(*(memory.list(which, limit=MAX_ENTRIES) for which in filters))
+    for page in pages:
+        known.add(sorted(page.entries, key=lambda entry: -entry.importance))
+        known.has_more |= page.total > len(page.entries)
+
+
+def _subject_of(known: _Known) -> str | None:
+    entries = (entry for entries in known.entries.values() for entry in entries)
+    return next((entry.subject for entry in entries if entry.subject), None)
+
+
+def _said(messages: Sequence[ObservedMessage]) -> list[str]:
+    """Newest first: what is cut is the oldest."""
+    return [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Section:
+    type: MemoryType | None
+    heading: str
+    share: float
+    texts: list[str]
+    """The most useful first."""
+    max_chars: int
+    """Of one text."""
+    kept: int = 0
+    used_chars: int = 0
+
+    def next_cost(self) -> int:
+        """Characters that one line more takes, with what stands around it."""
+        heading = 0 if self.kept else len(self.heading) + 4
+        return heading + len(self._line(self.kept)) + 1
+
+    def take(self, room: int) -> int:
+        """Keep lines while there is room; returns what they take."""
+        before = self.used_chars
+        while self.kept < len(self.texts) and (cost := self.next_cost()) <= room:
+            self.kept += 1
+            self.used_chars += cost
+            room -= cost
+        return self.used_chars - before
+
+    def text(self) -> str:
+        lines = [self._line(number) for number in range(self.kept)]
+        newest_last = lines[::-1] if self.type is None else lines
+        return "\n".join([self.heading, "", *newest_last])
+
+    def is_cut(self) -> bool:
+        kept = self.texts[: self.kept]
+        return len(kept) < len(self.texts) or any(is_longer(one, self.max_chars) for one in kept)
+
+    def _line(self, number: int) -> str:
+        return f"- {one_line(self.texts[number], self.max_chars)}"
+
+
+def _fill(sections: Sequence[_Section], room: int) -> None:
+    """First each its share, then the rest to whoever comes first."""
+    budget = room
+    for section in sections:
+        room -= section.take(min(room, int(budget * section.share)))
+    for section in sections:
+        room -= section.take(room)
+
+
+def _written(session: str, sections: Sequence[_Section], *, has_more: bool) -> SessionContext:
+    shown = [section for section in sections if section.kept]
+    text = "\n\n".join(section.text() for section in shown)
+    return SessionContext(
+        session_id=session,
+        context_text=text,
+        token_count=estimated_tokens(text),
+        memory_types_included=tuple(section.type for section in shown if section.type),
+        truncated=has_more or any(section.is_cut() for section in sections),
+    )

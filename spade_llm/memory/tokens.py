@@ -1,0 +1,10 @@
+"""How many tokens a text has, estimated: no tokenizer is loaded for it. Pure."""
+
+from __future__ import annotations
+
+CHARS_PER_TOKEN = 4
+
+
+def estimated_tokens(text: str) -> int:
+    """A quarter of the characters, rounded up."""
+    return -(-len(text) // CHARS_PER_TOKEN)
