@@ -454,8 +454,8 @@ class MemoryStore(Protocol):
     async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
         """Fold the others into `into` and delete them: both or nothing.
 
-        Tags are joined; metadata is merged, where both have a key `into` keeps its own; accesses are
-        summed, the latest one stays; the highest confidence holds; importance set by hand is kept,
+        Tags are joined; metadata is merged, of a key that both have `into` keeps its own; accesses
+        are summed, the latest stays; the highest confidence holds; importance set by hand is kept,
         the highest of those set. Raises NotFound if one is missing, InvalidArguments if they are
         about different subjects.
         """

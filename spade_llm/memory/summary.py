@@ -1,0 +1,203 @@
+"""A summary made of the sentences of its sources, in their order. Pure; knows no model.
+
+Sentences with names, numbers and dates that no other chosen one has come first; then those that
+speak of what the sources speak of most. The same sources give the same summary.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+FACT_WEIGHT = 8.0
+"""Of a name, a number or a date, against an ordinary word."""
+SHORT_WORD_WEIGHT = 0.25
+"""Words of up to three letters mostly carry no meaning of their own."""
+
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+"""Scripts written without spaces (Thai, Japanese, Chinese), and Korean with its endings."""
+_KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
+_UNSPACED_END = re.compile(r"[\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
+
+OPENERS = """
+a about after all also an and any are as at because before both but by can could did do does during
+each even every finally first for from had has have he her here his how however i if in is it its
+just last later let many maybe more most much my never next no not now of often on once one only or
+our please perhaps several she should since so some soon sometimes still such than that the their
+then there these they this those though thus to today together tomorrow two until was we well were
+what when where whether which while who whose why will with would yes yesterday yet you your al ante
+antes aqui aquí cada como con cuando de del desde después donde el ella ellas ellos en entre era es
+esa ese eso esta estas este esto estos fue ha han hay hoy la las le les lo los luego mañana mas más
+me mi mis mucho muy nada nos nosotros o otra otro para pero por porque que qué se si sí sin sobre
+solo sólo son su sus también te tiene tu tus un una uno y ya yo aber alle als auch auf aus bei das
+dass dem den der des die dies diese dieser doch ein eine einen einer er für heute ich ihr im ist ja
+kein man mein mit nach nicht noch nur oder sein sich sie sind und uns unter vom von vor war weil
+wenn wer wie wir wo zu zum zur au aux avec ce ces cette dans du elle elles et il ils je leur lui
+mais mon ne nous ou où par pas plus pour qu quand qui sa ses sur très une vous
+"""
+"""Begin a sentence with a capital and are no names: English, Spanish, German, French."""
+
+_OPENERS = frozenset(OPENERS.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sentence:
+    text: str
+    source: int
+    line: int
+    """Counted over all sources."""
+    words: frozenset[str]
+    facts: frozenset[str]
+
+
+def extractive_summary(
+    texts: Sequence[str], max_chars: int, *, aim_chars: int | None = None
+) -> str:
+    """The sentences that say most, at most `max_chars` and never longer than the texts together.
+
+    What repeats is said once. Beyond `aim_chars` only sentences with a new name, number or date are
+    taken. Empty only if the texts are; if no sentence fits, the beginning of the best one.
+    """
+    if max_chars < 1:
+        raise ValueError(f"max_chars must be at least 1, not {max_chars}")
+    found = _distinct(texts)
+    if not found:
+        return ""
+    limit = min(max_chars, len("\n".join(texts)))
+    chosen = _chosen(found, limit, limit if aim_chars is None else aim_chars)
+    if not chosen:
+        return _beginning(found[_best(found)].text, limit)
+    return _fitting(chosen, sum(map(len, texts)))
+
+
+def _distinct(texts: Sequence[str]) -> list[_Sentence]:
+    names = _certain_names(texts)
+    found: dict[str, _Sentence] = {}
+    line = 0
+    for source, text in enumerate(texts):
+        for line_text in text.splitlines():
+            line += 1
+            for sentence in sentences(line_text):
+                key = " ".join(sentence.casefold().split()).rstrip(".。")
+                found.setdefault(key or sentence, _read(sentence, source, line, names))
+    return list(found.values())
+
+
+def _read(text: str, source: int, line: int, names: frozenset[str]) -> _Sentence:
+    facts = {*_NUMBER.findall(text), *_KATAKANA.findall(text), *_names(text, names)}
+    return _Sentence(
+        text=text, source=source, line=line, words=frozenset(_words(text)), facts=frozenset(facts)
+    )
+
+
+def _words(text: str) -> Iterator[str]:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for run in _UNSPACED.findall(folded):
+        yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+    yield from _WORD.findall(_UNSPACED.sub(" ", folded))
+
+
+def _certain_names(texts: Iterable[str]) -> frozenset[str]:
+    """Words that some text has with a capital and none without."""
+    words = Counter(word for text in texts for word in _WORD.findall(text))
+    return frozenset(
+        word
+        for word in words
+        if word[0].isupper() and word.lower() not in words and word.lower() not in _OPENERS
+    )
+
+
+def _names(text: str, names: frozenset[str]) -> Iterator[str]:
+    first = True
+    for word in _WORD.findall(text):
+        if word in names or (word[0].isupper() and not first and word.lower() not in _OPENERS):
+            yield word
+        first = False
+
+
+def _chosen(found: Sequence[_Sentence], limit: int, aim: int) -> list[_Sentence]:
+    """Greedy: always the one that adds most per character. What a sentence adds only shrinks while
+    others are chosen, so an old figure is an upper bound and few are computed anew."""
+    weights = _weights(found)
+    said: set[str] = set()
+    chosen: list[int] = []
+    length = -1
+    heap = [(-_worth(one, weights, said), at) for at, one in enumerate(found)]
+    heapq.heapify(heap)
+    while heap:
+        _, at = heapq.heappop(heap)
+        one = found[at]
+        worth = _worth(one, weights, said)
+        if worth <= 0 or length + 1 + len(one.text) > (limit if one.facts - said else aim):
+            continue
+        if heap and worth < -heap[0][0]:
+            heapq.heappush(heap, (-worth, at))
+            continue
+        chosen.append(at)
+        said |= one.words | one.facts
+        length += 1 + len(one.text)
+    return [found[at] for at in sorted(chosen)]
+
+
+def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
+    counts = Counter(word for one in found for word in one.words)
+    weights = {
+        word: math.log1p(count) * (SHORT_WORD_WEIGHT if len(word) <= 3 and word.isascii() else 1.0)
+        for word, count in counts.items()
+    }
+    return weights | {fact: FACT_WEIGHT for one in found for fact in one.facts}
+
+
+def _worth(one: _Sentence, weights: dict[str, float], said: set[str]) -> float:
+    """What it adds to what is said, per character to the half: neither long nor short ones win by
+    their length alone. Facts come before everything else."""
+    new = (one.words | one.facts) - said
+    worth = sum(weights[word] for word in sorted(new)) / math.sqrt(len(one.text) + 1)
+    return worth + (1000.0 if one.facts - said else 0.0)
+
+
+def _best(found: Sequence[_Sentence]) -> int:
+    weights = _weights(found)
+    return max(range(len(found)), key=lambda at: (_worth(found[at], weights, set()), -at))
+
+
+def _beginning(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    space = text.rfind(" ", 0, limit)
+    cut = text[: space if space > limit // 2 else limit - 1].rstrip()
+    return f"{cut}…" if cut else text[:limit]
+
+
+def _fitting(chosen: Sequence[_Sentence], room: int) -> str:
+    """One source per line. If only the line ends make it longer than the sources, full stops before
+    them go; sources without any may be put together as lines, and no sentence is lost for that."""
+    text = _joined(chosen)
+    while len(text) > room and (at := max(text.find(".\n"), text.find("。\n"))) >= 0:
+        text = text[:at] + text[at + 1 :]
+    return text
+
+
+def _joined(chosen: Sequence[_Sentence]) -> str:
+    text = chosen[0].text
+    for before, one in zip(chosen, chosen[1:], strict=False):
+        text += _gap(before, one) + one.text
+    return text
+
+
+def _gap(before: _Sentence, one: _Sentence) -> str:
+    if before.line != one.line:
+        return "\n"
+    return "" if _UNSPACED_END.search(before.text) else " "

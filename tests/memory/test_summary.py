@@ -1,0 +1,121 @@
+"""A summary keeps names, numbers and dates in any language, and is no longer than its sources."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.memory.sentences import sentences
+from spade_llm.memory.summary import extractive_summary
+
+LONG = 10_000
+SPANS = ("minute", "week", "century")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Dr. Smith met A. Jones.", ["Dr. Smith met A. Jones."]),
+        ("Es war der 3. Mai. Dann kam Juni.", ["Es war der 3. Mai.", "Dann kam Juni."]),
+        ("It costs 3.14 at example.org now.", ["It costs 3.14 at example.org now."]),
+        ("i like tea. i work here.", ["i like tea.", "i work here."]),
+        ("今天天气很好。我们去公园！好吗？", ["今天天气很好。", "我们去公园！", "好吗？"]),
+        ("「行く。」と言った。はい。", ["「行く。」", "と言った。", "はい。"]),
+        ("मैं ठीक हूँ। आप कैसे हैं?", ["मैं ठीक हूँ।", "आप कैसे हैं?"]),
+        ("هل أنت بخير؟ نعم.", ["هل أنت بخير؟", "نعم."]),
+        ('She said "Go." Then she went.', ['She said "Go."', "Then she went."]),
+        ("- one\n- two\n\nthree", ["- one", "- two", "three"]),
+        (" \n ", []),
+    ],
+)
+def test_text_is_cut_into_sentences(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+def test_short_sources_are_kept_whole_one_per_line() -> None:
+    texts = ["Ada moved to Berlin in 2021. She likes it.", "Ada works at Acme."]
+
+    assert extractive_summary(texts, LONG) == (
+        "Ada moved to Berlin in 2021. She likes it\nAda works at Acme."
+    )
+
+
+def test_what_repeats_is_said_once() -> None:
+    texts = ["The port is 5432.", "the port is 5432", "The host is db1. The port  is 5432."]
+
+    assert extractive_summary(texts, LONG) == "The port is 5432.\nThe host is db1."
+
+
+def test_names_numbers_and_dates_are_kept_when_others_go() -> None:
+    facts = [
+        "The contract with Miriam Okafor ends on 2027-03-31.",
+        "El presupuesto es de 12.500 euros.",
+        "会議は10時30分からです。",
+    ]
+    talk = "It is really quite nice to talk about things like that for a {}, as we do."
+    texts = [f"{talk.format(span)} {fact}" for span, fact in zip(SPANS, facts, strict=True)]
+
+    summary = extractive_summary(texts, LONG, aim_chars=1)
+
+    for kept in ("Miriam Okafor", "2027-03-31", "12.500", "10", "30"):
+        assert kept in summary
+    assert "nice" not in summary
+
+
+def test_a_tight_bound_keeps_the_sentence_with_most_facts() -> None:
+    texts = ["We talked about a lot of things there. Ada paid 4200 EUR to Bob on 3 May 2024."]
+
+    assert extractive_summary(texts, 45) == "Ada paid 4200 EUR to Bob on 3 May 2024."
+
+
+def test_a_name_that_only_begins_sentences_is_a_name() -> None:
+    texts = ["Alice likes tea. It is good. It is very good. They say that it is good."]
+
+    assert "Alice" in extractive_summary(texts, LONG, aim_chars=1)
+
+
+def test_a_sentence_that_does_not_fit_is_cut_at_a_word() -> None:
+    assert extractive_summary(["no full stop in this long text"], 16) == "no full stop in…"
+    assert extractive_summary(["x" * 50], 10) == "x" * 9 + "…"
+    assert extractive_summary(["今天天气很好我们去公园"], 5) == "今天天气…"
+
+
+def test_sources_that_say_nothing_give_nothing() -> None:
+    assert extractive_summary([], LONG) == ""
+    assert extractive_summary([" \n"], LONG) == ""
+
+
+def test_a_bound_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_chars"):
+        extractive_summary(["x"], 0)
+
+
+TEXTS = st.lists(st.text(alphabet=st.sampled_from("aB3 .\n!?。、日éア\u0301’-:"), max_size=60))
+
+
+@given(texts=TEXTS | st.lists(st.text()), max_chars=st.integers(1, 300))
+def test_a_summary_is_bounded_deterministic_and_never_empty(
+    texts: list[str], max_chars: int
+) -> None:
+    summary = extractive_summary(texts, max_chars)
+
+    assert len(summary) <= max_chars
+    assert len(summary) <= len("\n".join(texts))
+    assert bool(summary) == any(text.strip() for text in texts)
+    assert summary == extractive_summary(texts, max_chars)
+
+
+@given(
+    texts=st.lists(st.text(alphabet="aB3 ", min_size=1).map(lambda text: f"{text}."), min_size=1)
+)
+def test_sources_with_full_stops_give_no_longer_summary_than_their_sum(texts: list[str]) -> None:
+    assert len(extractive_summary(texts, LONG)) <= sum(map(len, texts))
+
+
+@given(texts=TEXTS)
+def test_every_number_is_kept_where_there_is_room(texts: list[str]) -> None:
+    summary = extractive_summary(texts, LONG, aim_chars=0)
+
+    assert ("3" in "".join(texts)) == ("3" in summary)
