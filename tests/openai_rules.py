@@ -1,9 +1,9 @@
-"""What OpenAI's chat endpoint accepts, as strictly as the original. Knows nothing of HTTP."""
+"""What OpenAI's chat and embeddings endpoints accept, as strictly as they do. Knows no HTTP."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -54,6 +54,8 @@ class ToolAnswer(Strict):
     tool_call_id: str
 
 
+F = TypeVar("F", bound=Strict)
+
 Message = Annotated[System | User | Assistant | ToolAnswer, Field(discriminator="role")]
 
 
@@ -93,22 +95,38 @@ class Request(Strict):
     max_completion_tokens: int | None = Field(default=None, ge=1)
 
 
+class EmbeddingsRequest(Strict):
+    model: str = Field(min_length=1)
+    input: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1, max_length=2048)
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(default=None, ge=1)
+
+
 def check_request(raw: bytes) -> dict[str, object]:
     """The request as it came, once every rule has been checked.
 
     Raises:
         BadRequest: it breaks one.
     """
-    try:
-        request = Request.model_validate_json(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    request = _parsed(Request, raw)
     _check_options(request)
     _check_calls(request.messages)
     body = json.loads(raw)
     assert isinstance(body, dict)
     return body
+
+
+def check_embeddings_request(raw: bytes) -> EmbeddingsRequest:
+    """Raises BadRequest."""
+    return _parsed(EmbeddingsRequest, raw)
+
+
+def _parsed(form: type[F], raw: bytes) -> F:
+    try:
+        return form.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def _check_options(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""A strict local server of the OpenAI chat protocol, with scriptable faults. Knows no client.
+"""A strict local server of OpenAI's chat and embeddings, with scriptable faults. Knows no client.
 
 In a test: `async with running_server() as server: server.enqueue(Status(429)); server.base_url`.
 In a process of its own, for benches: `python -m tests.openai_server --port 8001 --delay 0.2`.
@@ -12,15 +12,17 @@ import json
 from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from spade_llm.runtime.loop import run
-from tests.openai_rules import BadRequest, check_request
+from tests.openai_embeddings import WordModel
+from tests.openai_rules import BadRequest, check_embeddings_request, check_request
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 KEPT_REQUESTS = 10_000
 
@@ -89,6 +91,7 @@ class OpenAIServer:
         self.api_key = api_key
         """Demanded as a bearer token unless empty."""
         self.refuses_stream_options = False
+        self.embeddings = WordModel()
         self.base_url = ""
         self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
         self.was_asked = asyncio.Event()
@@ -101,31 +104,47 @@ class OpenAIServer:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=16 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._completions)
+        app.router.add_post("/v1/chat/completions", partial(self._counted, self._completion))
+        app.router.add_post("/v1/embeddings", partial(self._counted, self._embeddings))
         return app
 
-    async def _completions(self, request: web.Request) -> web.StreamResponse:
+    async def _counted(
+        self,
+        handle: Callable[[web.Request], Awaitable[web.StreamResponse]],
+        request: web.Request,
+    ) -> web.StreamResponse:
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return await self._checked(request)
+            if self.api_key and request.headers.get("Authorization") != f"Bearer {self.api_key}":
+                return _error(401, f"Incorrect API key: {request.headers['Authorization']}")
+            return await handle(request)
         except BadRequest as error:
             return _error(400, str(error))
         finally:
             self._at_once -= 1
 
-    async def _checked(self, request: web.Request) -> web.StreamResponse:
-        if self.api_key and request.headers.get("Authorization") != f"Bearer {self.api_key}":
-            return _error(401, f"Incorrect API key provided: {request.headers['Authorization']}")
+    async def _completion(self, request: web.Request) -> web.StreamResponse:
         body = check_request(await request.read())
-        self.requests.append(body)
-        self.was_asked.set()
+        await self._note(body)
         if self.refuses_stream_options and "stream_options" in body:
             raise BadRequest("Unrecognized request argument supplied: stream_options")
-        if self.delay_s:
-            await asyncio.sleep(self.delay_s)
         answer = self._script.popleft() if self._script else self._echo(body)
         return await self._send(request, body, answer)
+
+    async def _embeddings(self, request: web.Request) -> web.StreamResponse:
+        wanted = check_embeddings_request(await request.read())
+        body = wanted.model_dump()
+        await self._note(body)
+        if self._script:
+            return await self._send(request, body, self._script.popleft())
+        return web.json_response(self.embeddings.answer(wanted))
+
+    async def _note(self, body: dict[str, object]) -> None:
+        self.requests.append(body)
+        self.was_asked.set()
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
 
     def _echo(self, body: dict[str, object]) -> Say:
         if self.text is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from spade_llm.providers.offline import OfflineProvider
+    from spade_llm.providers.openai_embedder import OpenAIEmbedder
     from spade_llm.providers.openai_provider import LLMProvider
     from spade_llm.providers.retry import ModelLimits
     from spade_llm.providers.scripted import ScriptedProvider
@@ -30,6 +31,7 @@ __all__ = [
     "MiniLmEmbedder",
     "ModelLimits",
     "OfflineProvider",
+    "OpenAIEmbedder",
     "ScriptedProvider",
     "TextDelta",
     "ToolCall",
@@ -47,6 +49,7 @@ _MODULE_OF = {
     "MiniLmEmbedder": "minilm",
     "ModelLimits": "retry",
     "OfflineProvider": "offline",
+    "OpenAIEmbedder": "openai_embedder",
     "ScriptedProvider": "scripted",
     "TextDelta": "model",
     "ToolCall": "model",

@@ -19,7 +19,8 @@ class Embedder(Protocol):
         """Identifies model and version; stored beside every vector it made."""
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int | None:
+        """None: not known before the first answer."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised row per text: shape (len(texts), dimension). Off the event loop."""

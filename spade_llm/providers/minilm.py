@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers.minilm_graph import GRAPH_VERSION, build_graph
 from spade_llm.providers.minilm_weights import SHA256, TOKENIZER, WEIGHTS, check_file
+from spade_llm.providers.query_vectors import QueryVectors
 from spade_llm.providers.safetensors import read_float_tensors
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 DIMENSION = 384
 WINDOW_TEXTS = 256
 """Texts that are read and sorted by length together; between two windows others get a turn."""
-CACHED_QUERIES = 1024
-"""Vectors of single texts kept, 1.5 KB each."""
 
 
 class MiniLmEmbedder:
@@ -44,7 +42,9 @@ class MiniLmEmbedder:
         self._session = session
         self._executor = executor
         self._is_closed = False
-        self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._queries = QueryVectors(self._embed_query)
+        self._batches = asyncio.Lock()
+        """One at a time, in slices: a query waits for one slice at most, however many embed."""
 
     @classmethod
     async def load(cls, weights: Path, *, cache: Path, threads: int = 1) -> MiniLmEmbedder:
@@ -82,22 +82,18 @@ class MiniLmEmbedder:
     async def aclose(self) -> None:
         """End the thread; what runs is finished first."""
         self._is_closed = True
+        await self._queries.aclose()
         await asyncio.to_thread(self._executor.shutdown)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self._is_closed:
-            raise ModelUnavailable("The embedder has been closed.")
+        self._check_open()
         if len(texts) == 1:
-            return await self._embed_query(texts[0])
-        return await self._embed_all(texts)
+            return await self._queries.get(texts[0])
+        async with self._batches:
+            return await self._embed_all(texts)
 
     async def _embed_query(self, text: str) -> NDArray[np.float32]:
-        if text not in self._queries:
-            self._queries[text] = await self._run(_embed_one, self._session, text)
-        self._queries.move_to_end(text)
-        while len(self._queries) > CACHED_QUERIES:
-            self._queries.popitem(last=False)
-        return self._queries[text].copy()
+        return await self._run(_embed_one, self._session, text)
 
     async def _embed_all(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -111,7 +107,12 @@ class MiniLmEmbedder:
                 vectors[[start + row for row in rows]] = part
         return vectors
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ModelUnavailable("The embedder has been closed.")
+
     async def _run(self, function: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 UNREAD = {"X-Stainless-Raw-Response": "stream"}
 
 
+CHAT = "/chat/completions"
+EMBEDDINGS = "/embeddings"
+
 END_OF_STREAM = b"[DONE]"
 """The protocol's last event."""
 
@@ -43,20 +46,20 @@ class OpenAIEndpoint:
     async def aclose(self) -> None:
         await self._client.close()
 
-    async def answer(self, body: RequestBody, *, max_bytes: int) -> bytes:
+    async def answer(self, body: RequestBody, *, max_bytes: int, path: str = CHAT) -> bytes:
         """The whole JSON answer.
 
         Raises:
             InvalidModelOutput: it is not JSON, or larger than `max_bytes`.
         """
-        async with self._post(body, {"Accept": "application/json"}) as response:
+        async with self._post(path, body, {"Accept": "application/json"}) as response:
             if "json" not in (content_type := _content_type(response)):
                 raise _wrong_type(content_type)
             return await _read_all(response, max_bytes)
 
     async def events(self, body: RequestBody, *, max_bytes: int) -> AsyncGenerator[bytes]:
         """The data of every server-sent event; a server that can't stream gives a single one."""
-        async with self._post(body, {"Accept": "text/event-stream"}) as response:
+        async with self._post(CHAT, body, {"Accept": "text/event-stream"}) as response:
             content_type = _content_type(response)
             if "event-stream" in content_type:
                 async with aclosing(_data_lines(response, max_bytes)) as lines:
@@ -68,9 +71,9 @@ class OpenAIEndpoint:
             else:
                 raise _wrong_type(content_type)
 
-    async def _send(self, body: RequestBody, headers: dict[str, str]) -> httpx2.Response:
+    async def _send(self, path: str, body: RequestBody, headers: dict[str, str]) -> httpx2.Response:
         return await self._client.post(
-            "/chat/completions",
+            path,
             cast_to=httpx2.Response,
             body=body,
             options={"headers": {**headers, **UNREAD}, "timeout": self._timeout_s},
@@ -78,15 +81,15 @@ class OpenAIEndpoint:
 
     @asynccontextmanager
     async def _post(
-        self, body: RequestBody, headers: dict[str, str]
+        self, path: str, body: RequestBody, headers: dict[str, str]
     ) -> AsyncIterator[httpx2.Response]:
         if self._client.is_closed():
             raise ModelUnavailable("This provider has been closed.")
         try:
             try:
-                response = await self._send(body, headers)
+                response = await self._send(path, body, headers)
             except UnicodeEncodeError:
-                response = await self._send(_valid_unicode(body), headers)
+                response = await self._send(path, _valid_unicode(body), headers)
             async with aclosing(response):
                 yield response
         except FOREIGN_ERRORS as error:

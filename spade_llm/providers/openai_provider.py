@@ -62,7 +62,7 @@ class LLMProvider:
         """`settings` goes into every request: `model` and, for instance, `temperature`."""
         from spade_llm.providers.openai_endpoint import OpenAIEndpoint
 
-        self._server = _server_of(base_url)
+        self._server = server_of(base_url)
         self._settings = settings
         self._timeout_s = timeout
         self._limits = limits or ModelLimits()
@@ -272,7 +272,7 @@ def _settings(model: str, bound: str, options: ModelOptions) -> RequestBody:
     return {"model": model, **{key: value for key, value in chosen.items() if value is not None}}
 
 
-def _server_of(base_url: str) -> str:
+def server_of(base_url: str) -> str:
     """Host and port only: a URL may hold a password."""
     try:
         url = urlsplit(base_url)

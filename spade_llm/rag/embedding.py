@@ -29,16 +29,16 @@ async def embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float
     Raises:
         ModelUnavailable: also when a batch takes longer than BATCH_TIMEOUT_S.
     """
-    rows = [np.empty((0, embedder.dimension), dtype=np.float32)]
+    rows: list[NDArray[np.float32]] = []
     for start in range(0, len(texts), BATCH):
         rows.append(await _within(embedder, texts[start : start + BATCH], BATCH_TIMEOUT_S))
-    return np.concatenate(rows)
+    return np.concatenate(rows) if rows else np.empty((0, embedder.dimension or 0), np.float32)
 
 
 async def embedded_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """Raises ModelUnavailable, after QUERY_TIMEOUT_S at the latest."""
     vectors = await _within(embedder, [query], QUERY_TIMEOUT_S)
-    return vectors.reshape(embedder.dimension)
+    return vectors.reshape(-1)
 
 
 def check_model(namespace: Namespace, embedder: Embedder) -> None:
@@ -49,7 +49,8 @@ def check_model(namespace: Namespace, embedder: Embedder) -> None:
     """
     if namespace.model is None:
         return
-    if (namespace.model, namespace.dimension) != (embedder.name, embedder.dimension):
+    dimension = embedder.dimension or namespace.dimension
+    if (namespace.model, namespace.dimension) != (embedder.name, dimension):
         raise InvalidArguments(
             f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
             f"uses {embedder.name!r}: reindex it, or delete it and add its documents again"

@@ -115,7 +115,7 @@ class Ingestion:
         vectors: NDArray[np.float32] | None,
     ) -> None:
         namespace = await self._registry.add_namespace(owner, document.namespace)
-        shelf = None if vectors is None else self._shelf(namespace)
+        shelf = None if vectors is None else self._shelf(namespace, vectors.shape[1])
         ids = await self._registry.reserve(namespace.id, len(passages))
         if shelf is not None and vectors is not None and len(ids):
             await self._index.add(shelf, ids, vectors)
@@ -131,7 +131,7 @@ class Ingestion:
         await self._registry.replace(namespace, record)
         await self._sweep()
 
-    def _shelf(self, namespace: Namespace) -> Shelf | None:
+    def _shelf(self, namespace: Namespace, dimension: int) -> Shelf | None:
         if self._embedder is None:
             return None
         check_model(namespace, self._embedder)
@@ -140,7 +140,7 @@ class Ingestion:
             owner=namespace.owner,
             namespace=namespace.name,
             model=self._embedder.name,
-            dimension=self._embedder.dimension,
+            dimension=dimension,
         )
 
     async def _removed(self, namespace: Namespace, source: str | None) -> int:

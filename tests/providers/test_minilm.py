@@ -15,9 +15,9 @@ import pytest
 
 from spade_llm.errors import ConfigurationError, ModelUnavailable
 from spade_llm.providers import MiniLmEmbedder, fetch_weights, find_weights
-from spade_llm.providers.minilm import CACHED_QUERIES
 from spade_llm.providers.minilm_graph import HEADS, build_graph, quantised
 from spade_llm.providers.minilm_weights import FOLDER, PACKAGE, SHA256, TOKENIZER, WEIGHTS
+from spade_llm.providers.query_vectors import CACHED_QUERIES
 from spade_llm.providers.safetensors import read_float_tensors
 from tests.providers.bert_reference import embedding, random_weights
 

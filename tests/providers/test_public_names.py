@@ -14,12 +14,13 @@ from spade_llm.providers import (
     LLMProvider,
     MiniLmEmbedder,
     OfflineProvider,
+    OpenAIEmbedder,
     ScriptedProvider,
 )
 
 CHAT_MODELS: list[type[ChatModel]] = [LLMProvider, OfflineProvider, ScriptedProvider]
 """mypy checks that each plays the role."""
-EMBEDDERS: list[type[Embedder]] = [MiniLmEmbedder]
+EMBEDDERS: list[type[Embedder]] = [MiniLmEmbedder, OpenAIEmbedder]
 
 
 def test_every_public_name_can_be_imported_and_they_are_sorted() -> None:
