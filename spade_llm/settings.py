@@ -11,7 +11,7 @@ import os
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spade_llm.errors import ConfigurationError
 
@@ -89,6 +89,30 @@ _KEYS_OF_STRATEGY = {
 }
 
 
+class EmbeddingsTable(_Table):
+    """`[embeddings]`: what makes vectors of texts; `embeddings = "auto"` is short for its kind."""
+
+    kind: Literal["auto", "installed", "none", "openai_compatible"] = "auto"
+    """`auto`: all-MiniLM-L6-v2 here, downloaded if it is missing; `installed`: not downloaded;
+    `none`: keywords only."""
+    base_url: Name | None = None
+    model: Name | None = None
+    api_key_env: Name | None = None
+    """Name of the environment variable that holds the key."""
+    dimension: int | None = Field(default=None, ge=1, le=16_384)
+    """To ask for, of a model that can shorten its vectors. Without it: the model's own."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> EmbeddingsTable:
+        idle = sorted(self.model_fields_set - {"kind"})
+        if self.kind != "openai_compatible" and idle:
+            raise ValueError(f'kind = "{self.kind}" takes no {", ".join(idle)}')
+        missing = [key for key in ("base_url", "model") if not getattr(self, key)]
+        if self.kind == "openai_compatible" and missing:
+            raise ValueError(f'kind = "openai_compatible" needs the key {" and ".join(missing)}')
+        return self
+
+
 class ServicesTable(_Table):
     """`[services]`: the agents that an assistant uses; a name without `@` is on its own domain."""
 
@@ -123,10 +147,15 @@ class AgentSettings(_Table):
     limits: LimitsTable = LimitsTable()
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
-    embeddings: Literal["auto", "installed", "none"] = "auto"
-    """rag: `auto` downloads the weights if they are missing; `none` is keywords only."""
+    embeddings: EmbeddingsTable = EmbeddingsTable()
+    """memory, rag."""
     roots: list[Name] = ["documents"]
     """rag: folders whose files agents may ask it to read in, relative to --data."""
+
+    @field_validator("embeddings", mode="before")
+    @classmethod
+    def _in_short(cls, value: object) -> object:
+        return {"kind": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> AgentSettings:
@@ -141,6 +170,7 @@ class AgentSettings(_Table):
 _KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
 _KEYS_OF_KIND = {
     "assistant": {"provider", "context", "services", "limits", "prompt_file"},
+    "memory": {"embeddings"},
     "rag": {"embeddings", "roots"},
 }
 

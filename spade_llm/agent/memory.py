@@ -12,9 +12,20 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
+    from spade_llm.providers.embedder import Embedder
+
 
 class MemoryAgent(XmppAgent):
-    def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
+    """`embedder=None`: keywords only, and every answer says so."""
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        *,
+        embedder: Embedder | None = None,
+        options: AgentOptions | None = None,
+    ) -> None:
         super().__init__(jid, password, options=options)
         data = self.options.data
         self._backend = SQLiteMemoryBackend(data / "memory.db" if data else ":memory:")

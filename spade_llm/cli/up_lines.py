@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.embeddings import KEYWORDS_ONLY, provide_weights
 from spade_llm.cli.model_choice import choose_model
 
 if TYPE_CHECKING:
@@ -25,11 +24,8 @@ async def announce(definitions: Sequence[Definition], host: Host) -> None:
         if one.settings.kind == "assistant":
             choice = await choose_model(one)
             say(f"model       {one.jid}: {choice.description}")
-        if one.settings.kind == "rag":
-            weights = await provide_weights(
-                one.settings, host.place.data, may_download=host.may_download, say=say
-            )
-            say(f"embeddings  {'all-MiniLM-L6-v2, local' if weights else KEYWORDS_ONLY}")
+        if one.settings.kind in {"memory", "rag"}:
+            say(f"embeddings  {one.jid}: {await host.embedders.describe(one)}")
 
 
 def login_line(here: Place, person: str) -> str:

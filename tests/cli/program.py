@@ -157,7 +157,8 @@ def modest_agents(folder: Path) -> Path:
     """The standard agents, with rules as their model and without embeddings."""
     shutil.copytree(ROOT / "agents", folder)
     _replace(folder / "assistant" / "agent.toml", 'kind = "auto"', 'kind = "offline"')
-    _replace(folder / "rag" / "agent.toml", 'embeddings = "auto"', 'embeddings = "none"')
+    for name in ("memory", "rag"):
+        _replace(folder / name / "agent.toml", 'embeddings = "auto"', 'embeddings = "none"')
     return folder
 
 

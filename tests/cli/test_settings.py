@@ -41,6 +41,19 @@ MISTAKES = {
         'kind = "memory"\njid = "m"\nprompt_file = "p.md"',
         'kind = "memory" takes no prompt_file',
     ),
+    "embeddings of a server without its address": (
+        'kind = "memory"\njid = "m"\n[embeddings]\nkind = "openai_compatible"\nmodel = "m"',
+        'embeddings: kind = "openai_compatible" needs the key base_url',
+    ),
+    "an address for local embeddings": (
+        'kind = "rag"\njid = "r"\n[embeddings]\nbase_url = "http://localhost/v1"',
+        'embeddings: kind = "auto" takes no base_url',
+    ),
+    "unknown embeddings": ('kind = "rag"\njid = "r"\nembeddings = "some"', "embeddings.kind: "),
+    "embeddings for an assistant": (
+        ASSISTANT + 'embeddings = "auto"',
+        'kind = "assistant" takes no embeddings',
+    ),
     "two passwords": (
         ASSISTANT + 'password_file = "p"\npassword_env = "P"',
         "password_file or password_env, not both",

@@ -133,7 +133,7 @@ class Deployment:
         path.parent.mkdir(parents=True)
         (path.parent / "password").write_text(PASSWORD, encoding="utf-8")
         lines = [f'kind = "{name}"', f'jid = "{name}"', 'password_file = "password"']
-        lines += ['embeddings = "none"'] if name == "rag" else []
+        lines += ['embeddings = "none"'] if name in {"memory", "rag"} else []
         lines.append(SERVER.format(port=self.line.port, ca=self.endpoint.ca_path))
         if name == "assistant":
             lines.append(ASSISTANT.format(base_url=self.model.base_url))
