@@ -82,6 +82,11 @@ def extractive_summary(
     return _fitting(chosen, sum(map(len, texts)))
 
 
+def facts(text: str) -> frozenset[str]:
+    """Its names, numbers and dates, as they are written."""
+    return _facts(text, _certain_names([text]))
+
+
 def _distinct(texts: Sequence[str]) -> list[_Sentence]:
     names = _certain_names(texts)
     found: dict[str, _Sentence] = {}
@@ -96,10 +101,17 @@ def _distinct(texts: Sequence[str]) -> list[_Sentence]:
 
 
 def _read(text: str, source: int, line: int, names: frozenset[str]) -> _Sentence:
-    facts = {*_NUMBER.findall(text), *_KATAKANA.findall(text), *_names(text, names)}
     return _Sentence(
-        text=text, source=source, line=line, words=frozenset(_words(text)), facts=frozenset(facts)
+        text=text,
+        source=source,
+        line=line,
+        words=frozenset(_words(text)),
+        facts=_facts(text, names),
     )
+
+
+def _facts(text: str, names: frozenset[str]) -> frozenset[str]:
+    return frozenset({*_NUMBER.findall(text), *_KATAKANA.findall(text), *_names(text, names)})
 
 
 def _words(text: str) -> Iterator[str]:

@@ -1,0 +1,165 @@
+"""memory_batch_store and memory_batch_update.
+
+An item that can't be read is a wrong item like one that the store refuses: `on_error` decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.memory.entry_tools.answers import NOT_FOUND, error_type, message_of, no_memory
+from spade_llm.memory.entry_tools.entries import CHANGE, change_of
+from spade_llm.memory.entry_tools.fields import DRAFT, draft_of
+from spade_llm.memory.entry_tools.kinds import choice, items
+from spade_llm.memory.entry_tools.parameters import Arguments, defaulted, required
+from spade_llm.memory.entry_tools.tool import EntryTool
+from spade_llm.memory.store import BatchError, BatchResult, MemoryChange, OnError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from spade_llm.memory.entry_tools.scope import Scope
+    from spade_llm.memory.entry_tools.tool import Answer
+    from spade_llm.memory.store import MemoryDraft
+
+MAX_BATCH = 100
+
+ON_ERROR = defaulted(
+    "on_error",
+    choice(tuple(OnError)),
+    "When an item is wrong: rollback does nothing at all, continue does the good ones, stop keeps"
+    " those before it",
+    OnError.ROLLBACK,
+    shown="rollback",
+)
+
+T = TypeVar("T")
+
+
+class BatchTools:
+    def __init__(self, scope: Scope, *, max_batch: int = MAX_BATCH) -> None:
+        self._scope = scope
+        self._drafts = required("items", items(DRAFT, max_batch), "Memories to store")
+        self._changes = required("updates", items(CHANGE, max_batch), "Changes to make")
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_batch_store",
+            description="Store several memories at once.",
+            parameters=(self._drafts, ON_ERROR),
+            run=self.store,
+        )
+        yield EntryTool(
+            name="memory_batch_update",
+            description="Change several memories at once.",
+            parameters=(self._changes, ON_ERROR),
+            run=self.update,
+        )
+
+    async def store(self, arguments: Arguments) -> Answer:
+        on_error = arguments[ON_ERROR]
+        batch = _read(arguments[self._drafts], self._draft).ready(on_error)
+        result = BatchResult(ids=())
+        if batch.good:
+            drafts = [draft for _, draft in batch.good]
+            result = await self._scope.store.add_many(drafts, on_error=on_error)
+        return _answer("stored", result.ids, batch.errors_with(result, on_error))
+
+    async def update(self, arguments: Arguments) -> Answer:
+        on_error = arguments[ON_ERROR]
+        batch = _read(arguments[self._changes], _change)
+        batch = (await self._only_ours(batch)).ready(on_error)
+        result = BatchResult(ids=())
+        if batch.good:
+            changes = [change for _, change in batch.good]
+            result = await self._scope.store.update_many(changes, on_error=on_error)
+        errors = [_with_id(error, batch.good) for error in batch.errors_with(result, on_error)]
+        return _answer("updated", result.ids, errors)
+
+    def _draft(self, item: object) -> MemoryDraft:
+        return draft_of(Arguments(item, DRAFT), self._scope.subject)
+
+    async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
+        """Without a subject all of the owner's are ours, and the store knows which there are."""
+        if self._scope.subject is None or not batch.good:
+            return batch
+        there = {e.id for e in await self._scope.there([change.id for _, change in batch.good])}
+        unknown = [
+            BatchError(index=index, code=NotFound.code, reason=no_memory(change.id))
+            for index, change in batch.good
+            if change.id not in there
+        ]
+        good = [(index, change) for index, change in batch.good if change.id in there]
+        return _Batch(good=good, errors=sorted([*batch.errors, *unknown], key=_index))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch(Generic[T]):
+    """Items by their index in what the model sent."""
+
+    good: list[tuple[int, T]]
+    errors: list[BatchError]
+
+    def ready(self, on_error: OnError) -> _Batch[T]:
+        """What is to be tried, seeing that these are wrong already."""
+        if not self.errors or on_error is OnError.CONTINUE:
+            return self
+        if on_error is OnError.ROLLBACK:
+            return _Batch(good=[], errors=self.errors)
+        first = self.errors[0]
+        good = [(index, item) for index, item in self.good if index < first.index]
+        return _Batch(good=good, errors=[first])
+
+    def errors_with(self, result: BatchResult, on_error: OnError) -> list[BatchError]:
+        """Those of the store too. STOP ends at the first of all, and that is the store's."""
+        theirs = [
+            BatchError(index=self.good[one.index][0], code=one.code, reason=one.reason)
+            for one in result.errors
+        ]
+        if theirs and on_error is OnError.STOP:
+            return theirs
+        return sorted([*self.errors, *theirs], key=_index)
+
+
+def _read(found: Sequence[object], read: Callable[[object], T]) -> _Batch[T]:
+    good: list[tuple[int, T]] = []
+    errors: list[BatchError] = []
+    for index, item in enumerate(found):
+        try:
+            good.append((index, read(item)))
+        except InvalidArguments as error:
+            errors.append(BatchError(index=index, code=error.code, reason=str(error)))
+    return _Batch(good=good, errors=errors)
+
+
+def _change(item: object) -> MemoryChange:
+    return change_of(Arguments(item, CHANGE))
+
+
+def _with_id(error: BatchError, good: Sequence[tuple[int, MemoryChange]]) -> BatchError:
+    """An unknown id is named in our words, whoever found that it is unknown."""
+    for index, change in good:
+        if index == error.index and error_type(error.code) == NOT_FOUND:
+            return BatchError(index=index, code=error.code, reason=no_memory(change.id))
+    return error
+
+
+def _answer(done: str, ids: Sequence[str], errors: Sequence[BatchError]) -> Answer:
+    return {
+        "success": not errors,
+        f"{done}_count": len(ids),
+        f"{done}_ids": list(ids),
+        "errors": [_error(error) for error in errors],
+    }
+
+
+def _error(error: BatchError) -> dict[str, object]:
+    kind = error_type(error.code)
+    message = message_of(kind, error.reason)
+    return {"index": error.index, "error_type": kind, "message": message}
+
+
+def _index(error: BatchError) -> int:
+    return error.index

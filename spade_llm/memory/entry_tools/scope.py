@@ -1,0 +1,52 @@
+"""Whose memories the entry tools see: all of an owner's, or those about one subject only.
+
+An id of an entry about somebody else is as unknown as one that never was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.memory.entry_tools.answers import no_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.store import MemoryEntry, MemoryStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    store: MemoryStore
+    owner: str
+    """The bare JID whose memory it is."""
+    subject: str | None = None
+    """Whom the memories are about; None: anybody, or nobody in particular."""
+
+    def check_agent(self, agent_id: str | None) -> None:
+        """Raises InvalidArguments: the owner is whom the server says, never an argument."""
+        if agent_id is not None and agent_id != self.owner:
+            raise InvalidArguments(f"agent_id must be {self.owner!r} or null")
+
+    async def there(self, ids: Sequence[str]) -> list[MemoryEntry]:
+        """Those of these that we may see, in order; counts as no access."""
+        return [entry for entry in await self.store.peek(ids) if self._is_ours(entry)]
+
+    async def all_of(self, ids: Sequence[str]) -> list[MemoryEntry]:
+        """Raises NotFound, naming the first that is missing."""
+        found = await self.there(ids)
+        seen = {entry.id for entry in found}
+        for id in ids:
+            if id not in seen:
+                raise NotFound(no_memory(id))
+        return found
+
+    async def check(self, *ids: str) -> None:
+        """Raises NotFound. Without a subject the store itself knows."""
+        if self.subject is not None:
+            await self.all_of(ids)
+
+    def _is_ours(self, entry: MemoryEntry) -> bool:
+        return self.subject is None or entry.subject == self.subject

@@ -1,0 +1,38 @@
+"""EntryTool: a name, parameters and what is done. Its answer is always one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spade_llm.errors import ModelError, RequestError, ServiceError
+from spade_llm.memory.entry_tools.answers import as_text, error_object
+from spade_llm.memory.entry_tools.parameters import Arguments, Parameter, object_schema
+from spade_llm.providers.model import ToolSpec
+
+Answer = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryTool:
+    """A MemoryTool that also gives its answer as an object."""
+
+    name: str
+    description: str
+    parameters: Sequence[Parameter[object]]
+    run: Callable[[Arguments], Awaitable[Answer]]
+
+    @property
+    def spec(self) -> ToolSpec:
+        schema = object_schema(self.parameters)
+        return ToolSpec(name=self.name, description=self.description, parameters=schema)
+
+    async def execute(self, /, **arguments: object) -> str:
+        return as_text(await self.answer(arguments))
+
+    async def answer(self, arguments: object) -> Answer:
+        """For any JSON; a failure is `{"error": true, "error_type": …, "message": …}`."""
+        try:
+            return await self.run(Arguments(arguments, self.parameters))
+        except (ServiceError, RequestError, ModelError) as error:
+            return error_object(error)
