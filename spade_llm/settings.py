@@ -2,7 +2,8 @@
 
 The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER and SPADE_LLM_DOMAIN
 are the defaults of --data, --server and --domain; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
-say which model `kind = "auto"` takes; password_env and api_key_env name variables of your own.
+say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE bounds the batches of the memory
+tools; password_env and api_key_env name variables of your own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic_core import ErrorDetails
 
 Name = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -121,6 +124,14 @@ class ServicesTable(_Table):
     tools: list[Name] = []
 
 
+class MemoryTable(_Table):
+    """`[memory]`: what a model may do with its memory."""
+
+    tools: Literal["base", "entries", "all"] = "base"
+    """`base`: store_memory, search_memories, list_memories; `entries`: the eleven memory_* tools;
+    `all`: both, and further ones."""
+
+
 class LimitsTable(_Table):
     """`[limits]`: what one turn may cost."""
 
@@ -144,6 +155,7 @@ class AgentSettings(_Table):
     provider: ProviderTable = ProviderTable()
     context: ContextTable = ContextTable()
     services: ServicesTable = ServicesTable()
+    memory: MemoryTable = MemoryTable()
     limits: LimitsTable = LimitsTable()
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
@@ -169,7 +181,7 @@ class AgentSettings(_Table):
 
 _KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
 _KEYS_OF_KIND = {
-    "assistant": {"provider", "context", "services", "limits", "prompt_file"},
+    "assistant": {"provider", "context", "services", "memory", "limits", "prompt_file"},
     "memory": {"embeddings"},
     "rag": {"embeddings", "roots"},
 }
@@ -242,6 +254,7 @@ class Environment(_Table):
     openai_api_key: str | None = Field(default=None, repr=False)
     openai_base_url: str | None = None
     openai_model: str | None = None
+    memory_batch_max_size: int = Field(default=100, ge=1, le=1000, strict=False)
 
 
 _VARIABLES = {
@@ -251,13 +264,25 @@ _VARIABLES = {
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
     "openai_model": "OPENAI_MODEL",
+    "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
 }
 
 
 def read_environment() -> Environment:
-    """What is set now; an empty variable counts as not set."""
+    """What is set now; an empty variable counts as not set.
+
+    Raises:
+        ConfigurationError: a variable's value is wrong.
+    """
     found = {field: os.environ.get(name) for field, name in _VARIABLES.items()}
-    return Environment.model_validate({field: value for field, value in found.items() if value})
+    try:
+        return Environment.model_validate({field: value for field, value in found.items() if value})
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(map(_complaint, error.errors()))) from None
+
+
+def _complaint(error: ErrorDetails) -> str:
+    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
 
 
 def _read(path: Path, *, named_in: str = "") -> str:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
 from spade_llm.conversation.turn import TurnLimits
+from spade_llm.memory.entry_tools import MAX_BATCH
+from spade_llm.providers.offline import OfflineProvider
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService
 from spade_llm.services.memory import MemoryClient
@@ -34,6 +37,9 @@ class Services:
     """JIDs of the agents that an assistant uses; None or empty: it does without."""
 
     memory: str | None = None
+    memory_tools: MemoryToolSet = MemoryToolSet.BASE
+    memory_max_batch: int = MAX_BATCH
+    """Of memories that one call may store or change."""
     rag: str | None = None
     tools: tuple[str, ...] = ()
 
@@ -71,6 +77,12 @@ class LLMAgent(XmppAgent):
             strategy=context_management or NoContextManagement(),
             system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
             memory=self.memory_behaviour,
+            memory_offer=MemoryOffer(
+                owner=self.jid.bare,
+                tools=services.memory_tools,
+                max_batch=services.memory_max_batch,
+                model=None if isinstance(provider, OfflineProvider) else provider,
+            ),
             toolboxes=[ToolsClient(ask, jid) for jid in services.tools],
             limits=limits or TurnLimits(),
         )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.context import ContextManagement
     from spade_llm.conversation.history import Conversation
+    from spade_llm.conversation.memory_toolbox import MemoryOffer
     from spade_llm.conversation.recall import Recalled
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox
@@ -54,6 +55,7 @@ class LLMBehaviour(Behaviour):
         strategy: ContextManagement,
         system_prompt: str,
         memory: MemoryBehaviour,
+        memory_offer: MemoryOffer,
         toolboxes: Sequence[Toolbox],
         limits: TurnLimits,
     ) -> None:
@@ -63,6 +65,7 @@ class LLMBehaviour(Behaviour):
         self.conversations = Conversations()
         self._system_prompt = system_prompt
         self._memory = memory
+        self._memory_offer = memory_offer
         self._shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
 
@@ -118,8 +121,10 @@ class LLMBehaviour(Behaviour):
         return result, self._missing_tools()
 
     def _toolbox(self, peer: str) -> CombinedToolbox:
-        own = [MemoryToolbox(self._memory.memory, subject=peer)] if self._memory.memory else []
-        return CombinedToolbox([*own, self._shared_tools])
+        if self._memory.memory is None:
+            return CombinedToolbox([self._shared_tools])
+        own = MemoryToolbox(self._memory.memory, self._memory_offer, subject=peer)
+        return CombinedToolbox([own, self._shared_tools])
 
     def _missing_tools(self) -> tuple[str, ...]:
         return ("tools",) if self._shared_tools.missing else ()

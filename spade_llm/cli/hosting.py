@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.cli import lock
 from spade_llm.cli.model_choice import build_model, choose_model
 from spade_llm.errors import ConfigurationError
-from spade_llm.settings import read_password, read_prompt
+from spade_llm.settings import read_environment, read_password, read_prompt
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -83,6 +83,7 @@ async def _assistant(
     definition: Definition, password: str, host: Host, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agent.llm import LLMAgent, Services
+    from spade_llm.conversation.memory_toolbox import MemoryToolSet
     from spade_llm.conversation.turn import TurnLimits
 
     settings = definition.settings
@@ -98,6 +99,8 @@ async def _assistant(
         prompt,
         services=Services(
             memory=definition.full(wanted.memory) if wanted.memory else None,
+            memory_tools=MemoryToolSet(settings.memory.tools),
+            memory_max_batch=read_environment().memory_batch_max_size,
             rag=definition.full(wanted.rag) if wanted.rag else None,
             tools=tuple(definition.full(name) for name in wanted.tools),
         ),

@@ -1,25 +1,67 @@
-"""Offers an agent's own memory tools (specs/1) to the model as a Toolbox. Knows no wire."""
+"""Offers an agent's memory to the model as a Toolbox, about one person only. Knows no wire.
+
+Whoever is talked to, the model sees, changes and deletes only what is stored about that person:
+tools that act on all that an agent remembers (grants, decay) are never offered here.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import UnknownTool
+from spade_llm.memory.entry_tools import MAX_BATCH, Scope, entry_tools, further_tools
+from spade_llm.memory.entry_tools.answers import as_text
 from spade_llm.memory.tools import MemoryTools
 from spade_llm.tools.toolbox import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from spade_llm.memory.entry_tools import EntryTool, LinkedMemory
     from spade_llm.memory.store import MemoryStore
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.memory.tools import MemoryTool
+    from spade_llm.providers.model import ChatModel, ToolSpec
+
+
+class MemoryToolSet(StrEnum):
+    """Which tools a model gets for its memory."""
+
+    BASE = "base"
+    """store_memory, search_memories, list_memories (specs/1)."""
+    ENTRIES = "entries"
+    """The eleven memory_* tools (specs/3)."""
+    ALL = "all"
+    """Both, and memory_explain, memory_similar, memory_deduplicate and those for links."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryOffer:
+    """What of its memory an agent offers its model."""
+
+    owner: str
+    """The agent's bare JID."""
+    tools: MemoryToolSet = MemoryToolSet.BASE
+    max_batch: int = MAX_BATCH
+    model: ChatModel | None = None
+    """For abstractive summaries; None: only extractive ones."""
+
+
+class _Called(Protocol):
+    """A tool under its name, whatever family it is of."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult: ...
 
 
 class MemoryToolbox:
-    """store_memory, search_memories and list_memories about one subject only."""
+    """Satisfies Toolbox, about one subject only."""
 
-    def __init__(self, store: MemoryStore, *, subject: str) -> None:
-        self._tools = {tool.name: tool for tool in MemoryTools(store, subject=subject)}
+    def __init__(self, memory: LinkedMemory, offer: MemoryOffer, *, subject: str) -> None:
+        self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, subject)}
 
     async def list(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self._tools.values()]
@@ -27,4 +69,41 @@ class MemoryToolbox:
     async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         if name not in self._tools:
             raise UnknownTool(f"there is no memory tool {name!r}")
-        return ToolResult(text=await self._tools[name].execute(**arguments))
+        return await self._tools[name].call(arguments)
+
+
+def _offered(memory: LinkedMemory, offer: MemoryOffer, subject: str) -> Iterator[_Called]:
+    if offer.tools is not MemoryToolSet.ENTRIES:
+        yield from _base(memory, subject)
+    scope = Scope(store=memory, owner=offer.owner, subject=subject)
+    if offer.tools is not MemoryToolSet.BASE:
+        yield from map(_Entry, entry_tools(scope, max_batch=offer.max_batch, model=offer.model))
+    if offer.tools is MemoryToolSet.ALL:
+        yield from map(_Entry, further_tools(scope, memory))
+
+
+def _base(memory: MemoryStore, subject: str) -> Iterator[_Called]:
+    yield from map(_Base, MemoryTools(memory, subject=subject))
+
+
+class _Base:
+    """A tool of specs/1: its failures are sentences."""
+
+    def __init__(self, tool: MemoryTool) -> None:
+        self._tool = tool
+        self.spec = tool.spec
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult:
+        return ToolResult(text=await self._tool.execute(**arguments))
+
+
+class _Entry:
+    """A tool of specs/3: its failures are objects that say so."""
+
+    def __init__(self, tool: EntryTool) -> None:
+        self._tool = tool
+        self.spec = tool.spec
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult:
+        answer = await self._tool.answer(arguments)
+        return ToolResult(text=as_text(answer), is_error="error" in answer)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from spade_llm.memory.store import HistoryStore, MemoryStore
+from spade_llm.memory.store import (
+    DecayStore,
+    GrantStore,
+    HistoryStore,
+    LinkStore,
+    MemoryStore,
+)
 
 
-class OwnedMemory(MemoryStore, HistoryStore, Protocol):
-    """All that one owner has: memories and conversations."""
+class OwnedMemory(MemoryStore, HistoryStore, LinkStore, GrantStore, DecayStore, Protocol):
+    """All that one owner has, and what it decides about it."""
 
 
 class MemoryBackend(Protocol):

@@ -8,6 +8,7 @@ from spade_llm.acl import AclMessage, Performative
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.memory_toolbox import MemoryOffer
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
 from spade_llm.errors import ModelUnavailable
@@ -32,6 +33,7 @@ def an_assistant(model: ScriptedProvider, memory: MemoryBehaviour) -> LLMBehavio
         strategy=NoContextManagement(),
         system_prompt="Be",
         memory=memory,
+        memory_offer=MemoryOffer(owner="a@x"),
         toolboxes=[],
         limits=TurnLimits(),
     )

@@ -136,3 +136,28 @@ def test_a_key_is_not_shown_with_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 
     assert "sk-secret" not in repr(read_environment())
+
+
+@pytest.mark.parametrize("size", ["0", "1001", "many", "1.5"])
+def test_a_batch_size_out_of_range_is_an_error_that_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, size: str
+) -> None:
+    monkeypatch.setenv("LLM_MEMORY_BATCH_MAX_SIZE", size)
+
+    with pytest.raises(ConfigurationError, match="LLM_MEMORY_BATCH_MAX_SIZE"):
+        read_environment()
+
+
+def test_the_batch_size_is_a_hundred_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LLM_MEMORY_BATCH_MAX_SIZE", raising=False)
+    assert read_environment().memory_batch_max_size == 100
+
+    monkeypatch.setenv("LLM_MEMORY_BATCH_MAX_SIZE", "1000")
+    assert read_environment().memory_batch_max_size == 1000
+
+
+def test_the_memory_tools_are_the_three_unless_others_are_chosen(tmp_path: Path) -> None:
+    assert load_agent(write(tmp_path, ASSISTANT)).memory.tools == "base"
+    assert load_agent(write(tmp_path, ASSISTANT + '[memory]\ntools = "all"')).memory.tools == "all"
+    with pytest.raises(ConfigurationError, match="tools"):
+        load_agent(write(tmp_path, ASSISTANT + '[memory]\ntools = "some"'))
