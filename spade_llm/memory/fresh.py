@@ -1,0 +1,51 @@
+"""What is new in a message: without what it quotes and what it repeats of memories. Pure.
+
+Otherwise a recalled memory would come back as an episode, be recalled again, and grow for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.sentences import sentences
+from spade_llm.memory.topic import topic_of
+from spade_llm.providers.quoted import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spade_llm.memory.store import ObservedMessage
+
+REPEATED = 0.8
+"""A sentence with so much of its words in what was recalled says nothing new."""
+
+_SECTION = re.compile(
+    rf"^<({MEMORIES}|{DOCUMENTS}|{UNAVAILABLE})>.*?</\1>\s*$", re.DOTALL | re.MULTILINE
+)
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+"""As chat clients and mail quote what they answer."""
+
+
+def fresh_text(message: ObservedMessage, recalled: Mapping[str, str]) -> str:
+    """The message's own words; may be empty.
+
+    `recalled`: by id, the content of memories that it may have been written with. Only an assistant repeats what it recalled: what a person says is said by them.
+    """
+    text = without_quotes(message.content)
+    if message.role == "user" or not message.recalled:
+        return text
+    known = frozenset(term for id in message.recalled for term in topic_of(recalled.get(id, "")))
+    return "\n".join(one for one in sentences(text) if not _repeats(one, known)) if known else text
+
+
+def without_quotes(text: str) -> str:
+    """Without quoted lines, and without the context that a prompt carries."""
+    if FIRST_LINE in text:
+        text = _SECTION.sub("", text.replace(FIRST_LINE, ""))
+    return _QUOTED_LINE.sub("", text).strip()
+
+
+def _repeats(sentence: str, known: frozenset[int]) -> bool:
+    words = topic_of(sentence)
+    return bool(words) and len(words & known) >= REPEATED * len(words)
