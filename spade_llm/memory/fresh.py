@@ -28,9 +28,10 @@ _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
 
 
 def fresh_text(message: ObservedMessage, recalled: Mapping[str, str]) -> str:
-    """The message's own words; may be empty.
+    """The message's own words; may be empty. Only an assistant repeats what it recalled: what a
+    person says is said by them.
 
-    `recalled`: by id, the content of memories that it may have been written with. Only an assistant repeats what it recalled: what a person says is said by them.
+    `recalled`: content by id of memories; those that the message was written with are looked at.
     """
     text = without_quotes(message.content)
     if message.role == "user" or not message.recalled:

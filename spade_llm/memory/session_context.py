@@ -7,7 +7,7 @@ from all sessions. Everything remembered is one line behind a dash: it cannot pa
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from spade_llm.memory.limits import check_name, check_number
@@ -64,20 +64,35 @@ async def session_context(
     check_number("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS)
     history = memory.history(session, limit=MAX_MESSAGES)
     messages, known = await asyncio.gather(history, _known(memory, session, types, subject))
+    context = build_context(
+        session, messages, known.texts(), max_tokens=max_tokens, language=language
+    )
+    has_more = known.has_more or len(messages) >= MAX_MESSAGES
+    return replace(context, truncated=True) if has_more else context
+
+
+def build_context(
+    session: str,
+    messages: Sequence[ObservedMessage],
+    known: Mapping[MemoryType, Sequence[str]],
+    *,
+    max_tokens: int,
+    language: Language,
+) -> SessionContext:
+    """`messages`: oldest first; `known`: of each type the most useful first. Pure."""
     bound = int(max_tokens * LONGEST_LINE) * CHARS_PER_TOKEN
     sections = [
         _Section(
             type=type,
             heading=headings[language],
             share=share,
-            texts=_said(messages) if type is None else known.texts(type),
+            texts=_said(messages) if type is None else known.get(type, ()),
             max_chars=bound,
         )
         for type, share, headings in SECTIONS
-        if type is None or type in types
     ]
     _fill(sections, max_tokens * CHARS_PER_TOKEN)
-    return _written(session, sections, has_more=known.has_more or len(messages) >= MAX_MESSAGES)
+    return _written(session, sections)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,8 +102,8 @@ class _Known:
     entries: dict[MemoryType, list[MemoryEntry]] = field(default_factory=dict)
     has_more: bool = False
 
-    def texts(self, type: MemoryType) -> list[str]:
-        return [entry.content for entry in self.entries.get(type, [])]
+    def texts(self) -> dict[MemoryType, list[str]]:
+        return {type: [one.content for one in entries] for type, entries in self.entries.items()}
 
     def add(self, entries: Iterable[MemoryEntry]) -> None:
         for entry in entries:
@@ -136,7 +151,7 @@ class _Section:
     type: MemoryType | None
     heading: str
     share: float
-    texts: list[str]
+    texts: Sequence[str]
     """The most useful first."""
     max_chars: int
     """Of one text."""
@@ -179,7 +194,7 @@ def _fill(sections: Sequence[_Section], room: int) -> None:
         room -= section.take(room)
 
 
-def _written(session: str, sections: Sequence[_Section], *, has_more: bool) -> SessionContext:
+def _written(session: str, sections: Sequence[_Section]) -> SessionContext:
     shown = [section for section in sections if section.kept]
     text = "\n\n".join(section.text() for section in shown)
     return SessionContext(
@@ -187,5 +202,5 @@ def _written(session: str, sections: Sequence[_Section], *, has_more: bool) -> S
         context_text=text,
         token_count=estimated_tokens(text),
         memory_types_included=tuple(section.type for section in shown if section.type),
-        truncated=has_more or any(section.is_cut() for section in sections),
+        truncated=any(section.is_cut() for section in sections),
     )

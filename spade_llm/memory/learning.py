@@ -1,0 +1,260 @@
+"""Learning: turns conversations into episodes and episodes into facts, in the background.
+
+Knows no XMPP and no SQLite. Nobody waits for it: what was observed is kept before it looks. Its
+progress is in the store's transactions, so that it can be ended at any moment and begin again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from spade_llm.errors import (
+    ContextTooLong,
+    InvalidArguments,
+    InvalidModelOutput,
+    ModelError,
+    NotFound,
+    ServiceError,
+)
+from spade_llm.memory.episodes import cut_episodes
+from spade_llm.memory.extraction_model import ModelExtractor
+from spade_llm.memory.extraction_rules import RuleExtractor
+from spade_llm.memory.fresh import fresh_text
+from spade_llm.memory.learned import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from spade_llm.memory.backend import MemoryBackend, OwnedMemory
+    from spade_llm.memory.learned import Extractor, Learned
+    from spade_llm.memory.store import LearningStore, MemoryEntry, ObservedMessage, Stretch
+    from spade_llm.providers.model import ChatModel
+
+logger = logging.getLogger(__name__)
+
+MAX_RECALLED = 1000
+"""Memories looked up for one stretch: what `peek` gives at once."""
+
+
+MAX_DOUBLINGS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often, and how much at once."""
+
+    look_every_s: float = 30.0
+    """Also without being woken: conversations come to rest by themselves."""
+    rest_s: float = 2.0
+    """Between two looks, however often it is woken."""
+    stretches: int = 64
+    episodes: int = 16
+    model_calls: int = 2
+    """Side by side; those of one owner never are."""
+    first_pause_s: float = 5.0
+    """After a failure; doubles up to the longest."""
+    longest_pause_s: float = 600.0
+
+
+class Learning:
+    """Use as `async with`. `model=None`: by rules alone.
+
+    A model that is away is asked again later; one whose answers cannot be used leaves the episode
+    to the rules, and the log says so.
+    """
+
+    def __init__(
+        self,
+        store: LearningStore,
+        backend: MemoryBackend,
+        *,
+        model: ChatModel | None = None,
+        pace: Pace | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._store = store
+        self._backend = backend
+        self._rules = RuleExtractor()
+        self._extractor: Extractor = ModelExtractor(model) if model else self._rules
+        self._pace = pace or Pace()
+        self._clock = clock
+        self._woken = asyncio.Event()
+        self._places = asyncio.Semaphore(self._pace.model_calls)
+        self._failures = 0
+        self._read_after = datetime.min.replace(tzinfo=UTC)
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Learning:
+        self._task = asyncio.create_task(self._run(), name="learning")
+        self._task.add_done_callback(_log_failure)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    def wake(self) -> None:
+        """Something was observed. Cheap; never waits."""
+        self._woken.set()
+
+    async def learn(self) -> int:
+        """Do all that is due now; returns how many episodes were cut or read.
+
+        Raises ServiceError (the store).
+        """
+        return await self._cut_all() + await self._read_all()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.learn()
+            except ServiceError as error:
+                logger.warning("learning goes on in %.0f s: %s", self._pace.look_every_s, error)
+                await asyncio.sleep(self._pace.look_every_s)
+            await asyncio.sleep(self._pace.rest_s)
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Until it is woken, or it is time to look."""
+        try:
+            async with asyncio.timeout(self._pace.look_every_s):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._woken.clear()
+
+    def _pause_reading(self, error: ModelError) -> None:
+        """Cutting goes on, and so does everything else."""
+        pause_s = min(self._pace.first_pause_s * 2.0**self._failures, self._pace.longest_pause_s)
+        self._failures = min(self._failures + 1, MAX_DOUBLINGS)
+        self._read_after = self._clock() + timedelta(seconds=pause_s)
+        logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
+
+    async def _cut_all(self) -> int:
+        """Until all that is left is open."""
+        count = 0
+        while new := [await self._cut(one) for one in await self._stretches()]:
+            count += sum(new)
+            if not any(new):
+                break
+        return count
+
+    async def _stretches(self) -> Sequence[Stretch]:
+        return await self._store.stretches(limit=self._pace.stretches)
+
+    async def _cut(self, stretch: Stretch) -> int:
+        recalled = await _recalled(self._backend.for_owner(stretch.owner), stretch.messages)
+        # In a thread: stems of 400 messages that were never seen before take 0.1 s.
+        episodes = await asyncio.to_thread(
+            cut_episodes, stretch, now=self._clock(), recalled=recalled
+        )
+        if not episodes:
+            return 0
+        try:
+            return len(await self._store.keep_episodes(stretch, episodes))
+        except InvalidArguments as error:
+            # Ours to mend, and no reason to keep the other conversations waiting.
+            logger.error("conversation %s cannot be cut: %s", stretch.conversation, error)
+            return 0
+
+    async def _read_all(self) -> int:
+        """Until there are none, or the model is away."""
+        count = 0
+        while self._clock() >= self._read_after:
+            episodes = await self._store.unread_episodes(limit=self._pace.episodes)
+            groups = _by_owner(episodes)
+            read = sum(await asyncio.gather(*map(self._read_group, groups)))
+            if not read:
+                break
+            count += read
+        return count
+
+    async def _read_group(self, episodes: Sequence[MemoryEntry]) -> int:
+        """One after the other: a later one may contradict what an earlier one says."""
+        async with self._places:
+            count = 0
+            try:
+                for episode in episodes:
+                    count += await self._read(episode)
+                self._failures = 0
+            except ModelError as error:
+                self._pause_reading(error)
+            return count
+
+    async def _read(self, episode: MemoryEntry) -> int:
+        """Raises ModelError if the model is away, ServiceError (the store)."""
+        memory = self._backend.for_owner(episode.owner)
+        try:
+            reading = await _reading(memory, episode)
+            learned = await self._extract(reading, memory)
+        except NotFound:
+            # Forgotten since it was listed.
+            return 0
+        await self._keep(episode, learned)
+        return 1
+
+    async def _extract(self, reading: Reading, memory: OwnedMemory) -> Learned:
+        try:
+            return await self._extractor.extract(reading, memory)
+        except (InvalidModelOutput, ContextTooLong) as error:
+            logger.warning("episode %s is read by rules: %s", reading.episode.id, error)
+            return await self._rules.extract(reading, memory)
+
+    async def _keep(self, episode: MemoryEntry, learned: Learned) -> None:
+        try:
+            await self._store.keep_learned(episode, learned.drafts, invalid=learned.invalid)
+        except InvalidArguments as error:
+            logger.error("what episode %s says cannot be kept: %s", episode.id, error)
+            await self._store.keep_learned(episode, ())
+
+
+async def _reading(memory: OwnedMemory, episode: MemoryEntry) -> Reading:
+    """Raises NotFound."""
+    messages = await memory.episode_messages(episode.id)
+    recalled = await _recalled(memory, messages)
+    fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
+    return Reading(episode=episode, messages=tuple(fresh))
+
+
+async def _recalled(memory: OwnedMemory, messages: Sequence[ObservedMessage]) -> Mapping[str, str]:
+    """Content by id of what the messages were written with; what was forgotten is missing."""
+    ids = dict.fromkeys(filter(_is_uuid, (id for one in messages for id in one.recalled)))
+    if not ids:
+        return {}
+    entries = await memory.peek(list(ids)[:MAX_RECALLED])
+    return {entry.id: entry.content for entry in entries}
+
+
+def _is_uuid(id: str) -> bool:
+    """Ids come with what was observed, from outside."""
+    try:
+        UUID(id)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
+    groups: dict[str, list[MemoryEntry]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.owner, []).append(episode)
+    return list(groups.values())
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        logger.error("learning has ended", exc_info=error)

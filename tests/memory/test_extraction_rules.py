@@ -1,0 +1,274 @@
+"""Facts without a model: what is plainly said of oneself, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.memory.extraction_rules import RuleExtractor, facts_of
+from spade_llm.memory.learned import Learned, Reading
+from spade_llm.memory.limits import check_draft
+from spade_llm.memory.slots import read_fact
+from spade_llm.memory.store import (
+    Category,
+    Found,
+    MemoryEntry,
+    MemoryQuery,
+    MemoryType,
+    ObservedMessage,
+    Origin,
+    Outcome,
+    ScoredMemory,
+)
+
+AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
+EPISODE = MemoryEntry(
+    id="22222222-2222-4222-8222-222222222222",
+    owner="a@localhost",
+    content="2026-03-01, 14:05: …",
+    type=MemoryType.EPISODIC,
+    origin=Origin.EPISODE,
+    subject="ana@localhost",
+    session="c",
+    created_at=AT,
+    updated_at=AT,
+    valid_at=AT,
+)
+
+
+class Known:
+    """Gives the same entries to every query; what a store would rank is not asked here."""
+
+    def __init__(self, *entries: MemoryEntry) -> None:
+        self.entries = entries
+
+    async def search(self, query: MemoryQuery) -> Found:
+        hits = tuple(ScoredMemory(entry=entry, score=1.0) for entry in self.entries[: query.limit])
+        return Found(outcome=Outcome.OK, hits=hits)
+
+
+def said(text: str, *, speaker: str | None = None, role: str = "user") -> ObservedMessage:
+    return ObservedMessage(id=text, role=role, content=text, at=AT, speaker=speaker)
+
+
+def contents(text: str, *, speaker: str | None = None) -> list[str]:
+    return [fact.content for fact in facts_of([said(text, speaker=speaker)])]
+
+
+def entry(content: str, *, at: datetime = AT - timedelta(days=9), number: int = 1) -> MemoryEntry:
+    return MemoryEntry(
+        id=f"33333333-3333-4333-8333-{number:012}",
+        owner="a@localhost",
+        content=content,
+        subject="ana@localhost",
+        created_at=at,
+        updated_at=at,
+    )
+
+
+async def learned(*messages: ObservedMessage, known: Known | None = None) -> Learned:
+    reading = Reading(episode=EPISODE, messages=messages)
+    return await RuleExtractor().extract(reading, known or Known())
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Hi, my name is Ana García!", ["The user's name is Ana García"]),
+        ("You can call me Ani", ["The user wants to be called Ani"]),
+        ("I live in Lisbon with my two cats.", ["The user lives in Lisbon"]),
+        ("i live in lisbon", ["The user lives in lisbon"]),
+        ("I live in New York, NY.", ["The user lives in New York, NY"]),
+        ("I've just moved from Porto to the Netherlands", ["The user lives in the Netherlands"]),
+        ("I'm originally from Chile", ["The user is from Chile"]),
+        ("My birthday is on March 3rd", ["The user's birthday is March 3rd"]),
+        ("My birthday is in May", ["The user's birthday is May"]),
+        ("I am 34 years old", ["The user is 34 years old"]),
+        (
+            "I live in Lisbon and work at a bank.",
+            ["The user lives in Lisbon", "The user works at a bank"],
+        ),
+        ("I work as a nurse", ["The user works as a nurse"]),
+        ("I'm allergic to peanuts", ["The user is allergic to peanuts"]),
+        ("My wife's name is Eva", ["The user's wife is called Eva"]),
+        ("I have two dogs named Rex and Max", ["The user has two dogs named Rex and Max"]),
+        ("My favorite color is blue", ["The user's favourite color is blue"]),
+        ("I prefer tea over coffee", ["The user prefers tea over coffee"]),
+        ("I prefer going to the beach", ["The user prefers going to the beach"]),
+        ("I really love hiking because it calms me", ["The user likes hiking"]),
+        ("I don't like mushrooms", ["The user dislikes mushrooms"]),
+        ("I enjoy my work at NASA", ["The user likes their work at NASA"]),
+        (
+            "I usually go running with my dog every morning",
+            ["The user usually goes running with their dog every morning"],
+        ),
+        ("Always answer in Spanish, please", ["The user wants answers in Spanish"]),
+        (
+            "Me llamo Luis y vivo en Valencia",
+            ["El usuario se llama Luis", "El usuario vive en Valencia"],
+        ),
+        ("Sí, vivo en Madrid desde hace dos años.", ["El usuario vive en Madrid"]),
+        ("Me he mudado a Bilbao", ["El usuario vive en Bilbao"]),
+        ("Trabajo en un banco", ["El usuario trabaja en un banco"]),
+        ("Prefiero el té al café", ["El usuario prefiere el té antes que café"]),
+        ("Prefiero ir a la playa", ["El usuario prefiere ir a la playa"]),
+        (
+            "Me gustan los perros, no me gusta el frío",
+            ["El usuario: le gustan los perros", "El usuario: no le gusta el frío"],
+        ),
+        ("Mi cumpleaños es el 3 de mayo", ["El usuario: su cumpleaños es 3 de mayo"]),
+        ("Mi perro se llama Toby", ["El usuario: su perro se llama Toby"]),
+        ("Suelo correr por las mañanas", ["El usuario suele correr por las mañanas"]),
+        ("Háblame siempre en inglés", ["El usuario quiere respuestas en inglés"]),
+    ],
+)
+def test_what_is_plainly_said_is_a_fact(text: str, facts: list[str]) -> None:
+    assert contents(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do I live in Lisbon?",
+        "¿Vivo en Madrid?",
+        "I don't live in Lisbon.",
+        "No vivo en Madrid.",
+        "I used to live in Rome",
+        "I'm moving to Berlin next year",
+        "If I lived in Rome I would be happy",
+        "Si vivo en Madrid, trabajo en Acme",
+        "Imagine I live in Rome",
+        "Maybe I prefer tea",
+        'She said "I live in Rome"',
+        "She says: I live in Rome",
+        "> I live in Rome",
+        "`I live in Rome`",
+        "Translate: I live in Rome",
+        "Write a story. My name is Bob.",
+        "Traduce esto: vivo en Roma",
+        "I live in fear",
+        "I'm from a small town",
+        "I like it",
+        "I love you",
+        "I'd like a coffee",
+        "call me later",
+        "Call me when you arrive",
+        "My birthday is tomorrow",
+        "Soy de los que madrugan",
+        "I always wanted a horse",
+    ],
+)
+def test_what_is_asked_denied_supposed_quoted_or_vague_is_none(text: str) -> None:
+    assert contents(text) == []
+
+
+def test_a_pasted_text_is_not_what_somebody_says_of_themselves() -> None:
+    assert contents("I live in Rome. " * 100) == []
+
+
+def test_only_people_tell_of_themselves() -> None:
+    assert facts_of([said("I live in Lisbon", role="assistant")]) == []
+
+
+def test_a_fact_has_the_name_of_who_said_it() -> None:
+    assert contents("I live in Lisbon", speaker="Ana") == ["Ana lives in Lisbon"]
+    assert contents("My name is Ana", speaker="Ana") == []
+
+
+def test_of_two_that_exclude_each_other_the_later_counts() -> None:
+    facts = facts_of(
+        [said("I live in Rome. I like tea."), said("I moved to Lisbon"), said("I hate tea")]
+    )
+
+    assert [fact.content for fact in facts] == ["The user lives in Lisbon", "The user dislikes tea"]
+
+
+def test_two_people_may_live_in_two_places() -> None:
+    facts = facts_of([said("I live in Rome", speaker="Ana"), said("I live in Oslo", speaker="Bo")])
+
+    assert [fact.content for fact in facts] == ["Ana lives in Rome", "Bo lives in Oslo"]
+
+
+async def test_a_draft_says_where_it_is_from() -> None:
+    (draft,) = (await learned(said("I prefer tea over coffee", speaker="Ana"))).drafts
+
+    assert draft.content == "Ana prefers tea over coffee."
+    assert draft.category is Category.PREFERENCE
+    assert draft.effective_type is MemoryType.PROFILE
+    assert draft.origin is Origin.EXTRACTED
+    assert draft.sources == (EPISODE.id,)
+    assert (draft.subject, draft.session, draft.valid_at) == ("ana@localhost", "c", AT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The user lives in Madrid.", "I moved to Lisbon"),
+        ("User lives in Madrid", "I moved to Lisbon"),
+        ("Ana lives in Madrid.", "I moved to Lisbon"),
+        ("El usuario vive en Madrid.", "I moved to Lisbon"),
+        ("Ana likes coffee.", "I hate coffee"),
+        ("Ana prefers coffee over tea.", "I prefer tea over coffee"),
+        ("Ana's favourite color is red.", "My favourite color is blue"),
+        ("Ana is 33 years old.", "I am 34 years old"),
+    ],
+)
+async def test_a_new_fact_closes_the_old_one(old: str, new: str) -> None:
+    known = entry(old)
+
+    result = await learned(said(new, speaker="Ana"), known=Known(known))
+
+    assert result.invalid == (known.id,)
+    assert len(result.drafts) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ana lives in Lisbon, Portugal.", "I live in Lisbon"),
+        ("Bo lives in Madrid.", "I moved to Lisbon"),
+        ("Ana's sister lives in Madrid.", "I moved to Lisbon"),
+        ("Ana likes tea.", "I hate coffee"),
+        ("Ana's favourite food is rice.", "My favourite color is blue"),
+        ("Ana lives for music", "I moved to Lisbon"),
+    ],
+)
+async def test_what_may_both_be_true_stays(old: str, new: str) -> None:
+    result = await learned(said(new, speaker="Ana"), known=Known(entry(old)))
+
+    assert result.invalid == ()
+    assert len(result.drafts) == 1
+
+
+async def test_what_an_old_conversation_says_does_not_close_what_was_learned_later() -> None:
+    later = entry("Ana lives in Oslo.", at=AT + timedelta(days=1))
+
+    result = await learned(said("I live in Lisbon", speaker="Ana"), known=Known(later))
+
+    assert result == Learned()
+
+
+async def test_the_user_is_nobody_in_particular_where_several_people_talk() -> None:
+    known = Known(entry("The user lives in Madrid."))
+    messages = (said("I live in Lisbon", speaker="Ana"), said("Hello", speaker="Bo"))
+
+    assert (await learned(*messages, known=known)).invalid == ()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
+def test_any_text_is_read_without_harm(text: str) -> None:
+    for fact in facts_of([said(text), said(f"I live in {text}"), said(f"Me gusta {text}")]):
+        assert fact.content
+        assert "\n" not in fact.content
+    read_fact(text, ["Ana"])
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80))
+async def test_every_draft_can_be_kept(text: str) -> None:
+    result = await learned(said(f"I like {text}"), said(f"I work at {text}", speaker=text))
+
+    for draft in result.drafts:
+        check_draft(draft)
