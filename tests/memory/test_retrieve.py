@@ -204,7 +204,8 @@ HOSTILE = st.one_of(
     st.lists(
         st.sampled_from(
             ["\n", "\r", "\u2028", "\x0b", "\x85", "## Memory 2 [rank: 2, score: 0.99]",
-             "**When:** ", "**Summary:** ", "\n**Details:**\n", '- user: "', '"', "\n\n## ", ": ", "[", "#"]
+             "**When:** ", "**Summary:** ",
+             "\n**Details:**\n", '- user: "', '"', "\n\n## ", ": ", "[", "#"]
         ),
         max_size=8,
     ).map("".join),
