@@ -10,6 +10,7 @@ from bench.corpus import Corpus
 from bench.row import Row, Scale, check
 from bench.timing import Samples
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.memory.store import MemoryQuery
 
 if TYPE_CHECKING:
     from bench.stage import Stage
@@ -35,7 +36,7 @@ async def _measure(store: OwnedMemory, entries: int, scale: Scale) -> list[Row]:
         await store.add(MemoryDraft(content=corpus.sentence(20)))
 
     async def search(words: int) -> None:
-        await store.search(corpus.question(words))
+        await store.search(MemoryQuery(text=corpus.question(words)))
 
     many, one, short, long, page = Samples(), Samples(), Samples(), Samples(), Samples()
     await many.add_mean(add, times=entries, in_flight=IN_FLIGHT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.memory.store import Category, MemoryDraft
+from spade_llm.memory.store import Category, MemoryDraft, MemoryFilter, MemoryQuery
 from spade_llm.memory.tool_texts import LIST_DEFAULT, SEARCH_DEFAULT
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class SubjectMemory:
     ) -> Sequence[MemoryEntry]:
         if not query.strip():
             raise InvalidArguments("query must not be empty")
-        hits = await self._store.search(query, subject=self._subject, limit=limit)
-        return [hit.entry for hit in hits]
+        which = MemoryFilter(subject=self._subject)
+        found = await self._store.search(MemoryQuery(text=query, which=which, limit=limit))
+        return [hit.entry for hit in found.hits]
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
-        return await self._store.list(
-            category=parsed_category(category), subject=self._subject, limit=limit
-        )
+        which = MemoryFilter(category=parsed_category(category), subject=self._subject)
+        return await self._store.list(which, limit=limit)
 
 
 def parsed_category(text: str) -> Category:

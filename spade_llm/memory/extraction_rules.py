@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from spade_llm.memory.episode_text import name_of
 from spade_llm.memory.fact_rules import RULES, UNNAMED, Form, Slot
 from spade_llm.memory.learned import Learned, about
-from spade_llm.memory.slots import filled_by, read_fact
 from spade_llm.memory.plain_statements import statements
+from spade_llm.memory.slots import filled_by, read_fact
 from spade_llm.memory.store import (
     MemoryDraft,
     MemoryFilter,

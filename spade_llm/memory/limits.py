@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,8 +11,16 @@ from spade_llm.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
-    from spade_llm.memory.store import MemoryDraft, ObservedMessage
+    from spade_llm.memory.store import (
+        DecayPolicy,
+        MemoryChange,
+        MemoryDraft,
+        MemoryFilter,
+        MemoryQuery,
+        ObservedMessage,
+    )
 
 MAX_CONTENT_CHARS = 32 * 1024
 MAX_CONTEXT_CHARS = 4 * 1024
@@ -23,22 +32,72 @@ MAX_METADATA_CHARS = 16 * 1024
 """As JSON."""
 MAX_MESSAGE_CHARS = 128 * 1024
 """What fits into one request; a long message of a person is kept whole."""
+MAX_SOURCES = 64
+"""Of an entry, and memories that a message was written with."""
 MAX_ROWS = 1000
-"""Rows of one answer, ids or messages of one request."""
+"""Rows of one answer, ids, drafts, changes or messages of one request."""
 MAX_OFFSET = 2**53
+MAX_TTL_S = 100 * 366 * 86_400.0
+MAX_REASON_CHARS = 1024
+MAX_QUERY_CHARS = 32 * 1024
+MAX_RELATION_CHARS = 128
 
 
 def check_draft(draft: MemoryDraft) -> None:
     """Raises InvalidArguments, naming the field."""
-    check_text("content", draft.content, MAX_CONTENT_CHARS)
-    if not draft.content.strip():
-        raise InvalidArguments("content must not be empty")
+    check_content(draft.content)
     check_optional("context", draft.context, MAX_CONTEXT_CHARS)
     check_optional("subject", draft.subject, MAX_NAME_CHARS)
     check_optional("session", draft.session, MAX_NAME_CHARS)
-    _check_confidence(draft.confidence)
+    check_fraction("confidence", draft.confidence)
+    check_fraction("importance", draft.importance)
+    check_fraction("surprise", draft.surprise)
+    check_seconds("ttl_s", draft.ttl_s)
+    check_time("valid_at", draft.valid_at)
+    check_sources("sources", draft.sources)
     _check_tags(draft.tags)
-    _check_metadata(draft.metadata)
+    check_metadata(draft.metadata)
+
+
+def check_change(change: MemoryChange) -> None:
+    """Raises InvalidArguments, naming the field."""
+    parsed_id(change.id)
+    if change.content is not None:
+        check_content(change.content)
+    check_optional("context", change.context, MAX_CONTEXT_CHARS)
+    check_fraction("confidence", change.confidence)
+    check_time("invalid_at", change.invalid_at)
+    _check_tags(change.tags or ())
+    check_metadata(change.metadata or {})
+
+
+def check_filter(which: MemoryFilter) -> None:
+    """Raises InvalidArguments, naming the field."""
+    check_optional("of", which.of, MAX_NAME_CHARS)
+    check_optional("subject", which.subject, MAX_NAME_CHARS)
+    check_optional("session", which.session, MAX_NAME_CHARS)
+    _check_tags(which.tags)
+    check_time("created_after", which.created_after)
+    check_time("created_before", which.created_before)
+    check_time("as_of", which.as_of)
+
+
+def check_query(query: MemoryQuery) -> None:
+    """Raises InvalidArguments, naming the field."""
+    check_filter(query.which)
+    check_number("limit", query.limit, 1, MAX_ROWS)
+    if len(query.text) > MAX_QUERY_CHARS:
+        raise InvalidArguments(f"text must have at most {MAX_QUERY_CHARS} characters")
+    check_fraction("min_score", query.min_score)
+    check_fraction("keyword_weight", query.keyword_weight)
+    check_fraction("importance_weight", query.importance_weight)
+    check_fraction("recency_weight", query.recency_weight)
+
+
+def check_policy(policy: DecayPolicy) -> None:
+    """Raises InvalidArguments, naming the field."""
+    check_seconds("older_than_s", policy.older_than_s)
+    check_fraction("below_importance", policy.below_importance)
 
 
 def check_messages(messages: Sequence[ObservedMessage]) -> None:
@@ -47,10 +106,18 @@ def check_messages(messages: Sequence[ObservedMessage]) -> None:
     for message in messages:
         check_name("id", message.id)
         check_text("content", message.content, MAX_MESSAGE_CHARS)
+        check_optional("speaker", message.speaker, MAX_NAME_CHARS)
+        check_sources("recalled", message.recalled)
+        check_time("at", message.at)
         if message.role not in ("user", "assistant"):
             raise InvalidArguments(f"role must be 'user' or 'assistant', not {message.role!r}")
-        if message.at.tzinfo is None:
-            raise InvalidArguments("at must have a time zone")
+
+
+def check_content(content: str) -> None:
+    """Raises InvalidArguments if there is none, or too much."""
+    check_text("content", content, MAX_CONTENT_CHARS)
+    if not content.strip():
+        raise InvalidArguments("content must not be empty")
 
 
 def check_text(field: str, text: str, max_chars: int) -> None:
@@ -82,6 +149,58 @@ def check_number(field: str, number: int, lowest: int, highest: int) -> None:
         raise InvalidArguments(f"{field} must be {lowest} to {highest}, not {number}")
 
 
+def check_fraction(field: str, number: float | None) -> None:
+    """Raises InvalidArguments if it is not 0…1; None is fine."""
+    if number is not None and not 0 <= number <= 1:
+        raise InvalidArguments(f"{field} must be 0.0 to 1.0, not {number!r}")
+
+
+def check_seconds(field: str, seconds: float | None) -> None:
+    """Raises InvalidArguments if it is negative or no number; None is fine."""
+    if seconds is not None and not (math.isfinite(seconds) and 0 <= seconds <= MAX_TTL_S):
+        raise InvalidArguments(f"{field} must be 0 to {MAX_TTL_S:.0f} seconds, not {seconds!r}")
+
+
+def check_time(field: str, at: datetime | None) -> None:
+    """Raises InvalidArguments if it has no UTC offset; None is fine."""
+    if at is not None and at.utcoffset() is None:
+        raise InvalidArguments(f"{field} must have a time zone (an offset from UTC)")
+
+
+def check_sources(field: str, ids: Sequence[str]) -> None:
+    """Raises InvalidArguments if they are too many, or one is no UUID."""
+    if len(ids) > MAX_SOURCES:
+        raise InvalidArguments(f"{field} must be at most {MAX_SOURCES} ids")
+    for id in ids:
+        parsed_id(id, field)
+
+
+def check_metadata(metadata: Mapping[str, object]) -> None:
+    """Raises InvalidArguments if it is no JSON, or too large."""
+    try:
+        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArguments("metadata must be a JSON object") from None
+    check_text("metadata", text, MAX_METADATA_CHARS)
+
+
+def check_relation(relation: str) -> None:
+    """Raises InvalidArguments if it is empty or too long."""
+    check_text("relation", relation, MAX_RELATION_CHARS)
+    if not relation.strip():
+        raise InvalidArguments("relation must not be empty")
+
+
+def check_grantee(to: str, *, owner: str) -> None:
+    """Raises InvalidArguments if it is neither a bare JID nor a domain, or the owner itself."""
+    check_name("to", to)
+    name, at, domain = to.rpartition("@")
+    if not domain or (at and not name) or any(char in "/*% \t\n" for char in to):
+        raise InvalidArguments(f"to must be a bare JID or a domain, not {to[:64]!r}")
+    if to.lower() == owner.lower():
+        raise InvalidArguments("to must be another than the owner, who needs no grant")
+
+
 def parsed_ids(ids: Sequence[str]) -> list[bytes]:
     """The ids as they are stored.
 
@@ -89,30 +208,18 @@ def parsed_ids(ids: Sequence[str]) -> list[bytes]:
         InvalidArguments: too many, or one is not a UUID.
     """
     check_number("ids", len(ids), 0, MAX_ROWS)
-    return [_parsed_id(id) for id in ids]
+    return [parsed_id(id, "ids") for id in ids]
 
 
-def _parsed_id(id: str) -> bytes:
+def parsed_id(id: str, field: str = "id") -> bytes:
+    """Raises InvalidArguments."""
     try:
         return UUID(id).bytes
     except ValueError:
-        raise InvalidArguments(f"ids: {id[:64]!r} is not a UUID") from None
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 <= confidence <= 1:
-        raise InvalidArguments(f"confidence must be 0.0 to 1.0, not {confidence!r}")
+        raise InvalidArguments(f"{field}: {id[:64]!r} is not a UUID") from None
 
 
 def _check_tags(tags: Sequence[str]) -> None:
     check_number("tags", len(tags), 0, MAX_TAGS)
     for tag in tags:
         check_text("tags", tag, MAX_TAG_CHARS)
-
-
-def _check_metadata(metadata: Mapping[str, object]) -> None:
-    try:
-        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError):
-        raise InvalidArguments("metadata must be a JSON object") from None
-    check_text("metadata", text, MAX_METADATA_CHARS)

@@ -5,37 +5,39 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.errors import StorageFailed
 from spade_llm.memory.sqlite_errors import storage_failed
+from spade_llm.memory.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    import aiosqlite
+    from spade_llm.memory.sqlite_thread import SqliteThread
 
-    from spade_llm.memory.rows import Row, Value
+T = TypeVar("T")
 
 
 class Readers:
     """A fixed number of connections; a read waits for a free one."""
 
-    def __init__(self, connections: Sequence[aiosqlite.Connection]) -> None:
-        self._free: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue(len(connections))
+    def __init__(self, threads: Sequence[SqliteThread]) -> None:
+        self._free: asyncio.Queue[SqliteThread] = asyncio.Queue(len(threads))
         self._is_closed = False
-        for connection in connections:
-            self._free.put_nowait(connection)
+        for thread in threads:
+            self._free.put_nowait(thread)
 
-    async def fetch(self, sql: str, parameters: Mapping[str, Value]) -> list[Row]:
-        """All rows.
+    async def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run it in a reader's thread; all its statements see the same state of the file.
 
         Raises:
             StorageFailed: the file could not be read.
+            ServiceError: whatever the operation refuses with.
         """
-        async with self._one() as connection:
+        async with self._one() as thread:
             try:
-                return [tuple(row) for row in await connection.execute_fetchall(sql, parameters)]
+                return await thread.run(lambda connection: _snapshot(connection, operation))
             except sqlite3.Error as error:
                 raise storage_failed(error) from error
 
@@ -46,11 +48,19 @@ class Readers:
             await self._free.get()
 
     @asynccontextmanager
-    async def _one(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def _one(self) -> AsyncIterator[SqliteThread]:
         if self._is_closed:
             raise StorageFailed("the memory is closed")
-        connection = await self._free.get()
+        thread = await self._free.get()
         try:
-            yield connection
+            yield thread
         finally:
-            self._free.put_nowait(connection)
+            self._free.put_nowait(thread)
+
+
+def _snapshot(connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return operation(Transaction(connection))
+    finally:
+        connection.rollback()

@@ -1,178 +1,265 @@
-"""The memory's tables and how an older file becomes a current one. Knows no query.
+"""The memory's tables and indexes, version 2. Knows no query and no older file.
 
-Times are INTEGER microseconds since 1970, UTC. Migrations are only ever appended.
+Times are INTEGER microseconds since 1970, UTC. Enumerations are the numbers in `codes.py`. A row's
+key in the vectors and in the index is `seq * 2` for an entry, `seq * 2 + 1` for a message.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from typing import TYPE_CHECKING
-
-from spade_llm.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    import aiosqlite
-
 APPLICATION_ID = 0x53504D45
 """`SPME` in the file's header: tells our files from another program's."""
 
-OLDEST_SQLITE = (3, 37)
-"""STRICT tables; RETURNING and generated columns are older."""
+SCHEMA_VERSION = 2
 
-FIRST_SCHEMA = (
-    # Reserved for what is not written yet: content_type, importance, surprise, stability,
-    # difficulty, origin, embedding_model, valid_at, invalid_at, expires_at, deleted_at.
-    """
+OLDEST_SQLITE = (3, 37)
+"""STRICT tables; RETURNING and partial indexes are older."""
+
+OWNER = """
+    CREATE TABLE owner (
+        number INTEGER PRIMARY KEY,
+        jid TEXT NOT NULL UNIQUE
+    ) STRICT
+"""
+
+# AUTOINCREMENT, here and in `message`: a number that was forgotten never means another row, so
+# that a vector computed meanwhile, or a mark in `conversation`, meets nothing of somebody else's.
+# NULL: tags and metadata that are empty, importance that is computed from use, terms that are not
+# encoded yet; valid_at: since it was stored.
+ENTRY = """
     CREATE TABLE entry (
-        seq INTEGER PRIMARY KEY,
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner INTEGER NOT NULL REFERENCES owner (number),
         id BLOB NOT NULL UNIQUE,
-        owner TEXT NOT NULL,
+        type INTEGER NOT NULL,
+        category INTEGER,
+        tier INTEGER NOT NULL,
+        content_type INTEGER NOT NULL,
+        origin INTEGER NOT NULL,
+        content TEXT NOT NULL,
+        content_hash INTEGER NOT NULL,
+        terms BLOB,
+        context TEXT,
+        confidence REAL NOT NULL,
         subject TEXT,
         session TEXT,
-        type TEXT NOT NULL,
-        category TEXT NOT NULL,
-        tier TEXT NOT NULL,
-        content TEXT NOT NULL,
-        content_type TEXT NOT NULL DEFAULT 'text',
-        content_hash BLOB NOT NULL,
-        merge_key BLOB UNIQUE,
-        context TEXT,
-        tags TEXT NOT NULL,
-        metadata TEXT NOT NULL,
-        confidence REAL NOT NULL,
+        tags TEXT,
+        metadata TEXT,
+        sources BLOB,
         importance REAL,
+        importance_reason TEXT,
         surprise REAL,
         stability REAL,
         difficulty REAL,
-        origin TEXT,
-        embedding_model TEXT,
+        reviewed_at INTEGER,
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
-        last_accessed_at INTEGER,
         access_count INTEGER NOT NULL DEFAULT 0,
+        last_accessed_at INTEGER,
         valid_at INTEGER,
         invalid_at INTEGER,
         expires_at INTEGER,
-        deleted_at INTEGER
+        deleted_at INTEGER,
+        learned_at INTEGER
     ) STRICT
-    """,
-    "CREATE INDEX entry_by_age ON entry (owner, created_at, subject)",
-    "CREATE INDEX entry_by_category ON entry (owner, category, created_at)",
-    # A keyed write that strengthened an entry of another id: the same key again finds it here.
+"""
+
+ENTRY_INDEXES = (
+    # All that a list is usually narrowed by: it counts and skips without reading the entries.
     """
+    CREATE INDEX entry_by_age ON entry (owner, created_at, category, tier, deleted_at, expires_at,
+        valid_at, invalid_at)
+    """,
+    "CREATE INDEX entry_by_content ON entry (owner, content_hash)",
+    "CREATE INDEX entry_by_subject ON entry (subject, owner) WHERE subject IS NOT NULL",
+    "CREATE INDEX entry_by_session ON entry (session, owner) WHERE session IS NOT NULL",
+    "CREATE INDEX entry_to_expire ON entry (expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE INDEX entry_to_purge ON entry (deleted_at) WHERE deleted_at IS NOT NULL",
+    # 3: an episode.
+    "CREATE INDEX entry_to_learn ON entry (seq) WHERE origin = 3 AND learned_at IS NULL",
+    "CREATE INDEX entry_without_terms ON entry (seq) WHERE terms IS NULL",
+)
+
+# A keyed write that strengthened an entry of another id: the same key again finds it here.
+ENTRY_KEY = """
     CREATE TABLE entry_key (
         key_id BLOB PRIMARY KEY,
-        entry_id BLOB NOT NULL REFERENCES entry (id) ON DELETE CASCADE
+        entry INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE
     ) STRICT, WITHOUT ROWID
-    """,
-    "CREATE INDEX entry_key_by_entry ON entry_key (entry_id)",
-    """
-    CREATE VIRTUAL TABLE entry_text USING fts5 (
-        content, context, tags, content='entry', content_rowid='seq',
-        tokenize='porter unicode61 remove_diacritics 2'
-    )
-    """,
-    """
-    CREATE TRIGGER entry_text_added AFTER INSERT ON entry BEGIN
-        INSERT INTO entry_text (rowid, content, context, tags)
-        VALUES (new.seq, new.content, new.context, new.tags);
-    END
-    """,
-    """
-    CREATE TRIGGER entry_text_removed AFTER DELETE ON entry BEGIN
-        INSERT INTO entry_text (entry_text, rowid, content, context, tags)
-        VALUES ('delete', old.seq, old.content, old.context, old.tags);
-    END
-    """,
-    """
-    CREATE TRIGGER entry_text_changed AFTER UPDATE OF content, context, tags ON entry
-    WHEN old.content IS NOT new.content OR old.context IS NOT new.context
-        OR old.tags IS NOT new.tags
-    BEGIN
-        INSERT INTO entry_text (entry_text, rowid, content, context, tags)
-        VALUES ('delete', old.seq, old.content, old.context, old.tags);
-        INSERT INTO entry_text (rowid, content, context, tags)
-        VALUES (new.seq, new.content, new.context, new.tags);
-    END
-    """,
-    # AUTOINCREMENT: a mark in `conversation` must never meet the number of a later message.
-    """
+"""
+
+# closed_at_seq: the history starts behind this message; 0 if it was never closed.
+CONVERSATION = """
+    CREATE TABLE conversation (
+        number INTEGER PRIMARY KEY,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        name TEXT NOT NULL,
+        closed_at_seq INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (owner, name)
+    ) STRICT
+"""
+
+# episode: the entry that was cut from it, NULL before that, 0 if no episode holds it (any more).
+# recalled: 16 bytes for each memory it was written with. owner is the conversation's, repeated:
+# every query names it.
+MESSAGE = """
     CREATE TABLE message (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        owner TEXT NOT NULL,
-        conversation TEXT NOT NULL,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        conversation INTEGER NOT NULL REFERENCES conversation (number),
         id TEXT NOT NULL,
         subject TEXT,
-        role TEXT NOT NULL,
+        role INTEGER NOT NULL,
+        speaker TEXT,
         content TEXT NOT NULL,
+        content_hash INTEGER NOT NULL,
+        terms BLOB,
         at INTEGER NOT NULL,
-        UNIQUE (owner, conversation, id)
+        recalled BLOB,
+        episode INTEGER,
+        UNIQUE (conversation, id)
     ) STRICT
-    """,
+"""
+
+MESSAGE_INDEXES = (
     "CREATE INDEX message_in_order ON message (owner, conversation, seq)",
-    # Only conversations that were closed: their history starts behind this message.
+    "CREATE INDEX message_by_content ON message (owner, content_hash)",
+    "CREATE INDEX message_by_subject ON message (subject, owner) WHERE subject IS NOT NULL",
+    "CREATE INDEX message_by_episode ON message (episode) WHERE episode > 0",
+    "CREATE INDEX message_to_learn ON message (owner, conversation, seq) WHERE episode IS NULL",
+    "CREATE INDEX message_without_terms ON message (seq) WHERE terms IS NULL",
+)
+
+MODEL = """
+    CREATE TABLE model (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        dimension INTEGER NOT NULL
+    ) STRICT
+"""
+
+# row: the key of an entry or a message.
+VECTOR = """
+    CREATE TABLE vector (
+        row INTEGER PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES model (number),
+        data BLOB NOT NULL
+    ) STRICT
+"""
+
+# Rows whose vector is still to be computed: kept by the triggers, so that a crash loses none.
+VECTOR_WANTED = "CREATE TABLE vector_wanted (row INTEGER PRIMARY KEY) STRICT"
+
+VECTOR_TRIGGERS = (
     """
-    CREATE TABLE conversation (
-        owner TEXT NOT NULL,
-        name TEXT NOT NULL,
-        closed_at_seq INTEGER NOT NULL,
-        PRIMARY KEY (owner, name)
-    ) STRICT, WITHOUT ROWID
+    CREATE TRIGGER entry_added AFTER INSERT ON entry BEGIN
+        INSERT OR IGNORE INTO vector_wanted VALUES (new.seq * 2);
+    END
+    """,
+    """
+    CREATE TRIGGER entry_changed AFTER UPDATE OF content ON entry WHEN old.content <> new.content
+    BEGIN
+        DELETE FROM vector WHERE row = old.seq * 2;
+        INSERT OR IGNORE INTO vector_wanted VALUES (old.seq * 2);
+    END
+    """,
+    """
+    CREATE TRIGGER entry_removed AFTER DELETE ON entry BEGIN
+        DELETE FROM vector WHERE row = old.seq * 2;
+        DELETE FROM vector_wanted WHERE row = old.seq * 2;
+    END
+    """,
+    """
+    CREATE TRIGGER message_added AFTER INSERT ON message BEGIN
+        INSERT OR IGNORE INTO vector_wanted VALUES (new.seq * 2 + 1);
+    END
+    """,
+    """
+    CREATE TRIGGER message_removed AFTER DELETE ON message BEGIN
+        DELETE FROM vector WHERE row = old.seq * 2 + 1;
+        DELETE FROM vector_wanted WHERE row = old.seq * 2 + 1;
+    END
+    """,
+    """
+    CREATE TRIGGER vector_added AFTER INSERT ON vector BEGIN
+        DELETE FROM vector_wanted WHERE row = new.row;
+    END
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST_SCHEMA,)
-"""Number n (from 1) takes a file from version n - 1 to n."""
+LINK = """
+    CREATE TABLE link (
+        source INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE,
+        target INTEGER NOT NULL REFERENCES entry (seq) ON DELETE CASCADE,
+        relation TEXT NOT NULL,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        created_at INTEGER NOT NULL,
+        PRIMARY KEY (source, target, relation)
+    ) STRICT, WITHOUT ROWID
+"""
 
-SCHEMA_VERSION = len(MIGRATIONS)
+LINK_INDEX = "CREATE INDEX link_by_target ON link (target)"
 
+# grantee: a bare JID or a domain. tag and session NULL: all entries.
+ACCESS_GRANT = """
+    CREATE TABLE access_grant (
+        seq INTEGER PRIMARY KEY,
+        id BLOB NOT NULL UNIQUE,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        grantee TEXT NOT NULL,
+        access INTEGER NOT NULL,
+        tag TEXT,
+        session TEXT,
+        created_at INTEGER NOT NULL
+    ) STRICT
+"""
 
-async def migrate(connection: aiosqlite.Connection, *, path: str) -> None:
-    """Bring the file to SCHEMA_VERSION, in one transaction.
+ACCESS_GRANT_INDEXES = (
+    "CREATE INDEX access_grant_by_grantee ON access_grant (grantee, owner)",
+    "CREATE INDEX access_grant_by_owner ON access_grant (owner)",
+)
 
-    Raises:
-        ConfigurationError: SQLite is too old, the file is newer, or it is not a memory.
-        sqlite3.Error: the file cannot be read or written.
-    """
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        needed = ".".join(map(str, OLDEST_SQLITE))
-        raise ConfigurationError(
-            f"SQLite {sqlite3.sqlite_version} is too old for the memory: use {needed} or newer"
-        )
-    await connection.execute_fetchall("BEGIN IMMEDIATE")
-    try:
-        await _apply(connection, await _checked_version(connection, path=path))
-    except BaseException:
-        await connection.rollback()
-        raise
-    await connection.commit()
+# What was done that cannot be seen in the entries; never any text. ids: 16 bytes each.
+AUDIT = """
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        action TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        ids BLOB NOT NULL
+    ) STRICT
+"""
 
+DECAY = """
+    CREATE TABLE decay (
+        owner INTEGER PRIMARY KEY REFERENCES owner (number),
+        is_enabled INTEGER NOT NULL,
+        older_than_s REAL NOT NULL,
+        below_importance REAL NOT NULL,
+        tiers TEXT NOT NULL,
+        last_run_at INTEGER,
+        last_deleted INTEGER NOT NULL DEFAULT 0
+    ) STRICT
+"""
 
-async def _apply(connection: aiosqlite.Connection, version: int) -> None:
-    for statements in MIGRATIONS[version:]:
-        for statement in statements:
-            await connection.execute_fetchall(statement)
-    if version < SCHEMA_VERSION:
-        await connection.execute_fetchall(f"PRAGMA application_id = {APPLICATION_ID}")
-        await connection.execute_fetchall(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-async def _checked_version(connection: aiosqlite.Connection, *, path: str) -> int:
-    version = await _number(connection, "PRAGMA user_version")
-    tables = await _number(connection, "SELECT count(*) FROM sqlite_schema")
-    if tables and await _number(connection, "PRAGMA application_id") != APPLICATION_ID:
-        raise ConfigurationError(
-            f"{path!r} is a database of another program: give the memory a file of its own"
-        )
-    if version > SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"{path!r} has schema {version}, newer than {SCHEMA_VERSION}, the newest this"
-            " version can read: update spade-llm-agents"
-        )
-    return version
-
-
-async def _number(connection: aiosqlite.Connection, sql: str) -> int:
-    for row in await connection.execute_fetchall(sql):
-        return int(row[0])
-    return 0
+SCHEMA = (
+    OWNER,
+    ENTRY,
+    *ENTRY_INDEXES,
+    ENTRY_KEY,
+    "CREATE INDEX entry_key_by_entry ON entry_key (entry)",
+    CONVERSATION,
+    MESSAGE,
+    *MESSAGE_INDEXES,
+    MODEL,
+    VECTOR,
+    VECTOR_WANTED,
+    *VECTOR_TRIGGERS,
+    LINK,
+    LINK_INDEX,
+    ACCESS_GRANT,
+    *ACCESS_GRANT_INDEXES,
+    AUDIT,
+    DECAY,
+)
+"""All of it, for a file that is empty."""

@@ -6,46 +6,56 @@ One connection writes, in group commits with a synced write-ahead log; others re
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self
-
-import aiosqlite
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.memory import maintenance
 from spade_llm.memory.group_commit import GroupCommit
+from spade_llm.memory.learning import SqliteLearningStore
 from spade_llm.memory.limits import check_name
+from spade_llm.memory.migrations import migrate
+from spade_llm.memory.private_file import make_private
 from spade_llm.memory.readers import Readers
-from spade_llm.memory.schema import migrate
+from spade_llm.memory.scan_ranker import ScanRanker
 from spade_llm.memory.sqlite_errors import meaning
 from spade_llm.memory.sqlite_store import SqliteMemoryStore
+from spade_llm.memory.sqlite_thread import SqliteThread
+from spade_llm.memory.subjects import SqliteSubjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence, Set
     from types import TracebackType
 
-    from spade_llm.memory.group_commit import T
-    from spade_llm.memory.rows import Row, Value
+    from spade_llm.memory.ranker import Ranker
+    from spade_llm.memory.transaction import Transaction
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 IN_MEMORY = ":memory:"
 
 READERS = 2
 """Connections that read. More would not be faster: rows become objects one thread at a time."""
 
-LOCK_WAIT_S = 5.0
-"""How long another program may hold the file before a write fails."""
-
 WRITER_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
     "PRAGMA secure_delete = ON",
 )
 
 READER_PRAGMAS = ("PRAGMA query_only = ON",)
+
+SHORT_TERM_TTL_S = 86_400.0
+
+KEEP_DELETED_DAYS = 30.0
 
 
 class SQLiteMemoryBackend:
@@ -55,13 +65,23 @@ class SQLiteMemoryBackend:
         path: the file; it is made if it is not there, its folder is not. `:memory:` is a file
             that goes when it is closed.
         now: the clock, UTC.
+        short_term_ttl_s: how long a `short_term` memory lives that does not say it itself.
+        keep_deleted_days: how long a deleted memory stays in the file, hidden.
     """
 
     def __init__(
-        self, path: Path | str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        path: Path | str,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        short_term_ttl_s: float = SHORT_TERM_TTL_S,
+        keep_deleted_days: float = KEEP_DELETED_DAYS,
     ) -> None:
         self.path = Path(path)
         self.now = now
+        self.short_term_ttl_s = short_term_ttl_s
+        self.ranker: Ranker = ScanRanker(self)
+        self._keep_deleted_days = keep_deleted_days
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
         self._writer: GroupCommit | None = None
@@ -76,8 +96,28 @@ class SQLiteMemoryBackend:
         check_name("owner", owner)
         return SqliteMemoryStore(self, owner)
 
+    def about(self, subject: str) -> SqliteSubjectStore:
+        """What all owners remember about one subject, for that subject itself.
+
+        Raises:
+            InvalidArguments: it is empty or too long.
+        """
+        check_name("subject", subject)
+        return SqliteSubjectStore(self, subject)
+
+    def learning(self) -> SqliteLearningStore:
+        """What is still to be learned from conversations, of all owners."""
+        return SqliteLearningStore(self)
+
+    async def purge(self) -> int:
+        """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
+
+        Run it daily; `open` does it too. Returns how many memories were removed.
+        """
+        return await maintenance.purge(self, keep_deleted_days=self._keep_deleted_days)
+
     async def open(self) -> Self:
-        """Open the file and bring its schema up to date; nothing if it is open.
+        """Open the file, bring its schema up to date, purge; nothing if it is open.
 
         Raises:
             ConfigurationError: it cannot be opened, is newer than this version, or no memory.
@@ -85,6 +125,7 @@ class SQLiteMemoryBackend:
         async with self._opening:
             if self._writer is None:
                 await self._open_or_explain()
+                await self._purge_or_go_on()
         return self
 
     async def close(self) -> None:
@@ -104,28 +145,30 @@ class SQLiteMemoryBackend:
     ) -> None:
         await self.close()
 
-    async def read(self, sql: str, parameters: Mapping[str, Value]) -> list[Row]:
-        """All rows of a statement that only reads.
+    async def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run what only reads; all its statements see the same state of the file.
 
         Raises:
             StorageFailed: the file is closed or could not be read.
+            ServiceError: whatever the operation refuses with.
         """
         if self._readers is None:
             raise StorageFailed("the memory is closed")
-        return await self._readers.fetch(sql, parameters)
+        return await self._readers.read(operation)
 
-    async def write(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run it in the next group commit; return when that is synced.
 
         Raises:
             Busy: too many writes wait.
             StorageFailed: the file is closed or could not be written.
+            ServiceError: whatever the operation refuses with.
         """
         if self._writer is None:
             raise StorageFailed("the memory is closed")
         return await self._writer.write(operation)
 
-    def write_later(self, operation: Callable[[aiosqlite.Connection], Awaitable[object]]) -> None:
+    def write_later(self, operation: Callable[[Transaction], object]) -> None:
         """Write what may be lost, without waiting."""
         if self._writer is not None:
             self._writer.write_later(operation)
@@ -141,17 +184,35 @@ class SQLiteMemoryBackend:
                 f"{str(self.path)!r}: {reason}; check the path and its rights"
             ) from error
 
+    async def _purge_or_go_on(self) -> None:
+        """A file that cannot be written can still be read."""
+        try:
+            await self.purge()
+        except StorageFailed as error:
+            logger.warning("%s could not be purged: %s", self.path, error)
+
     async def _open(self, stack: AsyncExitStack) -> None:
         path = self.path if str(self.path) != IN_MEMORY else _fleeting_path(stack)
-        # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
-        sqlite3.connect(path).close()
-        connection = await _connect(stack, path, WRITER_PRAGMAS)
-        await migrate(connection, path=str(path))
-        readers = Readers([await _connect(stack, path, READER_PRAGMAS) for _ in range(READERS)])
-        writer = GroupCommit(connection)
+        make_private(path)
+        thread = await _connect(stack, path, "memory-writer", WRITER_PRAGMAS)
+        await thread.run(partial(migrate, path=str(path)))
+        await thread.run(_check_references)
+        readers = Readers(
+            [await _connect(stack, path, "memory-reader", READER_PRAGMAS) for _ in range(READERS)]
+        )
+        writer = GroupCommit(thread, on_commit=self._changed)
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
         self._readers, self._writer = readers, writer
+
+    def _changed(self, touched: Mapping[str, Set[int]]) -> None:
+        for owner, keys in touched.items():
+            self.ranker.changed(owner, keys)
+
+
+def _check_references(connection: sqlite3.Connection) -> None:
+    """Not while tables are rebuilt: hence after the migration."""
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _fleeting_path(stack: AsyncExitStack) -> Path:
@@ -160,11 +221,8 @@ def _fleeting_path(stack: AsyncExitStack) -> Path:
 
 
 async def _connect(
-    stack: AsyncExitStack, path: Path, pragmas: tuple[str, ...]
-) -> aiosqlite.Connection:
-    connection = await stack.enter_async_context(
-        aiosqlite.connect(path, isolation_level=None, timeout=LOCK_WAIT_S)
-    )
-    for pragma in pragmas:
-        await connection.execute_fetchall(pragma)
-    return connection
+    stack: AsyncExitStack, path: Path, name: str, pragmas: Sequence[str]
+) -> SqliteThread:
+    thread = await SqliteThread.open(path, name=name, pragmas=pragmas)
+    stack.push_async_callback(thread.close)
+    return thread

@@ -1,4 +1,4 @@
-"""SqliteMemoryStore: one owner's memories and conversations. Knows no file and no transaction.
+"""SqliteMemoryStore: all that one owner has. Knows no file, no SQL and no ranking.
 
 Arguments out of bounds raise InvalidArguments before anything is done.
 """
@@ -6,102 +6,255 @@ Arguments out of bounds raise InvalidArguments before anything is done.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from spade_llm.memory import limits, rows, statements, words
-from spade_llm.memory.store import MemoryPage, ScoredMemory
+from spade_llm.errors import InvalidArguments
+from spade_llm.memory import (
+    adding,
+    changing,
+    conversations,
+    decay,
+    finding,
+    folding,
+    grants,
+    limits,
+    links,
+    reaching,
+    removing,
+    rows,
+    statistics,
+)
+from spade_llm.memory.batch import checked
+from spade_llm.memory.store import (
+    ANY,
+    Access,
+    BatchResult,
+    Found,
+    OnError,
+    Origin,
+    Outcome,
+    ScoredMemory,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Mapping, Sequence
 
-    import aiosqlite
-
-    from spade_llm.memory.group_commit import T
-    from spade_llm.memory.rows import Row, Value
-    from spade_llm.memory.store import Category, MemoryDraft, MemoryEntry, ObservedMessage
-
-SPARE_HITS = 16
-"""Hits read beyond the limit, in case that some say the same."""
-
-
-class Database(Protocol):
-    """What a store asks of the file: reads, and writes that are synced when they return."""
-
-    @property
-    def now(self) -> Callable[[], datetime]: ...
-
-    async def read(self, sql: str, parameters: Mapping[str, Value]) -> list[Row]: ...
-
-    async def write(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T: ...
-
-    def write_later(
-        self, operation: Callable[[aiosqlite.Connection], Awaitable[object]]
-    ) -> None: ...
+    from spade_llm.memory.database import Database
+    from spade_llm.memory.ranker import Ranked
+    from spade_llm.memory.reaching import Asked, Reached
+    from spade_llm.memory.store import (
+        Cleared,
+        DecayPolicy,
+        DecayStatus,
+        Grant,
+        Link,
+        MemoryChange,
+        MemoryDraft,
+        MemoryEntry,
+        MemoryFilter,
+        MemoryPage,
+        MemoryQuery,
+        MemoryStats,
+        ObservedMessage,
+    )
+    from spade_llm.memory.transaction import Value
 
 
 class SqliteMemoryStore:
-    """A MemoryStore and a HistoryStore."""
+    """An OwnedMemory."""
 
     def __init__(self, database: Database, owner: str) -> None:
         self._database = database
         self._owner = owner
 
-    async def add(self, draft: MemoryDraft, *, key: str | None = None) -> MemoryEntry:
+    async def add(
+        self, draft: MemoryDraft, *, key: str | None = None, merge: bool = True
+    ) -> MemoryEntry:
         limits.check_draft(draft)
         limits.check_optional("key", key, limits.MAX_NAME_CHARS)
-        row = rows.entry_row(
-            draft, id=rows.new_id(self._owner, key), owner=self._owner, now=self._database.now()
-        )
-        operation = partial(_add, row=row, is_keyed=key is not None)
-        return rows.entry_from_row(await self._database.write(operation))
+        operation = partial(adding.add, jid=self._owner, row=self._row(draft, key), merge=merge)
+        return rows.entry_from_row(await self._database.write(operation), now=self._now())
 
-    async def search(
-        self, query: str, *, subject: str | None = None, limit: int = 10
-    ) -> Sequence[ScoredMemory]:
+    async def add_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        key: str | None = None,
+        on_error: OnError = OnError.ROLLBACK,
+    ) -> BatchResult:
+        limits.check_number("drafts", len(drafts), 0, limits.MAX_ROWS)
+        limits.check_optional("key", key, limits.MAX_NAME_CHARS)
+        good, errors = checked(drafts, limits.check_draft, on_error)
+        new = [self._row(draft, f"{key}\0{at}" if key else None) for at, draft in good]
+        if new:
+            await self._database.write(partial(adding.add_all, jid=self._owner, rows=new))
+        return BatchResult(ids=tuple(_id_of(row) for row in new), errors=errors)
+
+    async def get(self, id: str) -> MemoryEntry:
+        found = await self._reached(id)
+        self._count_uses(found.owner, {rows.entry_key(found.seq): found.entry})
+        return found.entry
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
+        operation = partial(
+            finding.own, owner=self._owner, ids=limits.parsed_ids(ids), now=self._now()
+        )
+        return await self._database.read(operation)
+
+    async def update(self, change: MemoryChange) -> MemoryEntry:
+        limits.check_change(change)
+        return await self._database.write(
+            partial(
+                changing.change,
+                asker=self._owner,
+                wanted=change,
+                now=self._now(),
+                ttl_s=self._database.short_term_ttl_s,
+            )
+        )
+
+    async def update_many(
+        self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
+    ) -> BatchResult:
+        limits.check_number("changes", len(changes), 0, limits.MAX_ROWS)
+        operation = partial(
+            changing.change_all,
+            asker=self._owner,
+            changes=changes,
+            on_error=on_error,
+            now=self._now(),
+            ttl_s=self._database.short_term_ttl_s,
+        )
+        return await self._database.write(operation)
+
+    async def set_importance(self, id: str, score: float, *, reason: str) -> float:
+        limits.check_fraction("score", score)
+        limits.check_text("reason", reason, limits.MAX_REASON_CHARS)
+        operation = partial(
+            changing.set_importance,
+            asker=self._owner,
+            id=limits.parsed_id(id),
+            score=score,
+            reason=reason,
+            now=self._now(),
+        )
+        return await self._database.write(operation)
+
+    async def replace(
+        self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
+    ) -> MemoryEntry:
+        limits.check_draft(draft)
+        limits.check_optional("key", key, limits.MAX_NAME_CHARS)
+        operation = partial(
+            folding.replace,
+            owner=self._owner,
+            ids=limits.parsed_ids(ids),
+            row=self._row(draft, key),
+            keep=keep,
+            now=self._now(),
+        )
+        return rows.entry_from_row(await self._database.write(operation), now=self._now())
+
+    async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
+        operation = partial(
+            folding.fold,
+            owner=self._owner,
+            into=limits.parsed_id(into, "into"),
+            others=limits.parsed_ids(others),
+            now=self._now(),
+        )
+        return await self._database.write(operation)
+
+    async def search(self, query: MemoryQuery) -> Found:
+        limits.check_query(query)
+        asked = await self._asked(query.which.of)
+        if asked.is_denied:
+            return Found(outcome=Outcome.DENIED)
+        ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
+        return await self._found(asked, ranked)
+
+    async def similar(
+        self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY
+    ) -> Found:
+        limits.check_filter(which)
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)
-        limits.check_optional("subject", subject, limits.MAX_NAME_CHARS)
-        for match in (words.any_word(query), words.any_beginning(query)):
-            found = await self._matching(match, subject, limit)
-            if found:
-                self._note_recall(found)
-                return found
-        return []
+        limits.check_fraction("min_score", min_score)
+        like = await self._reached(id)
+        asked = await self._asked(like.owner)
+        ranked = await self._database.ranker.similar(
+            like.owner,
+            rows.entry_key(like.seq),
+            limit=limit,
+            min_score=min_score,
+            which=which,
+            scopes=asked.scopes,
+        )
+        return await self._found(asked, ranked)
 
     async def list(
-        self,
-        *,
-        category: Category | None = None,
-        subject: str | None = None,
-        limit: int = 20,
-        offset: int = 0,
+        self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
+        limits.check_filter(which)
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)
         limits.check_number("offset", offset, 0, limits.MAX_OFFSET)
-        limits.check_optional("subject", subject, limits.MAX_NAME_CHARS)
-        which: dict[str, Value] = {
-            "owner": self._owner,
-            "subject": subject,
-            "category": category and category.value,
-        }
-        found = await self._database.read(
-            statements.LIST, {**which, "limit": limit, "offset": offset}
+        operation = partial(
+            reaching.page,
+            asker=self._owner,
+            which=which,
+            now=self._now(),
+            limit=limit,
+            offset=offset,
         )
-        ((total,),) = await self._database.read(statements.COUNT, which)
-        return MemoryPage(entries=tuple(map(rows.entry_from_row, found)), total=total)
+        return await self._database.read(operation)
+
+    async def delete(
+        self, which: MemoryFilter, *, ids: Sequence[str] | None = None
+    ) -> Sequence[str]:
+        limits.check_filter(which)
+        operation = partial(
+            reaching.hide,
+            asker=self._owner,
+            which=which,
+            ids=None if ids is None else limits.parsed_ids(ids),
+            now=self._now(),
+        )
+        return _texts(await self._database.write(operation))
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
         limits.check_optional("subject", subject, limits.MAX_NAME_CHARS)
-        wanted: list[dict[str, Value]] = [
-            {"owner": self._owner, "subject": subject, "id": id} for id in limits.parsed_ids(ids)
-        ]
-        return await self._database.write(partial(_forget, wanted=wanted))
+        operation = partial(
+            reaching.forget,
+            asker=self._owner,
+            ids=limits.parsed_ids(ids),
+            subject=subject,
+            now=self._now(),
+        )
+        return await self._database.write(operation)
 
     async def forget_subject(self, subject: str) -> int:
         limits.check_name("subject", subject)
-        which: dict[str, Value] = {"owner": self._owner, "subject": subject}
-        return await self._database.write(partial(_forget_subject, which=which))
+        return await self._database.write(
+            partial(removing.forget_subject, owner=self._owner, subject=subject, now=self._now())
+        )
+
+    async def forget_session(self, session: str) -> Cleared:
+        limits.check_name("session", session)
+        return await self._database.write(
+            partial(removing.forget_session, owner=self._owner, session=session, now=self._now())
+        )
+
+    async def reviewed(self, ids: Sequence[str]) -> None:
+        operation = partial(
+            changing.review, owner=self._owner, ids=limits.parsed_ids(ids), at=self._database.now()
+        )
+        await self._database.write(operation)
+
+    async def stats(self, session: str | None = None) -> MemoryStats:
+        limits.check_optional("session", session, limits.MAX_NAME_CHARS)
+        return await self._database.read(
+            partial(statistics.stats, owner=self._owner, session=session, now=self._now())
+        )
 
     async def observe(
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
@@ -109,91 +262,173 @@ class SqliteMemoryStore:
         limits.check_name("conversation", conversation)
         limits.check_optional("subject", subject, limits.MAX_NAME_CHARS)
         limits.check_messages(messages)
-        where: dict[str, Value] = {
-            "owner": self._owner,
-            "conversation": conversation,
-            "subject": subject,
-        }
-        new = [{**where, **rows.message_row(message)} for message in messages]
-        return await self._database.write(partial(_changed, sql=statements.OBSERVE, parameters=new))
+        operation = partial(
+            conversations.observe,
+            jid=self._owner,
+            conversation=conversation,
+            messages=[rows.message_row(message) for message in messages],
+            subject=subject,
+        )
+        return await self._database.write(operation)
 
     async def history(self, conversation: str, *, limit: int = 50) -> Sequence[ObservedMessage]:
         limits.check_name("conversation", conversation)
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)
-        newest_first = await self._database.read(
-            statements.HISTORY,
-            {"owner": self._owner, "conversation": conversation, "limit": limit},
+        operation = partial(
+            conversations.history, owner=self._owner, conversation=conversation, limit=limit
         )
-        return [rows.message_from_row(row) for row in reversed(newest_first)]
+        return await self._database.read(operation)
 
     async def close_conversation(self, conversation: str) -> None:
         limits.check_name("conversation", conversation)
-        which: dict[str, Value] = {"owner": self._owner, "conversation": conversation}
         await self._database.write(
-            partial(_changed, sql=statements.CLOSE_CONVERSATION, parameters=[which])
+            partial(conversations.close, jid=self._owner, conversation=conversation)
         )
 
-    async def _matching(
-        self, match: str, subject: str | None, limit: int
-    ) -> Sequence[ScoredMemory]:
-        """The best hits, every content once; the best one's score is 1."""
-        which: dict[str, Value] = {"match": match, "owner": self._owner, "subject": subject}
-        best: dict[bytes, Row] = {}
-        size, offset, is_more = limit + SPARE_HITS, 0, bool(match)
-        while is_more and len(best) < limit:
-            page: dict[str, Value] = {**which, "limit": size, "offset": offset}
-            hits = await self._database.read(statements.SEARCH, page)
-            for hit in hits:
-                best.setdefault(hit[1], hit)
-            size, offset, is_more = size * 2, offset + size, len(hits) == size
-        return _scored(tuple(best.values())[:limit])
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
+        episode = await self._reached(id)
+        if episode.entry.origin is not Origin.EPISODE:
+            return []
+        return await self._database.read(
+            partial(conversations.of_episode, owner=episode.owner, seq=episode.seq)
+        )
 
-    def _note_recall(self, found: Sequence[ScoredMemory]) -> None:
-        now = rows.to_microseconds(self._database.now())
-        recalled: list[dict[str, Value]] = [
-            {"owner": self._owner, "id": UUID(hit.entry.id).bytes, "now": now} for hit in found
+    async def link(self, source: str, target: str, *, relation: str = "related") -> Link:
+        limits.check_relation(relation)
+        operation = partial(
+            links.link,
+            owner=self._owner,
+            ends=_ends(source, target),
+            relation=relation,
+            now=self._now(),
+        )
+        return await self._database.write(operation)
+
+    async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
+        operation = partial(
+            links.unlink,
+            owner=self._owner,
+            ends=_ends(source, target),
+            relation=relation,
+            now=self._now(),
+        )
+        return await self._database.write(operation)
+
+    async def links(self, id: str) -> Sequence[Link]:
+        operation = partial(
+            links.links, owner=self._owner, id=limits.parsed_id(id), now=self._now()
+        )
+        return await self._database.read(operation)
+
+    async def grant(
+        self,
+        to: str,
+        *,
+        access: Access = Access.READ,
+        tag: str | None = None,
+        session: str | None = None,
+    ) -> Grant:
+        limits.check_grantee(to, owner=self._owner)
+        limits.check_optional("tag", tag, limits.MAX_TAG_CHARS)
+        limits.check_optional("session", session, limits.MAX_NAME_CHARS)
+        row = grants.grant_row(to, access=access, tag=tag, session=session, now=self._now())
+        return await self._database.write(partial(grants.grant, jid=self._owner, row=row))
+
+    async def revoke(self, id: str) -> bool:
+        operation = partial(
+            grants.revoke, owner=self._owner, id=limits.parsed_id(id), now=self._now()
+        )
+        return await self._database.write(operation)
+
+    async def grants(self) -> Sequence[Grant]:
+        return await self._database.read(partial(grants.given, owner=self._owner))
+
+    async def configure_decay(self, policy: DecayPolicy) -> DecayStatus:
+        limits.check_policy(policy)
+        operation = partial(decay.configure, jid=self._owner, policy=policy, now=self._now())
+        return await self._database.write(operation)
+
+    async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
+        if dry_run:
+            return _texts(
+                await self._database.read(
+                    partial(decay.would_hide, owner=self._owner, now=self._now())
+                )
+            )
+        return _texts(
+            await self._database.write(partial(decay.run, owner=self._owner, now=self._now()))
+        )
+
+    async def decay_status(self) -> DecayStatus:
+        return await self._database.read(partial(decay.status, owner=self._owner, now=self._now()))
+
+    def _now(self) -> int:
+        return rows.to_microseconds(self._database.now())
+
+    def _row(self, draft: MemoryDraft, key: str | None) -> Mapping[str, Value]:
+        return rows.entry_row(
+            draft,
+            owner=self._owner,
+            key=key,
+            now=self._now(),
+            short_term_ttl_s=self._database.short_term_ttl_s,
+        )
+
+    async def _reached(self, id: str) -> Reached:
+        operation = partial(
+            reaching.reach,
+            asker=self._owner,
+            id=limits.parsed_id(id),
+            access=Access.READ,
+            now=self._now(),
+        )
+        return await self._database.read(operation)
+
+    async def _asked(self, of: str | None) -> Asked:
+        if of is None or of == self._owner:
+            return reaching.Asked(owner=self._owner, scopes=None)
+        return await self._database.read(
+            partial(reaching.asked, asker=self._owner, of=of, access=Access.READ)
+        )
+
+    async def _found(self, asked: Asked, ranked: Ranked) -> Found:
+        """The rows that were ranked; those that went meanwhile are left out."""
+        keys = [hit.key for hit in ranked.hits]
+        entries = await self._database.read(
+            partial(finding.by_keys, owner=asked.owner, keys=keys, now=self._now())
+        )
+        self._count_uses(asked.owner, entries)
+        return Found(
+            outcome=ranked.outcome,
+            hits=tuple(
+                ScoredMemory(entry=entries[hit.key], score=hit.score, why=hit.why)
+                for hit in ranked.hits
+                if hit.key in entries
+            ),
+        )
+
+    def _count_uses(self, owner: str, entries: Mapping[int, MemoryEntry]) -> None:
+        used = [
+            (key, UUID(entry.id).bytes)
+            for key, entry in entries.items()
+            if entry.origin is not Origin.MESSAGE
         ]
-        self._database.write_later(partial(_changed, sql=statements.RECALLED, parameters=recalled))
+        if used:
+            self._database.write_later(
+                partial(changing.count_use, owner=owner, entries=used, now=self._now())
+            )
 
 
-def _scored(hits: Sequence[Row]) -> list[ScoredMemory]:
-    return [
-        ScoredMemory(entry=rows.entry_from_row(hit[2:]), score=hit[0] / hits[0][0]) for hit in hits
-    ]
+def _ends(source: str, target: str) -> tuple[bytes, bytes]:
+    ends = limits.parsed_id(source, "source"), limits.parsed_id(target, "target")
+    if ends[0] == ends[1]:
+        raise InvalidArguments("source and target must be two memories")
+    return ends
 
 
-async def _add(
-    connection: aiosqlite.Connection, *, row: Mapping[str, Value], is_keyed: bool
-) -> Row:
-    """The ENTRY_COLUMNS of the entry that is new, that says the same, or that this id led to."""
-    (added,) = await connection.execute_fetchall(statements.ADD, row)
-    if is_keyed and added[0] != row["id"]:
-        key = {"id": row["id"], "entry_id": added[0]}
-        await connection.execute_fetchall(statements.REMEMBER_KEY, key)
-    return tuple(added)
+def _id_of(row: Mapping[str, Value]) -> str:
+    return _texts([row["id"]])[0] if isinstance(row["id"], bytes) else ""
 
 
-async def _forget(
-    connection: aiosqlite.Connection, *, wanted: Sequence[Mapping[str, Value]]
-) -> int:
-    forgotten = await _changed(connection, sql=statements.FORGET, parameters=wanted)
-    if forgotten:
-        await connection.execute_fetchall(statements.MERGE_TEXT)
-    return forgotten
-
-
-async def _forget_subject(connection: aiosqlite.Connection, *, which: Mapping[str, Value]) -> int:
-    await _changed(connection, sql=statements.FORGET_MESSAGES, parameters=[which])
-    await _changed(connection, sql=statements.FORGET_MARKS, parameters=[which])
-    forgotten = await _changed(connection, sql=statements.FORGET_SUBJECT, parameters=[which])
-    if forgotten:
-        await connection.execute_fetchall(statements.MERGE_TEXT)
-    return forgotten
-
-
-async def _changed(
-    connection: aiosqlite.Connection, *, sql: str, parameters: Sequence[Mapping[str, Value]]
-) -> int:
-    """Run it once per parameters; how many rows changed in all."""
-    async with connection.executemany(sql, parameters) as cursor:
-        return max(cursor.rowcount, 0)
+def _texts(ids: Sequence[bytes]) -> Sequence[str]:
+    return [str(UUID(bytes=id)) for id in ids]

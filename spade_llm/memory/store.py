@@ -88,7 +88,7 @@ class MemoryDraft:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
     ttl_s: float | None = None
-    """Seconds until it expires; 0: at once. None: never, but `short_term` gets the store's default."""
+    """Seconds until it expires; 0: at once. None: never; `short_term`: the store's default."""
     importance: float | None = None
     """0…1, set by hand. None: computed from its use."""
     surprise: float | None = None
@@ -493,7 +493,7 @@ class MemoryStore(Protocol):
         ...
 
     async def forget_subject(self, subject: str) -> int:
-        """Remove all that is about this subject, memories and history; returns how many memories."""
+        """Remove all that is about this subject, history too; returns how many memories."""
         ...
 
     async def forget_session(self, session: str) -> Cleared:

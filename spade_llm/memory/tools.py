@@ -91,7 +91,7 @@ class AgentBaseMemorySearchTool:
         entries = await self._memory.search_memories(query, limit)
         if not entries:
             return f"No memories found for '{_indented(query)}'"
-        lines = [_line(entry, f"[{entry.category.value}] ") for entry in entries]
+        lines = [_line(entry, f"[{entry.category or entry.type}] ") for entry in entries]
         return "\n".join([f"Found {len(entries)} memories for '{_indented(query)}':", *lines])
 
 

@@ -13,7 +13,8 @@ from uuid import UUID
 import pytest
 
 from spade_llm.errors import InvalidArguments, RequestRefused
-from spade_llm.memory import Category, MemoryDraft, ObservedMessage, OwnedMemory, Tier
+from spade_llm.memory import Category, MemoryDraft, ObservedMessage, OwnedMemory, ScoredMemory, Tier
+from spade_llm.memory.store import MemoryFilter, MemoryQuery
 
 ADA = "ada@localhost"
 BOB = "bob@localhost"
@@ -29,8 +30,15 @@ async def said_in(store: OwnedMemory, conversation: str) -> list[ObservedMessage
     return list(await store.history(conversation))
 
 
+async def hits(
+    store: OwnedMemory, query: str, subject: str | None = None, limit: int = 10
+) -> tuple[ScoredMemory, ...]:
+    which = MemoryFilter(subject=subject)
+    return (await store.search(MemoryQuery(text=query, which=which, limit=limit))).hits
+
+
 async def contents(store: OwnedMemory, query: str, subject: str | None = None) -> list[str]:
-    return [hit.entry.content for hit in await store.search(query, subject=subject)]
+    return [hit.entry.content for hit in await hits(store, query, subject)]
 
 
 async def test_a_new_entry_has_what_it_was_given(store: OwnedMemory) -> None:
@@ -167,7 +175,7 @@ async def test_hits_are_ordered_by_a_score_from_0_to_1(store: OwnedMemory) -> No
     for content in ("tea", "green tea from Uji", "coffee and tea and milk and sugar", "water"):
         await store.add(MemoryDraft(content=content))
 
-    scores = [hit.score for hit in await store.search("green tea")]
+    scores = [hit.score for hit in await hits(store, "green tea")]
 
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
@@ -204,7 +212,7 @@ async def test_a_search_is_limited(store: OwnedMemory) -> None:
     for number in range(9):
         await store.add(MemoryDraft(content=f"tea {number}"))
 
-    assert len(await store.search("tea", limit=4)) == 4
+    assert len(await hits(store, "tea", limit=4)) == 4
 
 
 async def test_a_search_can_be_about_one_subject(store: OwnedMemory) -> None:
@@ -223,13 +231,13 @@ async def test_a_search_can_be_about_one_subject(store: OwnedMemory) -> None:
 async def test_search_syntax_is_only_text(store: OwnedMemory, query: str) -> None:
     await store.add(MemoryDraft(content="tea and milk"))
 
-    assert len(await store.search(query)) <= 1
+    assert len(await hits(store, query)) <= 1
 
 
 async def test_what_was_recalled_is_counted(store: OwnedMemory) -> None:
     await store.add(MemoryDraft(content="Ada likes tea"))
 
-    await store.search("tea")
+    await hits(store, "tea")
     await store.add(MemoryDraft(content="a later write"))
 
     entry = (await store.list()).entries[-1]
@@ -254,7 +262,7 @@ async def test_a_list_can_be_of_one_category_and_subject(store: OwnedMemory) -> 
     await store.add(MemoryDraft(content="2", category=Category.PATTERN, subject=BOB))
     await store.add(MemoryDraft(content="3", category=Category.FACT, subject=ADA))
 
-    page = await store.list(category=Category.PATTERN, subject=ADA)
+    page = await store.list(MemoryFilter(category=Category.PATTERN, subject=ADA))
 
     assert [entry.content for entry in page.entries] == ["1"]
     assert page.total == 1
@@ -361,7 +369,7 @@ async def test_owners_never_see_each_other(store: OwnedMemory, other_store: Owne
     await store.observe("c", [said("1")], subject=ADA)
 
     assert await contents(other_store, "tea") == []
-    assert (await other_store.list(subject=ADA)).total == 0
+    assert (await other_store.list(MemoryFilter(subject=ADA))).total == 0
     assert await other_store.forget([entry.id]) == 0
     assert await other_store.forget_subject(ADA) == 0
     assert await said_in(other_store, "c") == []

@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-import aiosqlite
 import pytest
 
 from spade_llm.errors import Busy, StorageFailed
 from spade_llm.memory.group_commit import MAX_QUEUED, GroupCommit
+from spade_llm.memory.sqlite_thread import SqliteThread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from spade_llm.memory.transaction import Transaction
 
-@pytest.fixture
-async def connection(tmp_path: Path) -> AsyncIterator[aiosqlite.Connection]:
-    async with aiosqlite.connect(tmp_path / "t.db", isolation_level=None) as connection:
-        await connection.execute_fetchall("CREATE TABLE number (n INTEGER UNIQUE) STRICT")
-        yield connection
+PRAGMAS = ("CREATE TABLE number (n INTEGER UNIQUE) STRICT",)
 
 
 @pytest.fixture
-async def writer(connection: aiosqlite.Connection) -> AsyncIterator[GroupCommit]:
-    writer = GroupCommit(connection)
+async def thread(tmp_path: Path) -> AsyncIterator[SqliteThread]:
+    thread = await SqliteThread.open(tmp_path / "t.db", name="test", pragmas=PRAGMAS)
+    yield thread
+    await thread.close()
+
+
+@pytest.fixture
+async def writer(thread: SqliteThread) -> AsyncIterator[GroupCommit]:
+    writer = GroupCommit(thread)
     yield writer
     await writer.close()
 
 
-def insert(*numbers: int) -> Callable[[aiosqlite.Connection], Awaitable[int]]:
-    async def operation(connection: aiosqlite.Connection) -> int:
+def insert(*numbers: int) -> Callable[[Transaction], int]:
+    def operation(file: Transaction) -> int:
         for number in numbers:
-            await connection.execute_fetchall("INSERT INTO number VALUES (?)", (number,))
+            file.count("INSERT INTO number VALUES (:number)", {"number": number})
         return len(numbers)
 
     return operation
 
 
-async def stored(connection: aiosqlite.Connection) -> list[int]:
-    rows = await connection.execute_fetchall("SELECT n FROM number ORDER BY n")
+async def stored(thread: SqliteThread) -> list[int]:
+    rows = await thread.run(
+        lambda connection: connection.execute("SELECT n FROM number ORDER BY n").fetchall()
+    )
     return [row[0] for row in rows]
 
 
 async def test_a_bad_write_is_undone_whole_and_fails_no_other(
-    connection: aiosqlite.Connection, writer: GroupCommit
+    thread: SqliteThread, writer: GroupCommit
 ) -> None:
     good, bad, late = await asyncio.gather(
         writer.write(insert(1)),
@@ -56,18 +64,18 @@ async def test_a_bad_write_is_undone_whole_and_fails_no_other(
 
     assert (good, late) == (1, 1)
     assert isinstance(bad, StorageFailed)
-    assert await stored(connection) == [1, 3]
+    assert await stored(thread) == [1, 3]
 
 
 async def test_writes_that_wait_share_a_transaction(
-    connection: aiosqlite.Connection, writer: GroupCommit
+    thread: SqliteThread, writer: GroupCommit
 ) -> None:
     statements: list[str] = []
-    await connection.set_trace_callback(statements.append)
+    await thread.run(lambda connection: connection.set_trace_callback(statements.append))
 
     await asyncio.gather(*(writer.write(insert(number)) for number in range(100)))
 
-    await connection.set_trace_callback(_ignore)
+    await thread.run(lambda connection: connection.set_trace_callback(None))
     assert statements.count("COMMIT") <= 2
 
 
@@ -83,7 +91,7 @@ async def test_a_full_queue_refuses_instead_of_growing(writer: GroupCommit) -> N
 
 
 async def test_a_write_whose_caller_left_is_written_all_the_same(
-    connection: aiosqlite.Connection, writer: GroupCommit
+    thread: SqliteThread, writer: GroupCommit
 ) -> None:
     leaving = asyncio.create_task(writer.write(insert(1)))
     await asyncio.sleep(0)
@@ -91,7 +99,7 @@ async def test_a_write_whose_caller_left_is_written_all_the_same(
 
     await writer.write(insert(2))
 
-    assert await stored(connection) == [1, 2]
+    assert await stored(thread) == [1, 2]
 
 
 async def test_a_later_write_that_fails_is_only_logged(
@@ -106,15 +114,14 @@ async def test_a_later_write_that_fails_is_only_logged(
 
 
 async def test_a_transaction_that_cannot_commit_fails_all_its_writes(
-    connection: aiosqlite.Connection, writer: GroupCommit, tmp_path: Path
+    thread: SqliteThread, writer: GroupCommit, tmp_path: Path
 ) -> None:
-    await connection.execute_fetchall("PRAGMA busy_timeout = 0")
-    async with aiosqlite.connect(tmp_path / "t.db", isolation_level=None) as other:
-        await other.execute_fetchall("BEGIN IMMEDIATE")
+    await thread.run(lambda connection: connection.execute("PRAGMA busy_timeout = 0"))
+    with closing(sqlite3.connect(tmp_path / "t.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
         failures = await asyncio.gather(
             *(writer.write(insert(number)) for number in range(3)), return_exceptions=True
         )
-        await other.rollback()
 
     assert [str(failure) for failure in failures] == [
         "the memory's file is locked by another program"
@@ -123,12 +130,12 @@ async def test_a_transaction_that_cannot_commit_fails_all_its_writes(
 
 
 async def test_a_mistake_in_an_operation_stops_the_writer_loudly(
-    connection: aiosqlite.Connection,
+    thread: SqliteThread,
 ) -> None:
-    async def mistaken(connection: aiosqlite.Connection) -> int:
+    def mistaken(file: Transaction) -> int:
         raise KeyError("mistake")
 
-    writer = GroupCommit(connection)
+    writer = GroupCommit(thread)
 
     results = await asyncio.gather(
         *(writer.write(operation) for operation in (insert(1), mistaken, insert(2))),
@@ -140,6 +147,3 @@ async def test_a_mistake_in_an_operation_stops_the_writer_loudly(
         await writer.write(insert(3))
     with pytest.raises(KeyError):
         await writer.close()
-
-
-def _ignore(statement: str) -> None: ...

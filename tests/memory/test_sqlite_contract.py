@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.memory.store import MemoryQuery
 from tests.memory.contract import *  # noqa: F403
+from tests.memory.contract import hits
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 async def test_numbers_out_of_range_are_refused_by_field(store: OwnedMemory) -> None:
     for limit in (0, -1, 1001):
         with pytest.raises(InvalidArguments, match="limit"):
-            await store.search("tea", limit=limit)
+            await store.search(MemoryQuery(text="tea", limit=limit))
         with pytest.raises(InvalidArguments, match="limit"):
             await store.list(limit=limit)
         with pytest.raises(InvalidArguments, match="limit"):
@@ -26,4 +28,4 @@ async def test_numbers_out_of_range_are_refused_by_field(store: OwnedMemory) -> 
 
 
 async def test_an_empty_query_finds_nothing(store: OwnedMemory) -> None:
-    assert await store.search("") == []
+    assert await hits(store, "") == ()
