@@ -132,6 +132,14 @@ class MemoryTable(_Table):
     `all`: both, and further ones."""
 
 
+class LearningTable(_Table):
+    """`[learning]`: how a memory turns conversations into episodes and facts."""
+
+    enabled: bool = True
+    provider: ProviderTable | None = None
+    """`[learning.provider]`: the model that takes facts from episodes. Without it: rules."""
+
+
 class LimitsTable(_Table):
     """`[limits]`: what one turn may cost."""
 
@@ -156,6 +164,7 @@ class AgentSettings(_Table):
     context: ContextTable = ContextTable()
     services: ServicesTable = ServicesTable()
     memory: MemoryTable = MemoryTable()
+    learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
@@ -182,7 +191,7 @@ class AgentSettings(_Table):
 _KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
 _KEYS_OF_KIND = {
     "assistant": {"provider", "context", "services", "memory", "limits", "prompt_file"},
-    "memory": {"embeddings"},
+    "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots"},
 }
 

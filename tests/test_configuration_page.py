@@ -20,6 +20,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "provider": settings.ProviderTable,
         "context": settings.ContextTable,
         "services": settings.ServicesTable,
+        "learning": settings.LearningTable,
         "memory": settings.MemoryTable,
         "embeddings": settings.EmbeddingsTable,
         "limits": settings.LimitsTable,

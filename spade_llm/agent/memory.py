@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.learner import Learner
 from spade_llm.services import status
 from spade_llm.services.memory import MemoryService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
@@ -13,10 +14,14 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import ChatModel
 
 
 class MemoryAgent(XmppAgent):
-    """`embedder=None`: keywords only, and every answer says so."""
+    """`embedder=None`: keywords only, and every answer says so.
+
+    `learns`: conversations become episodes and facts, with `learning_model` or by rules alone.
+    """
 
     def __init__(
         self,
@@ -24,16 +29,25 @@ class MemoryAgent(XmppAgent):
         password: str,
         *,
         embedder: Embedder | None = None,
+        learns: bool = True,
+        learning_model: ChatModel | None = None,
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
         data = self.options.data
         self._backend = SQLiteMemoryBackend(data / "memory.db" if data else ":memory:")
+        self._learner = (
+            Learner(self._backend.learning(), self._backend, model=learning_model)
+            if learns
+            else None
+        )
         MemoryService(self._backend).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._backend)
+        if self._learner is not None:
+            await stack.enter_async_context(self._learner)
 
     async def _summary(self) -> str:
         return "SQLite with full-text search"

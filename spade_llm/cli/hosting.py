@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import lock
-from spade_llm.cli.model_choice import build_model, choose_model
+from spade_llm.cli.model_choice import build_model, choose_learning_model, choose_model
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
 
@@ -63,14 +63,7 @@ async def _build(
         case "assistant":
             return await _assistant(definition, password, host, stack)
         case "memory":
-            from spade_llm.agent.memory import MemoryAgent
-
-            return MemoryAgent(
-                definition.jid,
-                password,
-                embedder=await host.embedders.get(definition),
-                options=_options(definition, host),
-            )
+            return await _memory(definition, password, host, stack)
         case "rag":
             return await _rag(definition, password, host)
         case "tools":
@@ -107,6 +100,25 @@ async def _assistant(
         limits=TurnLimits(
             model_calls=limits.model_calls, tool_calls=limits.tool_calls, seconds=limits.seconds
         ),
+        options=_options(definition, host),
+    )
+
+
+async def _memory(
+    definition: Definition, password: str, host: Host, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agent.memory import MemoryAgent
+
+    choice = await choose_learning_model(definition)
+    model = build_model(choice) if choice else None
+    if model is not None:
+        stack.push_async_callback(model.aclose)
+    return MemoryAgent(
+        definition.jid,
+        password,
+        embedder=await host.embedders.get(definition),
+        learns=definition.settings.learning.enabled,
+        learning_model=model,
         options=_options(definition, host),
     )
 

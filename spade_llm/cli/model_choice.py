@@ -1,4 +1,4 @@
-"""Which language model an assistant gets: what is configured, a reachable Ollama, or rules.
+"""Which language model an agent gets: what is configured, a reachable Ollama, or rules.
 
 Makes no model call.
 """
@@ -55,8 +55,21 @@ class ModelChoice:
 
 
 async def choose_model(definition: Definition) -> ModelChoice:
+    """An assistant's. Raises ConfigurationError if what is configured is not complete."""
+    return await choice_of(definition.settings.provider, named_in=f"{definition.path}: provider")
+
+
+async def choose_learning_model(definition: Definition) -> ModelChoice | None:
+    """What a memory takes facts with; None: rules alone. Raises as `choose_model`."""
+    learning = definition.settings.learning
+    if not learning.enabled or learning.provider is None:
+        return None
+    choice = await choice_of(learning.provider, named_in=f"{definition.path}: learning.provider")
+    return None if choice.kind == "offline" else choice
+
+
+async def choice_of(table: ProviderTable, *, named_in: str) -> ModelChoice:
     """Raises ConfigurationError if what is configured is not complete."""
-    table = definition.settings.provider
     environment = read_environment()
     match table.kind:
         case "auto":
@@ -64,7 +77,7 @@ async def choose_model(definition: Definition) -> ModelChoice:
         case "offline":
             return ModelChoice(kind="offline", table=table)
         case "openai" | "openai_compatible":
-            return _with_key(table, environment, named_in=f"{definition.path}: provider")
+            return _with_key(table, environment, named_in=named_in)
         case _:
             url = table.base_url or URLS[table.kind]
             return ModelChoice(kind="local", model=table.model or "", base_url=url, table=table)

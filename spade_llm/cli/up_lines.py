@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.model_choice import choose_model
+from spade_llm.cli.model_choice import choose_learning_model, choose_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,8 @@ async def announce(definitions: Sequence[Definition], host: Host) -> None:
             say(f"model       {one.jid}: {choice.description}")
         if one.settings.kind in {"memory", "rag"}:
             say(f"embeddings  {one.jid}: {await host.embedders.describe(one)}")
+        if learning := await choose_learning_model(one):
+            say(f"learning    {one.jid}: {learning.description}")
 
 
 def login_line(here: Place, person: str) -> str:

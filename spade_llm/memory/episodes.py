@@ -42,7 +42,7 @@ WINDOW = 4
 """Messages on each side of a possible cut that are compared."""
 LOOK = WINDOW + 2
 """Messages beyond a possible cut that must be there before it is decided."""
-SOFT_SHIFT, SOFT_WORDS = 0.15, 3
+SOFT_SHIFT, SOFT_WORDS = 0.25, 3
 """After a soft gap: sharing less than this, with so many words on each side, is another topic."""
 HARD_SHIFT, HARD_WORDS = 0.05, 10
 """The same without a pause."""
@@ -122,10 +122,17 @@ class _Talk:
         return overlap(*self._sides(start, cut))
 
     def _sides(self, start: int, cut: int) -> tuple[frozenset[int], frozenset[int]]:
-        before = self.topics[max(start, cut - WINDOW) : cut]
-        end = self.next_pause[cut] if cut < len(self.messages) else cut
-        after = self.topics[cut : min(cut + WINDOW, end)]
-        return frozenset().union(*before), frozenset().union(*after)
+        first = max(start, cut - WINDOW)
+        last = min(cut + WINDOW, self.next_pause[cut]) if cut < len(self.messages) else cut
+        names = self._names(first, last)
+        before = frozenset().union(*self.topics[first:cut])
+        after = frozenset().union(*self.topics[cut:last])
+        return before - names, after - names
+
+    def _names(self, first: int, last: int) -> frozenset[int]:
+        """People call each other by name whatever they talk about."""
+        speakers = {one.speaker for one in self.messages[first:last] if one.speaker}
+        return frozenset().union(*map(topic_of, speakers))
 
 
 def _end(talk: _Talk, start: int) -> int | None:

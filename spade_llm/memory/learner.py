@@ -1,4 +1,4 @@
-"""Learning: turns conversations into episodes and episodes into facts, in the background.
+"""Learner: turns conversations into episodes and episodes into facts, in the background.
 
 Knows no XMPP and no SQLite. Nobody waits for it: what was observed is kept before it looks. Its
 progress is in the store's transactions, so that it can be ended at any moment and begin again.
@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from spade_llm.errors import (
     ContextTooLong,
@@ -62,7 +61,7 @@ class Pace:
     longest_pause_s: float = 600.0
 
 
-class Learning:
+class Learner:
     """Use as `async with`. `model=None`: by rules alone.
 
     A model that is away is asked again later; one whose answers cannot be used leaves the episode
@@ -90,8 +89,8 @@ class Learning:
         self._read_after = datetime.min.replace(tzinfo=UTC)
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Learning:
-        self._task = asyncio.create_task(self._run(), name="learning")
+    async def __aenter__(self) -> Learner:
+        self._task = asyncio.create_task(self._run(), name="learner")
         self._task.add_done_callback(_log_failure)
         return self
 
@@ -232,20 +231,11 @@ async def _reading(memory: OwnedMemory, episode: MemoryEntry) -> Reading:
 
 async def _recalled(memory: OwnedMemory, messages: Sequence[ObservedMessage]) -> Mapping[str, str]:
     """Content by id of what the messages were written with; what was forgotten is missing."""
-    ids = dict.fromkeys(filter(_is_uuid, (id for one in messages for id in one.recalled)))
+    ids = dict.fromkeys(id for message in messages for id in message.recalled)
     if not ids:
         return {}
     entries = await memory.peek(list(ids)[:MAX_RECALLED])
     return {entry.id: entry.content for entry in entries}
-
-
-def _is_uuid(id: str) -> bool:
-    """Ids come with what was observed, from outside."""
-    try:
-        UUID(id)
-    except ValueError:
-        return False
-    return True
 
 
 def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
