@@ -1,0 +1,170 @@
+"""What memory_search and memory_explain promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.memory.entry_tools.calling import Tools, assert_error, found, stored
+
+
+async def test_a_search_answers_with_results_and_their_number(tools: Tools) -> None:
+    id = await stored(tools, "User prefers dark mode", tags=["preferences", "ui"])
+    await stored(tools, "The port is 5432")
+
+    answer = await tools("memory_search", query="dark mode", search_mode="keyword")
+
+    assert list(answer) == ["results", "total"]
+    assert answer["total"] == 1
+    (result,) = answer["results"]
+    assert list(result) == ["id", "content", "similarity", "memory_tier", "tags", "created_at"]
+    assert (result["id"], result["content"]) == (id, "User prefers dark mode")
+    assert (result["memory_tier"], result["tags"]) == ("long_term", ["preferences", "ui"])
+    assert 0 < result["similarity"] <= 1
+    assert result["created_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+async def test_every_mode_gives_ordered_scores_and_the_same_again(tools: Tools, mode: str) -> None:
+    for content in ("tea in the morning", "coffee in the morning", "tea", "the weather"):
+        await stored(tools, content)
+
+    answer = await tools("memory_search", query="morning tea", search_mode=mode)
+    again = await tools("memory_search", query="morning tea", search_mode=mode)
+
+    scores = [one["similarity"] for one in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert [one["id"] for one in again["results"]] == [one["id"] for one in answer["results"]]
+
+
+async def test_top_k_bounds_the_results_and_is_ten_unless_told(tools: Tools) -> None:
+    items = [{"content": f"tea number {number}"} for number in range(15)]
+    await tools("memory_batch_store", items=items)
+
+    assert len(await found(tools, "tea")) == 10
+    assert len(await found(tools, "tea", top_k=3)) == 3
+    assert len(await found(tools, "tea", top_k=1000)) == 15
+
+
+async def test_filters_apply_before_the_cut(tools: Tools) -> None:
+    items: list[dict[str, object]] = [{"content": f"tea tea tea {number}"} for number in range(40)]
+    wanted = {"content": "one mention of tea among many other words that are said here"}
+    await tools("memory_batch_store", items=items)
+    await stored(tools, **wanted, tags=["a", "b"], memory_tier="working", content_type="json")
+
+    for filter in ({"tags": ["a", "b"]}, {"memory_tier": "working"}, {"content_type": "json"}):
+        assert await found(tools, "tea", top_k=1, **filter) == [wanted["content"]]
+    assert await found(tools, "tea", tags=["a", "c"]) == []
+    assert len(await found(tools, "tea", tags=[], top_k=50)) == 41
+
+
+async def test_results_below_the_threshold_are_left_out(tools: Tools) -> None:
+    await stored(tools, "green tea")
+    await stored(tools, "some tea is mentioned beside a lot of other things in this long sentence")
+
+    answer = await tools("memory_search", query="green tea", search_mode="keyword")
+    best, second = [one["similarity"] for one in answer["results"]]
+    threshold = (best + second) / 2
+
+    assert await found(tools, "green tea", min_similarity=threshold) == ["green tea"]
+    assert len(await found(tools, "green tea", min_similarity=0.0)) == 2
+
+
+async def test_created_at_sorts_the_newest_first(tools: Tools) -> None:
+    for content in ("tea tea tea", "some tea with milk", "tea and coffee and other things"):
+        await stored(tools, content)
+
+    assert await found(tools, "tea", sort_by="created_at") == [
+        "tea and coffee and other things",
+        "some tea with milk",
+        "tea tea tea",
+    ]
+
+
+async def test_importance_sorts_the_highest_first(tools: Tools) -> None:
+    ids = [await stored(tools, f"tea {word}") for word in ("low", "high", "middle")]
+    for id, score in zip(ids, (0.0, 1.0, 0.6), strict=True):
+        await tools("memory_set_score", id=id, score=score)
+
+    assert await found(tools, "tea", sort_by="importance") == ["tea high", "tea middle", "tea low"]
+
+
+async def test_the_importance_weight_weighs(tools: Tools) -> None:
+    await stored(tools, "green tea")
+    important = "some green tea is mentioned in this longer sentence"
+    id = await stored(tools, important)
+    for other, score in ((id, 1.0),):
+        await tools("memory_set_score", id=other, score=score)
+
+    assert (await found(tools, "green tea"))[0] == "green tea"
+    assert (await found(tools, "green tea", importance_weight=1.0))[0] == important
+
+
+async def test_a_question_of_nothing_known_finds_nothing(tools: Tools) -> None:
+    await stored(tools, "tea")
+
+    answer = await tools("memory_search", query="xylophone", search_mode="keyword")
+
+    assert answer == {"results": [], "total": 0}
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "tea AND", "NEAR(tea", "tea*", "content:tea", "%", "'; --", "^tea", "{tea}"]
+)
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+async def test_search_syntax_is_only_text(tools: Tools, query: str, mode: str) -> None:
+    await stored(tools, "tea")
+
+    answer = await tools("memory_search", query=query, search_mode=mode)
+
+    assert "error" not in answer
+    if "tea" in query:
+        assert [one["content"] for one in answer["results"]] == ["tea"]
+
+
+@pytest.mark.parametrize("name", ["memory_search", "memory_explain"])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, ("query is required",)),
+        ({"query": " "}, ("query must not be empty",)),
+        ({"query": 5}, ("query must be a string, not 5",)),
+        ({"query": "x", "top_k": 0}, ("top_k must be a whole number from 1 to 1000, not 0",)),
+        ({"query": "x", "top_k": 1001}, ("top_k", "not 1001")),
+        ({"query": "x", "top_k": "5"}, ("top_k", "not '5'")),
+        ({"query": "x", "top_k": True}, ("top_k", "not true")),
+        ({"query": "x", "top_k": 2.5}, ("top_k",)),
+        ({"query": "x", "min_similarity": 1.1}, ("min_similarity", "from 0.0 to 1.0", "not 1.1")),
+        ({"query": "x", "min_similarity": -0.1}, ("min_similarity",)),
+        ({"query": "x", "min_similarity": "0.5"}, ("min_similarity",)),
+        ({"query": "x", "min_similarity": False}, ("min_similarity", "not false")),
+        ({"query": "x", "keyword_weight": 2}, ("keyword_weight",)),
+        ({"query": "x", "importance_weight": -1}, ("importance_weight",)),
+        ({"query": "x", "search_mode": "fuzzy"}, ("search_mode", "semantic, keyword, hybrid")),
+        ({"query": "x", "search_mode": "recall"}, ("search_mode",)),
+        ({"query": "x", "sort_by": "date"}, ("sort_by", "relevance, importance, created_at")),
+        ({"query": "x", "memory_tier": "any"}, ("memory_tier",)),
+        ({"query": "x", "content_type": "any"}, ("content_type",)),
+        ({"query": "x", "tags": "ui"}, ("tags",)),
+        ({"query": "x", "limit": 5}, ("unknown parameter 'limit'", "top_k")),
+        ({"query": "x", "explain": True}, ("unknown parameter 'explain'",)),
+        ({"query": "x", "owner": "*"}, ("unknown parameter 'owner'",)),
+    ],
+)
+async def test_wrong_arguments_of_a_search_are_named(
+    tools: Tools, name: str, fields: dict[str, object], words: tuple[str, ...]
+) -> None:
+    assert_error(await tools(name, **fields), "ValidationError", *words)
+
+
+async def test_a_search_can_say_why(tools: Tools) -> None:
+    await stored(tools, "green tea")
+
+    answer = await tools("memory_explain", query="green tea", search_mode="keyword")
+
+    assert answer["total"] == 1
+    why = answer["results"][0]["why"]
+    assert list(why) == ["keyword", "vector", "bonuses", "age_seconds", "grant"]
+    assert why["keyword"]["rank"] == 1
+    assert why["keyword"]["score"] > 0
+    assert why["grant"] is None
