@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
 
 MAX_PROMPT_CHARS = 24_000
-"""Of all sources together. Longer ones are shortened first, each by the same part."""
+"""Of all sources together. If they are longer, the longest are shortened first."""
 MAX_SUMMARY_CHARS = 8_000
 DEADLINE_S = 60.0
 
@@ -46,11 +46,17 @@ async def abstractive_summary(model: ChatModel, texts: Sequence[str]) -> str:
 
 
 def _bounded(texts: Sequence[str]) -> list[str]:
-    together = sum(map(len, texts))
-    if together <= MAX_PROMPT_CHARS:
-        return list(texts)
-    share = MAX_PROMPT_CHARS / together
-    return [extractive_summary([text], max(1, int(len(text) * share))) for text in texts]
+    most = _fair_share([len(text) for text in texts], MAX_PROMPT_CHARS)
+    return [extractive_summary([text], most) if len(text) > most else text for text in texts]
+
+
+def _fair_share(lengths: Sequence[int], room: int) -> int:
+    """The most that each may have, so that all together have room: short ones stay whole."""
+    for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        if length > room // left:
+            return max(1, room // left)
+        room -= length
+    return max(lengths)
 
 
 def _checked(summary: str, most: int) -> str:

@@ -172,7 +172,9 @@ class SqliteMemoryStore:
         if asked.is_denied:
             return Found(outcome=Outcome.DENIED)
         ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
-        return await self._found(asked, ranked)
+        found, entries = await self._read(asked, ranked)
+        self._count_uses(asked.owner, entries)
+        return found
 
     async def similar(
         self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY
@@ -190,7 +192,8 @@ class SqliteMemoryStore:
             which=which,
             scopes=asked.scopes,
         )
-        return await self._found(asked, ranked)
+        found, _ = await self._read(asked, ranked)
+        return found
 
     async def list(
         self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
@@ -391,21 +394,18 @@ class SqliteMemoryStore:
             partial(reaching.asked, asker=self._owner, of=of, access=Access.READ)
         )
 
-    async def _found(self, asked: Asked, ranked: Ranked) -> Found:
-        """The rows that were ranked; those that went meanwhile are left out."""
+    async def _read(self, asked: Asked, ranked: Ranked) -> tuple[Found, Mapping[int, MemoryEntry]]:
+        """The rows that were ranked, also by key; those that went meanwhile are left out."""
         keys = [hit.key for hit in ranked.hits]
         entries = await self._database.read(
             partial(finding.by_keys, owner=asked.owner, keys=keys, now=self._now())
         )
-        self._count_uses(asked.owner, entries)
-        return Found(
-            outcome=ranked.outcome,
-            hits=tuple(
-                ScoredMemory(entry=entries[hit.key], score=hit.score, why=hit.why)
-                for hit in ranked.hits
-                if hit.key in entries
-            ),
+        hits = (
+            ScoredMemory(entry=entries[hit.key], score=hit.score, why=hit.why)
+            for hit in ranked.hits
+            if hit.key in entries
         )
+        return Found(outcome=ranked.outcome, hits=tuple(hits)), entries
 
     def _count_uses(self, owner: str, entries: Mapping[int, MemoryEntry]) -> None:
         used = [

@@ -469,7 +469,7 @@ class MemoryStore(Protocol):
         self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY
     ) -> Found:
         """Entries that say nearly the same as this one, without it; those that say the very same
-        are each given. Raises NotFound."""
+        are each given. Counts as no access. Raises NotFound."""
         ...
 
     async def list(

@@ -29,6 +29,7 @@ async def test_merging_keeps_the_oldest_with_what_all_had(tools: Tools) -> None:
     for id in (oldest, second, second, third):
         await tools("memory_get", id=id)
 
+    await tools("memory_deduplicate")
     answer = await tools("memory_deduplicate", dry_run=False)
 
     assert (answer["dry_run"], answer["merged_count"]) == (False, 2)

@@ -39,6 +39,7 @@ async def test_a_score_rises_with_use(tools: Tools) -> None:
 
     for _ in range(5):
         await tools("memory_get", id=id)
+    await stored(tools, "a write that comes after the counting")
 
     after = await tools("memory_get_score", id=id)
     assert after["access_count"] == 5

@@ -34,7 +34,7 @@ scalars = (
     st.none()
     | st.booleans()
     | st.integers()
-    | st.sampled_from([10**30, -(10**30), 10**5000, 0, 1, 5])
+    | st.sampled_from([10**30, -(10**30), 10**400, 0, 1, 5])
     | st.floats()
     | st.sampled_from(WORDS)
     | st.text()
