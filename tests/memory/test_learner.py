@@ -132,6 +132,18 @@ async def test_a_new_fact_closes_the_old_and_deletes_nothing(
     assert [one.content for one in then] == ["The user lives in Madrid."]
 
 
+async def test_what_is_true_again_is_known_again(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    for day, place in enumerate(["Lisbon", "Madrid", "Lisbon"]):
+        await store.observe("c", [said(0, f"I live in {place}.", day=day)], subject=ANA)
+    await rest(clock, days=3)
+    await learner(backend, clock).learn()
+
+    found = await entries(store, MemoryType.SEMANTIC)
+    assert [one.content for one in found if one.invalid_at is None] == ["The user lives in Lisbon."]
+
+
 async def test_what_an_assistant_recalled_is_not_learned_again(
     backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
 ) -> None:
@@ -248,6 +260,25 @@ async def test_it_works_by_itself_and_ends_when_it_is_told(
     async with asyncio.timeout(5):
         async with Learner(backend.learning(), backend, model=model, pace=pace, clock=clock):
             await is_asked.wait()
+
+
+async def test_what_was_ended_in_the_middle_goes_on_where_it_was(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
+    await rest(clock)
+    slow = ScriptedProvider([fact("late")], delay=3600)
+    ended = asyncio.create_task(learner(backend, clock, slow).learn())
+    async with asyncio.timeout(5):
+        while not slow.requests:
+            await store.stats()
+    ended.cancel()
+    await asyncio.wait([ended])
+
+    await learner(backend, clock, ScriptedProvider([fact("Ana travels to Vienna.")])).learn()
+
+    found = [one.content for one in await entries(store)]
+    assert found == ["2026-03-01, 14:05: user: We go to Vienna in May.", "Ana travels to Vienna."]
 
 
 async def test_a_write_does_not_wait_for_a_model(
