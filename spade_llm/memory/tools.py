@@ -6,7 +6,8 @@ nothing of what is behind it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from spade_llm.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory import tool_texts
@@ -15,7 +16,7 @@ from spade_llm.memory.tool_arguments import number, optional_text, text, whole_n
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Awaitable, Iterator, Mapping
 
     from spade_llm.memory.categorised import CategorisedMemory
     from spade_llm.memory.store import MemoryEntry, MemoryStore
@@ -30,97 +31,88 @@ class MemoryTool(Protocol):
     @property
     def spec(self) -> ToolSpec: ...
 
-    async def execute(self, **arguments: object) -> str:
+    async def execute(self, /, **arguments: object) -> str:
         """What the model reads. Raises nothing that the model could have caused."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class AgentBaseMemoryStoreTool:
     """`store_memory`"""
 
-    name = tool_texts.STORE_NAME
-    description = tool_texts.STORE_DESCRIPTION
-    parameters = tool_texts.STORE_PARAMETERS
+    name: ClassVar[str] = tool_texts.STORE_NAME
+    description: ClassVar[str] = tool_texts.STORE_DESCRIPTION
+    parameters: ClassVar[Mapping[str, object]] = tool_texts.STORE_PARAMETERS
 
-    def __init__(self, memory: CategorisedMemory) -> None:
-        self._memory = memory
+    memory: CategorisedMemory
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+        return _spec_of(self)
 
-    async def execute(self, **arguments: object) -> str:
-        try:
-            return await self._store(arguments)
-        except (ServiceError, RequestError) as error:
-            return f"Failed to store memory: {_reason(error)}"
+    async def execute(self, /, **arguments: object) -> str:
+        return await _told(self._store(arguments), "Failed to store memory")
 
     async def _store(self, arguments: Mapping[str, object]) -> str:
         category, content = text(arguments, "category"), text(arguments, "content")
         context = optional_text(arguments, "context")
         confidence = number(arguments, "confidence", default=1.0)
-        await self._memory.store_memory(category, content, context or None, confidence)
+        await self.memory.store_memory(category, content, context or None, confidence)
         return f"Stored {category} memory: {_indented(content)}"
 
 
+@dataclass(frozen=True, slots=True)
 class AgentBaseMemorySearchTool:
     """`search_memories`"""
 
-    name = tool_texts.SEARCH_NAME
-    description = tool_texts.SEARCH_DESCRIPTION
-    parameters = tool_texts.SEARCH_PARAMETERS
+    name: ClassVar[str] = tool_texts.SEARCH_NAME
+    description: ClassVar[str] = tool_texts.SEARCH_DESCRIPTION
+    parameters: ClassVar[Mapping[str, object]] = tool_texts.SEARCH_PARAMETERS
 
-    def __init__(self, memory: CategorisedMemory) -> None:
-        self._memory = memory
+    memory: CategorisedMemory
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+        return _spec_of(self)
 
-    async def execute(self, **arguments: object) -> str:
-        try:
-            return await self._search(arguments)
-        except (ServiceError, RequestError) as error:
-            return f"Failed to search memories: {_reason(error)}"
+    async def execute(self, /, **arguments: object) -> str:
+        return await _told(self._search(arguments), "Failed to search memories")
 
     async def _search(self, arguments: Mapping[str, object]) -> str:
         query = text(arguments, "query")
         limit = whole_number(
             arguments, "limit", default=tool_texts.SEARCH_DEFAULT, highest=tool_texts.SEARCH_MAX
         )
-        entries = await self._memory.search_memories(query, limit)
+        entries = await self.memory.search_memories(query, limit)
         if not entries:
             return f"No memories found for '{_indented(query)}'"
         lines = [_line(entry, f"[{entry.category or entry.type}] ") for entry in entries]
         return "\n".join([f"Found {len(entries)} memories for '{_indented(query)}':", *lines])
 
 
+@dataclass(frozen=True, slots=True)
 class AgentBaseMemoryListTool:
     """`list_memories`"""
 
-    name = tool_texts.LIST_NAME
-    description = tool_texts.LIST_DESCRIPTION
-    parameters = tool_texts.LIST_PARAMETERS
+    name: ClassVar[str] = tool_texts.LIST_NAME
+    description: ClassVar[str] = tool_texts.LIST_DESCRIPTION
+    parameters: ClassVar[Mapping[str, object]] = tool_texts.LIST_PARAMETERS
 
-    def __init__(self, memory: CategorisedMemory) -> None:
-        self._memory = memory
+    memory: CategorisedMemory
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+        return _spec_of(self)
 
-    async def execute(self, **arguments: object) -> str:
-        try:
-            return await self._list(arguments)
-        except (ServiceError, RequestError) as error:
-            return f"Failed to list memories: {_reason(error)}"
+    async def execute(self, /, **arguments: object) -> str:
+        return await _told(self._list(arguments), "Failed to list memories")
 
     async def _list(self, arguments: Mapping[str, object]) -> str:
         category = text(arguments, "category")
         limit = whole_number(
             arguments, "limit", default=tool_texts.LIST_DEFAULT, highest=tool_texts.LIST_MAX
         )
-        page = await self._memory.page_of_category(category, limit)
+        page = await self.memory.page_of_category(category, limit)
         if not page.entries:
             return f"No {category} memories stored"
         lines = [_line(entry, "") for entry in page.entries]
@@ -138,6 +130,23 @@ class MemoryTools:
 
     def __iter__(self) -> Iterator[MemoryTool]:
         return iter((self.store, self.search, self.list))
+
+
+class _Described(Protocol):
+    name: ClassVar[str]
+    description: ClassVar[str]
+    parameters: ClassVar[Mapping[str, object]]
+
+
+def _spec_of(tool: _Described) -> ToolSpec:
+    return ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
+
+
+async def _told(answer: Awaitable[str], failed: str) -> str:
+    try:
+        return await answer
+    except (ServiceError, RequestError) as error:
+        return f"{failed}: {_reason(error)}"
 
 
 def _line(entry: MemoryEntry, label: str) -> str:

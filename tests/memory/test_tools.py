@@ -361,3 +361,9 @@ async def test_an_agent_without_a_backend_keeps_a_file_of_its_own(
     assert len(await unopened.search_memories("sky")) == 1
     await unopened.close()
     assert os.listdir(tmp_path) == ["me_localhost_.._x_memory.db"]
+
+
+async def test_an_argument_may_have_any_name(tools: MemoryTools) -> None:
+    answer = await tools.list.execute(**{"category": "fact", "self": 1, "": 2})
+
+    assert answer == "No fact memories stored"
