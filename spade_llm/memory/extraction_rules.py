@@ -19,6 +19,7 @@ from spade_llm.memory.store import (
     Origin,
     SearchMode,
 )
+from spade_llm.memory.topic import topic_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -160,6 +161,8 @@ _DENIED = re.compile(
 _INDEFINITE = re.compile(
     r"(?:an?|my|his|her|their|our|some|the|un|una|mi|su|el|la|los|las)\s+(?![A-ZÁÉÍÓÚÑ])"
 )
+_DEFINITE = re.compile(r"the (?![A-Z])")
+"""`I love the red one` means something that was just spoken of."""
 _NOT_A_NAME = re.compile(
     r"\b(?:later|back|soon|again|now|today|tonight|tomorrow|at|on|if|after|before|maybe|crazy|old"
     r"|luego|después|mañana|hoy|ahora|cuando|pronto|a las?)\b|\d",
@@ -185,7 +188,7 @@ _PAST = re.compile(r"(?:\w+ed|was|were|had|did|went|been|thought|felt|knew|the|a
 def _fits(x: str, rule: FactRule, has_capitals: bool) -> bool:
     if not x or len(x.split()) > MAX_WORDS[rule.form]:
         return False
-    if _POINTING.match(x) or _DENIED.search(x):
+    if _POINTING.match(x) or _DENIED.search(x) or not topic_of(x):
         return False
     match rule.form:
         case Form.NAME:
@@ -199,7 +202,7 @@ def _fits(x: str, rule: FactRule, has_capitals: bool) -> bool:
         case Form.HABIT:
             return bool(_HABIT.search(x)) and not _PAST.match(x)
         case Form.THING:
-            return True
+            return rule.slot is not Slot.TASTE or not _DEFINITE.match(x)
 
 
 def _has_capital(x: str, has_capitals: bool) -> bool:

@@ -51,11 +51,12 @@ _OPENER = re.compile(
 )
 _SPLIT = re.compile(
     r"\s*;\s*|(?:,\s+|,?\s+(?:and|but|so|y|pero|e)\s+)"
-    r"(?=(?:no me|i|i'm|i’m|i've|i’ve|my|work|live|like|love|hate|prefer|speak|study|call me"
+    r"(?=(?:no me|i|i'm|i’m|i've|i’ve|my|call me|(?:work|live) (?:at|for|as|in)|speak|study"
     r"|me|mi|mis|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo)\b)",
     _I,
 )
-_BARE_VERB = re.compile(r"(?:work|live|like|love|hate|prefer|speak|study)\b", _I)
+_BARE_VERB = re.compile(r"(?:work|live|speak|study)\b", _I)
+_FIRST_PERSON = re.compile(r"i\b", _I)
 
 
 def statements(text: str) -> list[str]:
@@ -78,9 +79,10 @@ def _own_words(text: str) -> str:
 
 def _clauses(sentence: str) -> list[str]:
     parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
-    return [_with_person(part) for part in parts if part and '"' not in part]
+    is_own = bool(_FIRST_PERSON.match(parts[0]))
+    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
 
 
-def _with_person(clause: str) -> str:
-    """`… and work at a bank` is about the same person."""
-    return f"I {clause}" if _BARE_VERB.match(clause) else clause
+def _with_person(clause: str, is_own: bool) -> str:
+    """`I live in Rome and work at a bank`: both are about the same person."""
+    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause

@@ -15,6 +15,10 @@ MAX_CHARS = 4000
 """Of one text that are looked at."""
 
 
+TELLING = frozenset({"té", "sé"})
+"""Without their accents these are pronouns."""
+
+
 def topic_of(text: str) -> frozenset[int]:
     """The stems of the words that mean something; for `ok, and you?` there may be none.
 
@@ -23,7 +27,7 @@ def topic_of(text: str) -> frozenset[int]:
     return frozenset(
         term_of(word, ENGLISH)
         for word in set(words_of(text[:MAX_CHARS]))
-        if without_accents(word) not in STOP_WORDS
+        if word in TELLING or without_accents(word) not in STOP_WORDS
     )
 
 
