@@ -135,3 +135,20 @@ async def test_one_persons_conversation_reads_nothing_of_anothers(memory: OwnedM
         assert secret not in (await adas.call(name, arguments)).text
 
     assert secret in (await bobs.call("memory_get", {"id": told["id"]})).text
+
+
+async def test_reaching_for_what_is_about_another_is_logged(
+    memory: OwnedMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    bobs = toolbox(memory, MemoryToolSet.ENTRIES, BOB)
+    id = json.loads((await bobs.call("memory_store", {"content": "Bob's secret"})).text)["id"]
+    adas = toolbox(memory, MemoryToolSet.ENTRIES, ADA)
+
+    await adas.call("memory_get", {"id": id})
+    await adas.call("memory_store", {"content": "x", "agent_id": BOB})
+
+    for_another, as_another = (record.getMessage() for record in caplog.records)
+    assert id in for_another
+    assert ADA in for_another
+    assert BOB in as_another
+    assert "secret" not in caplog.text

@@ -5,6 +5,7 @@ An id of an entry about somebody else is as unknown as one that never was.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.store import MemoryEntry, MemoryStore
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +31,17 @@ class Scope:
     def check_agent(self, agent_id: str | None) -> None:
         """Raises InvalidArguments: the owner is whom the server says, never an argument."""
         if agent_id is not None and agent_id != self.owner:
+            logger.warning("%s: a memory was to be stored for %.128r", self.owner, agent_id)
             raise InvalidArguments(f"agent_id must be {self.owner!r} or null")
 
     async def there(self, ids: Sequence[str]) -> list[MemoryEntry]:
         """Those of these that we may see, in order; counts as no access."""
-        return [entry for entry in await self.store.peek(ids) if self._is_ours(entry)]
+        found = await self.store.peek(ids)
+        ours = [entry for entry in found if self._is_ours(entry)]
+        if len(ours) < len(found):
+            which = ", ".join(entry.id for entry in found if not self._is_ours(entry))
+            logger.warning("%s, for %s: about somebody else: %s", self.owner, self.subject, which)
+        return ours
 
     async def all_of(self, ids: Sequence[str]) -> list[MemoryEntry]:
         """Raises NotFound, naming the first that is missing."""
