@@ -50,7 +50,7 @@ STRENGTHEN = """
         sources = :sources,
         access_count = access_count + 1,
         last_accessed_at = :now,
-        updated_at = :now
+        updated_at = max(updated_at, :now)
     WHERE owner = :owner AND seq = :seq
 """
 

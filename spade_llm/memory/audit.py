@@ -27,10 +27,21 @@ def note(
     transaction: Transaction, owner: str, action: str, ids: Sequence[bytes], *, now: int
 ) -> None:
     """`owner` did this to these entries."""
-    line: dict[str, Value] = {"now": now, "owner": owner, "action": action, "count": len(ids)}
-    transaction.count(NOTE, {**line, "ids": b"".join(ids[:MAX_IDS])})
+    _note(transaction, owner, action, len(ids), b"".join(ids[:MAX_IDS]), now=now)
+
+
+def note_count(transaction: Transaction, owner: str, action: str, count: int, *, now: int) -> None:
+    """`owner` did this to so many of what has no id of ours."""
+    _note(transaction, owner, action, count, b"", now=now)
 
 
 def purge(transaction: Transaction, *, now: int) -> None:
     """Remove the lines that are older than KEPT_DAYS."""
     transaction.count(FORGET_OLD, {"before": now - KEPT_DAYS * DAY})
+
+
+def _note(
+    transaction: Transaction, owner: str, action: str, count: int, ids: bytes, *, now: int
+) -> None:
+    line: dict[str, Value] = {"now": now, "owner": owner, "action": action}
+    transaction.count(NOTE, {**line, "count": count, "ids": ids})

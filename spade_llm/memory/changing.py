@@ -35,7 +35,7 @@ CHANGE = f"""
     UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,
         context = :context, tags = :tags, metadata = :metadata, tier = :tier,
         expires_at = :expires_at, confidence = :confidence, invalid_at = :invalid_at,
-        updated_at = :now
+        updated_at = max(updated_at, :now)
     WHERE {OWNED} AND seq = :seq
 """
 

@@ -29,7 +29,8 @@ FOLD = f"""
     UPDATE entry SET tags = :tags, terms = :terms, metadata = :metadata,
         confidence = :confidence, importance = :importance,
         importance_reason = coalesce(importance_reason, :reason),
-        access_count = :access_count, last_accessed_at = :last_accessed_at, updated_at = :now
+        access_count = :access_count, last_accessed_at = :last_accessed_at,
+        updated_at = max(updated_at, :now)
     WHERE {finding.OWNED} AND seq = :seq
 """
 

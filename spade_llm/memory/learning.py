@@ -64,7 +64,7 @@ UNREAD = f"""
 READ = f"UPDATE entry SET learned_at = :now WHERE {OWNED} AND id = :id"
 
 CLOSE = f"""
-    UPDATE entry SET invalid_at = :at, updated_at = :now
+    UPDATE entry SET invalid_at = :at, updated_at = max(updated_at, :now)
     WHERE {OWNED} AND id = :id AND (invalid_at IS NULL OR invalid_at > :at)
     RETURNING seq
 """

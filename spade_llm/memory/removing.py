@@ -119,14 +119,16 @@ def forget_ids(
 def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
     """Memories and messages; how many memories there were."""
     about = _of("subject", subject)
-    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters)
+    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, now=now)
+    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
     return _erase(transaction, owner, _doomed(transaction, owner, about), now=now)
 
 
 def forget_session(transaction: Transaction, owner: str, session: str, *, now: int) -> Cleared:
     of_session = _of("session", session)
     doomed = _doomed(transaction, owner, of_session)
-    messages = _erase_messages(transaction, owner, OF_CONVERSATION, of_session.parameters)
+    messages = _erase_messages(transaction, owner, OF_CONVERSATION, of_session.parameters, now=now)
+    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
     _erase(transaction, owner, doomed, now=now)
     types = [TYPES.value(one.type) for one in doomed]
     return Cleared(messages=messages, by_type={type: types.count(type) for type in set(types)})
@@ -159,27 +161,34 @@ def _erase(transaction: Transaction, owner: str, doomed: Sequence[Doomed], *, no
     """Rows, links, vectors; messages that say the same, or that an episode was cut from."""
     for one in doomed:
         which: dict[str, Value] = {"owner": owner, "seq": one.seq, "episode": one.seq}
-        _erase_messages(transaction, owner, OF_CONTENT, which)
+        _erase_messages(transaction, owner, OF_CONTENT, which, now=now)
         if one.origin is Origin.EPISODE:
-            _erase_messages(transaction, owner, OF_EPISODE, which)
+            _erase_messages(transaction, owner, OF_EPISODE, which, now=now)
         transaction.count(REMOVE, which)
-    transaction.touch(owner, [entry_key(one.seq) for one in doomed])
-    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
-    audit.note(transaction, owner, "forget", [one.id for one in doomed], now=now)
-    transaction.is_erasing = True
+    if doomed:
+        transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
+        transaction.touch(owner, [entry_key(one.seq) for one in doomed])
+        audit.note(transaction, owner, "forget", [one.id for one in doomed], now=now)
+        transaction.is_erasing = True
     return len(doomed)
 
 
 def _erase_messages(
-    transaction: Transaction, owner: str, condition: str, values: Mapping[str, Value]
+    transaction: Transaction,
+    owner: str,
+    condition: str,
+    values: Mapping[str, Value],
+    *,
+    now: int,
 ) -> int:
-    rows = transaction.all(MESSAGES.format(condition=condition), {**values, "owner": owner})
-    return _remove_messages(transaction, owner, [row[0] for row in rows])
-
-
-def _remove_messages(transaction: Transaction, owner: str, seqs: Sequence[int]) -> int:
-    transaction.each(REMOVE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
-    transaction.touch(owner, [message_key(seq) for seq in seqs])
+    """How many there were."""
+    found = transaction.all(MESSAGES.format(condition=condition), {**values, "owner": owner})
+    seqs = [seq for (seq,) in found]
+    if seqs:
+        transaction.each(REMOVE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
+        transaction.touch(owner, [message_key(seq) for seq in seqs])
+        audit.note_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        transaction.is_erasing = True
     return len(seqs)
 
 

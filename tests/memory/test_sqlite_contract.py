@@ -10,6 +10,8 @@ from spade_llm.errors import InvalidArguments
 from spade_llm.memory.store import MemoryQuery
 from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract import hits
+from tests.memory.contract_changes import *  # noqa: F403
+from tests.memory.contract_relations import *  # noqa: F403
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory

@@ -1,0 +1,71 @@
+"""A person sees, corrects and removes what every agent remembers about them, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.memory import MemoryDraft, OwnedMemory
+from tests.memory.contract import ADA, BOB, said
+
+if TYPE_CHECKING:
+    from spade_llm.memory import SQLiteMemoryBackend
+    from spade_llm.memory.store import SubjectStore
+
+
+@pytest.fixture
+def about(backend: SQLiteMemoryBackend) -> SubjectStore:
+    return backend.about(ADA)
+
+
+async def test_all_owners_memories_of_a_person_are_listed_newest_first(
+    store: OwnedMemory, other_store: OwnedMemory, about: SubjectStore
+) -> None:
+    await store.add(MemoryDraft(content="first", subject=ADA))
+    await other_store.add(MemoryDraft(content="second", subject=ADA))
+    await store.add(MemoryDraft(content="of bob", subject=BOB))
+    await store.add(MemoryDraft(content="gone", subject=ADA, ttl_s=0))
+
+    page = await about.list()
+
+    assert [(entry.content, entry.owner) for entry in page.entries] == [
+        ("second", "someone.else@localhost"),
+        ("first", "assistant@localhost"),
+    ]
+    assert page.total == 2
+
+
+async def test_a_person_corrects_what_is_about_them_only(
+    store: OwnedMemory, about: SubjectStore
+) -> None:
+    mine = await store.add(MemoryDraft(content="Ada is 40", subject=ADA))
+    bobs = await store.add(MemoryDraft(content="Bob is 40", subject=BOB))
+
+    corrected = await about.correct(mine.id, "Ada is 41")
+
+    assert corrected.content == "Ada is 41"
+    assert (await store.get(mine.id)).content == "Ada is 41"
+    with pytest.raises(NotFound):
+        await about.correct(bobs.id, "x")
+    with pytest.raises(InvalidArguments, match="UUID"):
+        await about.correct("%", "x")
+    with pytest.raises(InvalidArguments, match="content"):
+        await about.correct(mine.id, " ")
+
+
+async def test_a_person_forgets_with_every_owner(
+    store: OwnedMemory, other_store: OwnedMemory, about: SubjectStore
+) -> None:
+    one = await store.add(MemoryDraft(content="one", subject=ADA))
+    await other_store.add(MemoryDraft(content="two", subject=ADA))
+    bobs = await store.add(MemoryDraft(content="of bob", subject=BOB))
+    await other_store.observe("c", [said("1")], subject=ADA)
+
+    assert await about.forget([one.id, bobs.id]) == 1
+    assert await about.forget_all() == 1
+
+    assert (await about.list()).total == 0
+    assert list(await other_store.history("c")) == []
+    assert (await store.list()).entries[0].content == "of bob"
