@@ -1,6 +1,14 @@
 """What agents say (agent communication language): one message type and its typed bodies."""
 
-from spade_llm.acl.body import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_claim
+from spade_llm.acl.body import (
+    MAX_BODY_BYTES,
+    Body,
+    Empty,
+    ErrorBody,
+    RequestBody,
+    glimpse_op,
+    read_request,
+)
 from spade_llm.acl.message import (
     CHAT_TEXT,
     TERMINAL,
@@ -23,9 +31,11 @@ __all__ = [
     "Encoding",
     "ErrorBody",
     "Performative",
+    "RequestBody",
     "bare",
     "from_metadata",
+    "glimpse_op",
     "new_id",
-    "read_claim",
+    "read_request",
     "to_metadata",
 ]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 from spade_llm.errors import InvalidArguments, MalformedContent
 
@@ -26,6 +31,9 @@ class Body(BaseModel):
 
     op: ClassVar[str] = ""
     """What the request asks for, within its ontology."""
+    skips_defaults: ClassVar[bool] = False
+    """Fields at their default are not written: half of the bytes of long lists of records. The
+    defaults are then a part of the ontology's version."""
 
     def encode(self) -> str:
         """This body as JSON text, of characters that XML 1.0 can carry.
@@ -56,9 +64,26 @@ class Body(BaseModel):
         except ValidationError as error:
             raise _explained(error) from None
 
+    @classmethod
+    def read(cls, values: Mapping[str, object]) -> Self:
+        """Read what `read_request` found.
+
+        Raises:
+            InvalidArguments: a field is missing or wrong; the message names the first one.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _explained(error) from None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its JSON, before what XML needs."""
+        return len(self._dump().encode())
+
     def _dump(self) -> str:
         try:
-            return self.model_dump_json(exclude_none=True)
+            return self.model_dump_json(exclude_none=True, exclude_defaults=self.skips_defaults)
         except PydanticSerializationError:
             raise InvalidArguments(
                 "a text in the body is not valid Unicode (half of a surrogate pair): replace it"
@@ -76,25 +101,56 @@ class ErrorBody(Body):
     detail: str = ""
 
 
-class Claim(BaseModel):
-    """What is read of a request before its op is known."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBody:
+    """A request's JSON, read once, before its op is known."""
 
-    op: str = ""
-    owner: str | None = None
-    """Whom the request says it acts for; it must be the stamped sender, and is best left out."""
+    op: str
+    owners: frozenset[str]
+    """Whom the request says it acts for, anywhere in it; best left out."""
+    values: Mapping[str, object]
 
 
-def read_claim(text: str) -> Claim:
-    """The `op` and `owner` of a request body, read without its other fields.
+def read_request(text: str) -> RequestBody:
+    """A request body as plain values.
 
     Raises:
         MalformedContent: not a JSON object with a textual `op`.
     """
     _check_size(text)
     try:
-        return Claim.model_validate_json(text)
-    except ValidationError:
-        raise MalformedContent("the body is not a JSON object with a textual 'op'") from None
+        values = from_json(text.encode(errors="surrogatepass"), allow_inf_nan=False)
+    except ValueError:
+        values = None
+    op = values.get("op") if isinstance(values, dict) else None
+    if not isinstance(values, dict) or not isinstance(op, str):
+        raise MalformedContent("the body is not a JSON object with a textual 'op'")
+    return RequestBody(op=op, owners=frozenset(_owners(values)), values=values)
+
+
+def glimpse_op(text: str) -> str:
+    """The op where our own encoder puts it, without reading the rest; empty if it is not there."""
+    found = _LEADING_OP.match(text)
+    return found[1] if found else ""
+
+
+_LEADING_OP = re.compile(r'\{"op":"([a-z_]{1,64})"')
+_OWNER_KEYS = ("owner", "agent_id")
+_FREE_KEYS = frozenset({"metadata", "arguments"})
+"""Below these, keys are the asker's own words."""
+
+
+def _owners(value: object) -> Iterator[str]:
+    """As deep as the reader goes, which is bounded (pydantic_core: 200)."""
+    if isinstance(value, dict):
+        yield from (str(value[key]) for key in _OWNER_KEYS if value.get(key) is not None)
+        for key, inner in value.items():
+            if key not in _FREE_KEYS and isinstance(inner, dict | list):
+                yield from _owners(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, dict | list):
+                yield from _owners(inner)
 
 
 def read_error(text: str) -> tuple[str, str]:

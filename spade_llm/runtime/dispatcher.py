@@ -27,6 +27,7 @@ from spade_llm.errors import (
     ServiceError,
     SpadeLLMError,
     StorageFailed,
+    Unauthorised,
     UnknownOntology,
 )
 from spade_llm.runtime.route import Effect, Request
@@ -230,6 +231,9 @@ class Dispatcher:
         message = job.request
         try:
             return message.reply(Performative.INFORM, await self._run(job))
+        except Unauthorised as error:
+            logger.warning("%s may not do this: %s", message.sender, error)
+            return _error(message, error)
         except SpadeLLMError as error:
             logger.info("conversation %s: %s", message.conversation_id, error)
             return _error(message, error)

@@ -5,22 +5,24 @@ Knows no op by itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.acl import MAX_BODY_BYTES, AclMessage, Body, new_id, read_claim
+from spade_llm.acl import MAX_BODY_BYTES, AclMessage, Body, glimpse_op, new_id, read_request
 from spade_llm.errors import MalformedContent, RequestFailed, SpadeLLMError, Unauthorised
 from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
+    from spade_llm.acl import RequestBody
+
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)
 T = TypeVar("T")
 
-OpHandler = Callable[[Request, str], Awaitable[Body]]
+OpHandler = Callable[[Request, Mapping[str, object]], Awaitable[Body]]
 
 
 class Service:
@@ -37,33 +39,34 @@ class Service:
         *,
         effect: Effect = Effect.READ,
     ) -> None:
-        async def decoded(request: Request, content: str) -> Body:
-            return await handler(request, body.decode(content))
+        async def read(request: Request, values: Mapping[str, object]) -> Body:
+            return await handler(request, body.read(values))
 
-        self._ops[body.op] = (decoded, effect)
+        self._ops[body.op] = (read, effect)
 
     def attach(self, dispatcher: Dispatcher) -> None:
         dispatcher.route(self.ontology, Route(handler=self._handle, effect_of=self._effect_of))
 
     async def _handle(self, request: Request) -> str:
-        handler, _ = self._ops[self._op_of(request.message)]
-        return (await handler(request, request.message.content)).encode()
+        body = self._checked(request.message)
+        handler, _ = self._ops[body.op]
+        return (await handler(request, body.values)).encode()
 
     def _effect_of(self, message: AclMessage) -> Effect:
-        try:
-            return self._ops[self._op_of(message)][1]
-        except (MalformedContent, Unauthorised):
-            return Effect.READ
+        op = glimpse_op(message.content) or read_request(message.content).op
+        return self._ops[op][1] if op in self._ops else Effect.READ
 
-    def _op_of(self, message: AclMessage) -> str:
-        claim = read_claim(message.content)
-        if claim.op not in self._ops:
+    def _checked(self, message: AclMessage) -> RequestBody:
+        body = read_request(message.content)
+        if body.op not in self._ops:
             known = ", ".join(sorted(self._ops))
-            reason = f"op {claim.op!r} is unknown to {self.ontology}: use one of {known}"
+            reason = f"op {body.op!r} is unknown to {self.ontology}: use one of {known}"
             raise MalformedContent(reason)
-        if claim.owner not in (None, message.owner):
+        if body.op != (glimpse_op(message.content) or body.op):
+            raise MalformedContent("the body has two ops: leave one out")
+        if body.owners - {message.owner}:
             raise Unauthorised("owner: it is the sender that the server stamps; leave it out")
-        return claim.op
+        return body
 
 
 class Peer:
@@ -129,7 +132,7 @@ class Peer:
 def fitting(items: Sequence[T], build: Callable[[Sequence[T]], Body]) -> Body:
     """The body with as many of the items, from the first on, as one message can carry."""
     body = build(items)
-    while items and len(body.model_dump_json().encode()) > MAX_BODY_BYTES - 1024:
+    while items and body.size_bytes > MAX_BODY_BYTES - 1024:
         items = items[: len(items) // 2]
         body = build(items)
     return body

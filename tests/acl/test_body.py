@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.acl import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_claim
+from spade_llm.acl import MAX_BODY_BYTES, Body, Empty, ErrorBody, read_request
 from spade_llm.acl.body import read_error
 from spade_llm.errors import InvalidArguments, MalformedContent
 
@@ -42,7 +42,7 @@ def test_a_body_survives_the_wire_as_text_that_xml_can_carry(note: Note) -> None
     wire = note.encode()
 
     assert Note.decode(wire) == note
-    assert read_claim(wire).op == "note"
+    assert read_request(wire).op == "note"
     assert not XML_FORBIDS.search(wire)
 
 
@@ -73,7 +73,7 @@ def test_a_body_of_exactly_the_cap_passes_and_one_byte_more_does_not(letter: str
     with pytest.raises(MalformedContent, match="bytes"):
         ErrorBody.decode(full + " ")
     with pytest.raises(MalformedContent, match="bytes"):
-        read_claim(full + " ")
+        read_request(full + " ")
 
 
 def test_unknown_fields_are_ignored() -> None:
@@ -114,12 +114,12 @@ def test_what_is_no_json_object_is_malformed(wire: str) -> None:
     with pytest.raises(MalformedContent):
         Note.decode(wire)
     with pytest.raises(MalformedContent):
-        read_claim(wire)
+        read_request(wire)
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
 def test_garbage_never_raises_anything_else(wire: str) -> None:
-    for read in (Note.decode, read_claim, read_error):
+    for read in (Note.decode, read_request, read_error):
         try:
             read(wire)
         except (MalformedContent, InvalidArguments):
@@ -134,7 +134,7 @@ def test_an_empty_body_is_an_object() -> None:
 @pytest.mark.parametrize("wire", ['{"op":1}', '{"op":null}'])
 def test_an_operation_that_is_no_text_is_malformed(wire: str) -> None:
     with pytest.raises(MalformedContent):
-        read_claim(wire)
+        read_request(wire)
 
 
 def test_a_foreign_error_text_is_kept_as_detail_but_bounded() -> None:

@@ -1,0 +1,123 @@
+"""Hiding, forgetting and keeping well, of `spade-llm.memory/1`: bodies, handlers and client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from spade_llm.acl import Empty
+from spade_llm.memory.store import Cleared, MemoryFilter
+from spade_llm.runtime import Effect
+from spade_llm.services.memory_body import MAX_LIMIT, Count, MemoryBody
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.runtime import Request
+    from spade_llm.services.memory_body import StoreOf
+    from spade_llm.services.service import Peer, Service
+
+
+class Delete(MemoryBody):
+    op: ClassVar[str] = "delete"
+    which: MemoryFilter
+    ids: tuple[str, ...] | None = Field(default=None, max_length=MAX_LIMIT)
+
+
+class Forget(MemoryBody):
+    op: ClassVar[str] = "forget"
+    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+    subject: str | None = None
+
+
+class ForgetSubject(MemoryBody):
+    op: ClassVar[str] = "forget_subject"
+    subject: str = Field(min_length=1)
+
+
+class ForgetSession(MemoryBody):
+    op: ClassVar[str] = "forget_session"
+    session: str = Field(min_length=1)
+
+
+class Reviewed(MemoryBody):
+    op: ClassVar[str] = "reviewed"
+    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+
+
+class Deleted(MemoryBody):
+    ids: tuple[str, ...]
+    is_all: bool = True
+    """False: there may be more of them; ask again."""
+
+
+class ClearedSession(MemoryBody):
+    cleared: Cleared
+
+
+class ForgettingService:
+    def __init__(self, store_of: StoreOf) -> None:
+        self._store = store_of
+
+    def attach(self, service: Service) -> None:
+        service.on(Delete, self._delete, effect=Effect.WRITE)
+        service.on(Forget, self._forget, effect=Effect.WRITE)
+        service.on(ForgetSubject, self._forget_subject, effect=Effect.WRITE)
+        service.on(ForgetSession, self._forget_session, effect=Effect.WRITE)
+        service.on(Reviewed, self._reviewed, effect=Effect.WRITE)
+
+    async def _delete(self, request: Request, body: Delete) -> Deleted:
+        """Without ids: so many at a time as can be named in one answer."""
+        store, ids = self._store(request), body.ids
+        if ids is not None:
+            return Deleted(ids=tuple(await store.delete(body.which, ids=ids)))
+        page = await store.list(body.which, limit=MAX_LIMIT)
+        ids = tuple(entry.id for entry in page.entries)
+        deleted = await store.delete(body.which, ids=ids) if ids else ()
+        return Deleted(ids=tuple(deleted), is_all=page.total <= len(ids) or not deleted)
+
+    async def _forget(self, request: Request, body: Forget) -> Count:
+        return Count(count=await self._store(request).forget(body.ids, subject=body.subject))
+
+    async def _forget_subject(self, request: Request, body: ForgetSubject) -> Count:
+        return Count(count=await self._store(request).forget_subject(body.subject))
+
+    async def _forget_session(self, request: Request, body: ForgetSession) -> ClearedSession:
+        return ClearedSession(cleared=await self._store(request).forget_session(body.session))
+
+    async def _reviewed(self, request: Request, body: Reviewed) -> Empty:
+        await self._store(request).reviewed(body.ids)
+        return Empty()
+
+
+class ForgettingClient:
+    """The same, asked of another agent."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    async def delete(
+        self, which: MemoryFilter, *, ids: Sequence[str] | None = None
+    ) -> Sequence[str]:
+        """All that `which` means goes in steps of MAX_LIMIT, each a transaction of its own."""
+        wanted = None if ids is None else tuple(ids)
+        deleted: list[str] = []
+        is_all = False
+        while not is_all:
+            answer = await self._peer.ask(Delete(which=which, ids=wanted), Deleted)
+            deleted.extend(answer.ids)
+            is_all = answer.is_all
+        return deleted
+
+    async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
+        return (await self._peer.ask(Forget(ids=tuple(ids), subject=subject), Count)).count
+
+    async def forget_subject(self, subject: str) -> int:
+        return (await self._peer.ask(ForgetSubject(subject=subject), Count)).count
+
+    async def forget_session(self, session: str) -> Cleared:
+        return (await self._peer.ask(ForgetSession(session=session), ClearedSession)).cleared
+
+    async def reviewed(self, ids: Sequence[str]) -> None:
+        await self._peer.ask(Reviewed(ids=tuple(ids)), Empty)

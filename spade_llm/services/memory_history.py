@@ -1,0 +1,101 @@
+"""Conversations verbatim, of `spade-llm.memory/1`: bodies, handlers and client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from spade_llm.acl import Empty
+from spade_llm.memory.store import ObservedMessage
+from spade_llm.runtime import Effect
+from spade_llm.services.memory_body import MAX_LIMIT, Count, MemoryBody
+from spade_llm.services.service import fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.acl import Body
+    from spade_llm.runtime import Request
+    from spade_llm.services.memory_body import StoreOf
+    from spade_llm.services.service import Peer, Service
+
+
+class Observe(MemoryBody):
+    op: ClassVar[str] = "observe"
+    conversation: str = Field(min_length=1)
+    messages: tuple[ObservedMessage, ...] = Field(min_length=1, max_length=MAX_LIMIT)
+    subject: str | None = None
+
+
+class History(MemoryBody):
+    op: ClassVar[str] = "history"
+    conversation: str = Field(min_length=1)
+    limit: int = Field(default=50, ge=1, le=MAX_LIMIT)
+
+
+class CloseConversation(MemoryBody):
+    op: ClassVar[str] = "close_conversation"
+    conversation: str = Field(min_length=1)
+
+
+class EpisodeMessages(MemoryBody):
+    op: ClassVar[str] = "episode_messages"
+    id: str
+
+
+class Messages(MemoryBody):
+    messages: tuple[ObservedMessage, ...]
+
+
+class HistoryService:
+    def __init__(self, store_of: StoreOf) -> None:
+        self._store = store_of
+
+    def attach(self, service: Service) -> None:
+        service.on(Observe, self._observe, effect=Effect.WRITE)
+        service.on(History, self._history)
+        service.on(CloseConversation, self._close, effect=Effect.WRITE)
+        service.on(EpisodeMessages, self._episode)
+
+    async def _observe(self, request: Request, body: Observe) -> Count:
+        count = await self._store(request).observe(
+            body.conversation, body.messages, subject=body.subject
+        )
+        return Count(count=count)
+
+    async def _history(self, request: Request, body: History) -> Body:
+        messages = await self._store(request).history(body.conversation, limit=body.limit)
+        newest_first = messages[::-1]
+        return fitting(newest_first, lambda some: Messages(messages=tuple(some[::-1])))
+
+    async def _close(self, request: Request, body: CloseConversation) -> Empty:
+        await self._store(request).close_conversation(body.conversation)
+        return Empty()
+
+    async def _episode(self, request: Request, body: EpisodeMessages) -> Body:
+        messages = await self._store(request).episode_messages(body.id)
+        return fitting(messages, lambda some: Messages(messages=tuple(some)))
+
+
+class HistoryClient:
+    """The same, asked of another agent."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    async def observe(
+        self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
+    ) -> int:
+        body = Observe(conversation=conversation, messages=tuple(messages), subject=subject)
+        return (await self._peer.ask(body, Count)).count
+
+    async def history(self, conversation: str, *, limit: int = 50) -> Sequence[ObservedMessage]:
+        body = History(conversation=conversation, limit=limit)
+        return (await self._peer.ask(body, Messages)).messages
+
+    async def close_conversation(self, conversation: str) -> None:
+        await self._peer.ask(CloseConversation(conversation=conversation), Empty)
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
+        return (await self._peer.ask(EpisodeMessages(id=id), Messages)).messages
