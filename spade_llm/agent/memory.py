@@ -1,12 +1,15 @@
-"""MemoryAgent: memories and conversations for every agent that asks, each seeing its own."""
+"""MemoryAgent: memories and conversations for every agent that asks, each seeing its own; and for
+every person who writes, what is remembered about them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.own_memories import OwnMemories
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learner import Learner
 from spade_llm.services import status
+from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
+    from spade_llm.services.chat import Utterance
 
 
 class MemoryAgent(XmppAgent):
@@ -41,13 +45,19 @@ class MemoryAgent(XmppAgent):
             if learns
             else None
         )
+        self._own_memories = OwnMemories(self._backend)
         MemoryService(self._backend).attach(self.node.dispatcher)
+        ChatService(self._answer_person).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._backend)
         if self._learner is not None:
             await stack.enter_async_context(self._learner)
+
+    async def _answer_person(self, utterance: Utterance) -> Reply:
+        text = await self._own_memories.answer(utterance.text, subject=utterance.peer)
+        return Reply(text=text)
 
     async def _summary(self) -> str:
         return "SQLite with full-text search"

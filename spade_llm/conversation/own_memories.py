@@ -1,0 +1,193 @@
+"""What a person writes to the memory agent: what is remembered about them, by whom; to correct it
+and to remove it. Text commands, English and Spanish. Knows no wire and no model.
+
+The person is who the server says wrote; no command has a place for a name.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.conversation.own_memories_texts import ENGLISH, SPANISH
+from spade_llm.memory.one_line import one_line
+from spade_llm.providers.offline_words import language_of
+from spade_llm.providers.zones import fold
+
+if TYPE_CHECKING:
+    from spade_llm.conversation.own_memories_texts import Texts
+    from spade_llm.memory.store import MemoryEntry, SubjectStore
+
+LISTED = 20
+MAX_LINE_CHARS = 300
+MAX_LOOKED_AT = 2000
+"""A person's newest memories: those that words and numbers can mean."""
+PAGE = 200
+MAX_EXPORT_BYTES = 100_000
+"""One answer has at most 128 KB; what does not fit is said."""
+MIN_NUMBER_CHARS = 4
+NUMBER_CHARS = 8
+
+VERBS = {
+    "memories": ("list", ENGLISH),
+    "recuerdos": ("list", SPANISH),
+    "memorias": ("list", SPANISH),
+    "correct": ("correct", ENGLISH),
+    "corregir": ("correct", SPANISH),
+    "corrige": ("correct", SPANISH),
+    "forget": ("forget", ENGLISH),
+    "olvidar": ("forget", SPANISH),
+    "olvida": ("forget", SPANISH),
+    "export": ("export", ENGLISH),
+    "exportar": ("export", SPANISH),
+    "help": ("help", ENGLISH),
+    "ayuda": ("help", SPANISH),
+}
+ALL = frozenset({"all", "todo"})
+YES = frozenset({"yes", "si"})
+
+
+class Subjects(Protocol):
+    """Where everybody's memories are found by whom they are about."""
+
+    def about(self, subject: str) -> SubjectStore: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    verb: str
+    argument: str
+    say: Texts
+
+
+def read_wish(text: str) -> Wish:
+    """The command that a message is, also without its `/`; anything else wishes for help."""
+    head, _, rest = text.strip().partition(" ")
+    unknown = ("help", SPANISH if language_of(text) == "es" else ENGLISH)
+    verb, say = VERBS.get(fold(head.removeprefix("/")), unknown)
+    return Wish(verb=verb, argument=rest.strip(), say=say)
+
+
+class OwnMemories:
+    """Answers one person at a time, each about themselves. Raises ServiceError, as the store."""
+
+    def __init__(self, subjects: Subjects) -> None:
+        self._subjects = subjects
+
+    async def answer(self, text: str, *, subject: str) -> str:
+        """`subject` is the bare JID that the server stamped."""
+        wish = read_wish(text)
+        store = self._subjects.about(subject)
+        match wish.verb:
+            case "list":
+                return await _list(store, wish)
+            case "correct":
+                return await _correct(store, wish)
+            case "forget":
+                return await _forget(store, wish)
+            case "export":
+                return await _export(store, wish)
+            case _:
+                return wish.say.help.format(subject)
+
+
+async def _list(store: SubjectStore, wish: Wish) -> str:
+    entries = await _entries(store)
+    wanted = fold(wish.argument).split()
+    found = [one for one in entries if all(word in _searchable(one) for word in wanted)]
+    if not found:
+        return wish.say.nothing_with_words if wanted else wish.say.nothing
+    lines = [_line(entry, wish.say) for entry in found[:LISTED]]
+    more = len(found) - LISTED
+    return "\n".join(
+        [wish.say.listed, *lines, *([wish.say.more.format(more)] if more > 0 else []), wish.say.how]
+    )
+
+
+async def _correct(store: SubjectStore, wish: Wish) -> str:
+    number, _, content = wish.argument.partition(" ")
+    entry = await _one(store, number)
+    if entry is None or not content.strip():
+        return wish.say.how_to_correct if entry or not number else wish.say.no_single.format(number)
+    corrected = await store.correct(entry.id, content.strip())
+    return f"{wish.say.corrected}\n{_line(corrected, wish.say)}"
+
+
+async def _forget(store: SubjectStore, wish: Wish) -> str:
+    what, _, confirmation = fold(wish.argument).partition(" ")
+    if what in ALL:
+        return await _forget_all(store, wish.say, is_confirmed=confirmation.strip() in YES)
+    entry = await _one(store, what)
+    if entry is None:
+        return wish.say.no_single.format(what) if what else wish.say.how
+    await store.forget([entry.id])
+    return wish.say.forgotten
+
+
+async def _forget_all(store: SubjectStore, say: Texts, *, is_confirmed: bool) -> str:
+    if is_confirmed:
+        return say.all_forgotten.format(await store.forget_all())
+    return say.confirm.format((await store.list(limit=1)).total)
+
+
+async def _export(store: SubjectStore, wish: Wish) -> str:
+    lines = [_json(entry) for entry in await _entries(store)]
+    room, kept = MAX_EXPORT_BYTES, 0
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        kept += 1
+    left_out = len(lines) - kept
+    note = [wish.say.left_out.format(left_out)] if left_out else []
+    return "\n".join([*lines[:kept], *note]) or wish.say.nothing
+
+
+async def _entries(store: SubjectStore) -> list[MemoryEntry]:
+    """Newest first, at most MAX_LOOKED_AT."""
+    entries: list[MemoryEntry] = []
+    while len(entries) < MAX_LOOKED_AT:
+        page = await store.list(limit=PAGE, offset=len(entries))
+        entries.extend(page.entries)
+        if len(page.entries) < PAGE:
+            break
+    return entries
+
+
+async def _one(store: SubjectStore, number: str) -> MemoryEntry | None:
+    """The one memory whose number begins so."""
+    if len(number) < MIN_NUMBER_CHARS:
+        return None
+    found = [one for one in await _entries(store) if one.id.startswith(number.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def _searchable(entry: MemoryEntry) -> str:
+    return fold(f"{entry.content} {entry.owner} {entry.category or entry.type}")
+
+
+def _line(entry: MemoryEntry, say: Texts) -> str:
+    content = one_line(entry.content, MAX_LINE_CHARS)
+    kind = entry.category or entry.type
+    since = entry.created_at.date().isoformat()
+    return f"{entry.id[:NUMBER_CHARS]} [{kind}] {content} {say.kept_by.format(entry.owner, since)}"
+
+
+def _json(entry: MemoryEntry) -> str:
+    return json.dumps(
+        {
+            "id": entry.id,
+            "owner": entry.owner,
+            "content": entry.content,
+            "context": entry.context,
+            "category": entry.category,
+            "type": entry.type,
+            "confidence": entry.confidence,
+            "tags": entry.tags,
+            "metadata": dict(entry.metadata),
+            "created_at": entry.created_at.isoformat(),
+            "updated_at": entry.updated_at.isoformat(),
+        },
+        ensure_ascii=False,
+    )

@@ -1,0 +1,85 @@
+"""What the memory agent says to people, in English and Spanish. Text only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """Everything it can say in one language; `{}` is filled in."""
+
+    help: str
+    listed: str
+    kept_by: str
+    more: str
+    how: str
+    how_to_correct: str
+    nothing: str
+    nothing_with_words: str
+    no_single: str
+    corrected: str
+    forgotten: str
+    confirm: str
+    all_forgotten: str
+    left_out: str
+
+
+ENGLISH = Texts(
+    help="""\
+I keep what agents remember. To you ({}) I show what is about you, and whose memory it is:
+/memories [words] – list it, newest first
+/correct NUMBER new text – say how it really is
+/forget NUMBER – remove one memory, without a trace
+/forget all – remove everything about you, conversations too
+/export – everything about you as JSON, one memory per line
+También en español: /ayuda""",
+    listed="What is remembered about you:",
+    kept_by="(kept by {}, since {})",
+    more="… and {} more: /memories WORDS narrows it down.",
+    how="/correct NUMBER new text corrects one, /forget NUMBER removes one.",
+    how_to_correct="Write /correct NUMBER and the new text; /memories lists the numbers.",
+    nothing="Nothing is remembered about you.",
+    nothing_with_words="Nothing with these words is remembered about you.",
+    no_single="There is no single memory {!r} about you: /memories lists them.",
+    corrected="Corrected:",
+    forgotten="Forgotten, without a trace.",
+    confirm=(
+        "This removes all {} memories about you and your conversations, with every agent, for good."
+        " Write /forget all yes if that is what you want."
+    ),
+    all_forgotten="Forgotten: {} memories about you, and your conversations.",
+    left_out=(
+        "({} more do not fit into one message: who runs this server can give you all of them with"
+        " `spade-llm memory export`.)"
+    ),
+)
+
+SPANISH = Texts(
+    help="""\
+Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y de quién es:
+/recuerdos [palabras] – lo enumera, lo más nuevo primero
+/corregir NÚMERO texto nuevo – di cómo es en realidad
+/olvidar NÚMERO – borra un recuerdo sin dejar rastro
+/olvidar todo – borra todo sobre ti, también las conversaciones
+/exportar – todo sobre ti en JSON, un recuerdo por línea""",
+    listed="Lo que se recuerda de ti:",
+    kept_by="(lo guarda {}, desde {})",
+    more="… y {} más: /recuerdos PALABRAS muestra menos.",
+    how="/corregir NÚMERO texto nuevo corrige uno, /olvidar NÚMERO borra uno.",
+    how_to_correct="Escribe /corregir NÚMERO y el texto nuevo; /recuerdos da los números.",
+    nothing="No se recuerda nada de ti.",
+    nothing_with_words="No se recuerda nada de ti con esas palabras.",
+    no_single="No hay un solo recuerdo {!r} sobre ti: /recuerdos los enumera.",
+    corrected="Corregido:",
+    forgotten="Olvidado, sin dejar rastro.",
+    confirm=(
+        "Esto borra para siempre los {} recuerdos sobre ti y tus conversaciones, con todos los"
+        " agentes. Escribe /olvidar todo sí si es lo que quieres."
+    ),
+    all_forgotten="Olvidado: {} recuerdos sobre ti, y tus conversaciones.",
+    left_out=(
+        "({} más no caben en un mensaje: quien administra este servidor puede dártelos todos con"
+        " `spade-llm memory export`.)"
+    ),
+)
