@@ -125,11 +125,13 @@ class ServicesTable(_Table):
 
 
 class MemoryTable(_Table):
-    """`[memory]`: what a model may do with its memory."""
+    """`[memory]`: what a model may do with its memory, and what it is reminded of."""
 
     tools: Literal["base", "entries", "all"] = "base"
     """`base`: store_memory, search_memories, list_memories; `entries`: the eleven memory_* tools;
     `all`: both, and further ones."""
+    recall_tokens: int = Field(default=800, ge=0, le=100_000)
+    """Of what is remembered, quoted to the model before each turn; 0: nothing."""
 
 
 class LearningTable(_Table):

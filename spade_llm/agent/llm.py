@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.behaviour.llm import LLMBehaviour
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.services.chat import Reply, Utterance
 
 TYPING_AFTER_S = 0.4
+STATUS_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,11 @@ class LLMAgent(XmppAgent):
             memory=MemoryClient(ask, services.memory) if services.memory else None,
             retriever=RagClient(ask, services.rag) if services.rag else None,
             outbox=self._outbox,
+            probes={
+                name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
+                for name, jid in (("memory", services.memory), ("documents", services.rag))
+                if jid
+            },
         )
         self.llm_behaviour = LLMBehaviour(
             provider,

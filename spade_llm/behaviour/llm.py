@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import HELP, Command, parse_command
 from spade_llm.conversation.history import Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
@@ -22,6 +24,7 @@ from spade_llm.errors import (
     ServiceError,
     StorageFailed,
 )
+from spade_llm.memory.store import MemoryFilter, MemoryQuery
 from spade_llm.services.chat import Reply, Utterance
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LISTED_MEMORIES = 20
+FORGETTABLE = 1000
+"""Of a person's memories, newest first, those that /forget NUMBER can mean."""
 IDLE_S = 3600.0
 LIST_DEADLINE_S = 2.0
 """For the listing of shared tools, as for recall: a turn does not wait longer for who is away."""
@@ -83,19 +88,35 @@ class LLMBehaviour(Behaviour):
             self._memory.recall(utterance.text, subject=utterance.peer),
         )
         conversation.extend([user_message(utterance.text, peer=utterance.peer)])
+        recalled = self._chosen(conversation, recalled)
         result, missing_tools = await self._turn(conversation, recalled, utterance)
         conversation.extend(result.added)
-        unkept = await self._keep(conversation, utterance, result)
+        unkept = await self._keep(conversation, utterance, recalled, result)
         missing = dict.fromkeys([*recalled.missing, *missing_tools, *unkept])
         return _reply(result, recalled, tuple(missing))
 
+    def _chosen(self, conversation: Conversation, recalled: Recalled) -> Recalled:
+        """What fits, and is not in the part of the conversation that the model reads anyway."""
+        read = self.strategy.apply_context_strategy(list(conversation.messages), None)
+        said = {str(message["content"]) for message in read}
+        chosen = choose(recalled.memories, said=said, tokens=self._limits.recall_tokens)
+        return replace(recalled, memories=chosen)
+
     async def _keep(
-        self, conversation: Conversation, utterance: Utterance, result: TurnResult
+        self,
+        conversation: Conversation,
+        utterance: Utterance,
+        recalled: Recalled,
+        result: TurnResult,
     ) -> tuple[str, ...]:
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
         try:
             await self._memory.observe(
-                conversation, turn_id=utterance.id, question=utterance.text, answer=result.text
+                conversation,
+                turn_id=utterance.id,
+                question=utterance.text,
+                answer=result.text,
+                recalled=recalled.memories,
             )
         except StorageFailed:
             logger.exception("conversation %s: an exchange was not kept", conversation.key)
@@ -153,9 +174,8 @@ class LLMBehaviour(Behaviour):
         return "A new conversation. What I remember about you stays; /forget all removes it."
 
     async def _status(self) -> str:
-        recalled = await self._memory.recall("status", subject="")
-        tools = await self._shared_tools.list()
-        missing = [*recalled.missing, *self._missing_tools()]
+        away, tools = await asyncio.gather(self._memory.away(), self._shared_tools.list())
+        missing = [*away, *self._missing_tools()]
         return (
             f"Model: {self.model.name}. Conversations open: {len(self.conversations)}."
             f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."
@@ -165,15 +185,16 @@ class LLMBehaviour(Behaviour):
     async def _list_memories(self, words: str, peer: str) -> str:
         if self._memory.memory is None:
             return "I have no memory agent."
+        about = MemoryFilter(subject=peer)
         if words:
-            found = await self._memory.memory.search(words, subject=peer, limit=LISTED_MEMORIES)
-            entries = [one.entry for one in found]
+            query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
+            entries = [hit.entry for hit in (await self._memory.memory.search(query)).hits]
         else:
-            page = await self._memory.memory.list(subject=peer, limit=LISTED_MEMORIES)
+            page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
             entries = list(page.entries)
         if not entries:
             return "I remember nothing about you" + (" with these words." if words else ".")
-        lines = [f"{entry.id[:8]} [{entry.category}] {entry.content}" for entry in entries]
+        lines = [f"{one.id[:8]} [{one.category or one.type}] {one.content}" for one in entries]
         return "\n".join(["What I remember about you:", *lines, "/forget NUMBER forgets one."])
 
     async def _forget(self, argument: str, utterance: Utterance) -> str:
@@ -181,7 +202,8 @@ class LLMBehaviour(Behaviour):
             return await self._forget_all(utterance)
         if self._memory.memory is None or not argument:
             return "Write /forget NUMBER (from /memories), or /forget all."
-        page = await self._memory.memory.list(subject=utterance.peer, limit=200)
+        about = MemoryFilter(subject=utterance.peer)
+        page = await self._memory.memory.list(about, limit=FORGETTABLE)
         ids = [entry.id for entry in page.entries if entry.id.startswith(argument)]
         if len(ids) != 1:
             return f"There is no single memory {argument!r}: /memories lists them."

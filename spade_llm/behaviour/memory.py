@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.chosen import used
 from spade_llm.conversation.outbox import Observation
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
@@ -28,11 +32,12 @@ from spade_llm.memory.store import ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.outbox import Outbox
     from spade_llm.memory.backend import OwnedMemory
+    from spade_llm.memory.store import ScoredMemory
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.rag.retriever import Retriever
 
@@ -48,18 +53,34 @@ FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0
 MAX_KEPT_BYTES = 40_000
 """Of one message: both of an exchange fit into one request, also when they grow as JSON."""
+MAX_OF_USE = 256
+"""Ids that wait to be told; beyond, the oldest are not."""
 IDLE_S = 30.0
 """How often an idle outbox is looked at again."""
 
 
+Probe = Callable[[], Awaitable[object]]
+"""Raises RequestError where somebody is away."""
+
+
 class MemoryBehaviour(Behaviour):
-    """`memory` and `retriever` may be clients or local; either may be None."""
+    """`memory` and `retriever` may be clients or local; either may be None.
+
+    `probes` ask those who are agents of their own, by name, whether they are there.
+    """
 
     def __init__(
-        self, *, memory: OwnedMemory | None, retriever: Retriever | None, outbox: Outbox
+        self,
+        *,
+        memory: OwnedMemory | None,
+        retriever: Retriever | None,
+        outbox: Outbox,
+        probes: Mapping[str, Probe] | None = None,
     ) -> None:
         super().__init__()
         self.memory = memory
+        self._probes = probes or {}
+        self._of_use: deque[str] = deque(maxlen=MAX_OF_USE)
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
         self._pause_s = FIRST_PAUSE_S
@@ -70,6 +91,7 @@ class MemoryBehaviour(Behaviour):
         await asyncio.sleep(GATHER_S)
         try:
             await self._hand_over()
+            await self._tell_of_use()
         except (RequestError, ServiceError) as error:
             await self._pause(error)
 
@@ -77,16 +99,34 @@ class MemoryBehaviour(Behaviour):
         """What memory and documents say; names those that could not be asked."""
         return await self._recall.about(question, subject=subject)
 
-    async def observe(
-        self, conversation: Conversation, *, turn_id: str, question: str, answer: str
-    ) -> None:
-        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by `turn_id`."""
-        now = datetime.now(UTC)
-        messages = (
-            _observed(f"{turn_id}.user", "user", question, now),
-            _observed(f"{turn_id}.assistant", "assistant", answer, now),
+    async def away(self) -> tuple[str, ...]:
+        """Who cannot be reached now, asked side by side."""
+        are_there = await asyncio.gather(*map(_is_there, self._probes.values()))
+        return tuple(
+            name for name, is_there in zip(self._probes, are_there, strict=True) if not is_there
         )
+
+    async def observe(
+        self,
+        conversation: Conversation,
+        *,
+        turn_id: str,
+        question: str,
+        answer: str,
+        recalled: Sequence[ScoredMemory] = (),
+    ) -> None:
+        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by `turn_id`.
+
+        `recalled` is what the answer was written with; what of it was of use is told to memory
+        after the exchange.
+        """
+        now = datetime.now(UTC)
+        asked = _observed(f"{turn_id}.user", "user", question, now)
+        answered = _observed(f"{turn_id}.assistant", "assistant", answer, now)
+        ids = tuple(hit.entry.id for hit in recalled)
+        messages = (asked, replace(answered, recalled=ids))
         if self.memory is not None:
+            self._of_use.extend(used(recalled, question=question, answer=answer))
             await self._outbox.put(
                 Observation(
                     conversation=conversation.key, subject=conversation.peer, messages=messages
@@ -133,6 +173,13 @@ class MemoryBehaviour(Behaviour):
                 raise outcome
         self._pause_s = FIRST_PAUSE_S
 
+    async def _tell_of_use(self) -> None:
+        """May be lost: then a memory fades a little sooner."""
+        ids = tuple(self._of_use)
+        self._of_use.clear()
+        if ids and self.memory is not None:
+            await self.memory.reviewed(ids)
+
     async def _deliver(self, group: Sequence[Observation]) -> None:
         try:
             await self._observe(group)
@@ -156,6 +203,14 @@ class MemoryBehaviour(Behaviour):
         logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+async def _is_there(probe: Probe) -> bool:
+    try:
+        await probe()
+    except RequestError:
+        return False
+    return True
 
 
 def _by_conversation(observations: Sequence[Observation]) -> list[list[Observation]]:

@@ -156,11 +156,29 @@ class Outbox:
 
 
 def _dump(messages: Sequence[ObservedMessage]) -> str:
-    return json.dumps([[m.id, m.role, m.content, m.at.isoformat()] for m in messages])
+    return json.dumps(
+        [[m.id, m.role, m.content, m.at.isoformat(), m.speaker, m.recalled] for m in messages]
+    )
 
 
 def _load(text: str) -> tuple[ObservedMessage, ...]:
-    return tuple(
-        ObservedMessage(id=id_, role=role, content=content, at=datetime.fromisoformat(at))
-        for id_, role, content, at in json.loads(text)
+    """Rows of version 0.1.0 end after the time."""
+    return tuple(_message(*fields) for fields in json.loads(text))
+
+
+def _message(
+    id: str,
+    role: str,
+    content: str,
+    at: str,
+    speaker: str | None = None,
+    recalled: Sequence[str] = (),
+) -> ObservedMessage:
+    return ObservedMessage(
+        id=id,
+        role=role,
+        content=content,
+        at=datetime.fromisoformat(at),
+        speaker=speaker,
+        recalled=tuple(recalled),
     )

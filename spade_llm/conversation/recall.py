@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.errors import RequestError, ServiceError
+from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,7 +43,8 @@ class Recalled:
 class Budget:
     """How much is recalled."""
 
-    memories: int = 8
+    memories: int = 16
+    """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
     passages: int = 4
 
 
@@ -84,10 +86,17 @@ class Recall:
         )
 
     async def _memories(self, question: str, subject: str) -> tuple[ScoredMemory, ...]:
+        """Without vectors (`degraded`) it is still an answer; what is denied is not there."""
         if self._memory is None:
             return ()
-        limit = self._budget.memories
-        return tuple(await self._memory.search(question, subject=subject, limit=limit))
+        query = MemoryQuery(
+            text=question,
+            mode=SearchMode.RECALL,
+            limit=self._budget.memories,
+            which=MemoryFilter(subject=subject),
+            with_messages=True,
+        )
+        return (await self._memory.search(query)).hits
 
     async def _passages(self, question: str, _subject: str) -> tuple[ScoredChunk, ...]:
         if self._retriever is None:

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.chosen import DEFAULT_TOKENS
 from spade_llm.conversation.prompt import build_prompt, call_message, result_message
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.providers.model import Completion, TextDelta, Usage
@@ -41,6 +42,8 @@ class TurnLimits:
     """The last one is made without tools, so that there is an answer."""
     tool_calls: int = 24
     seconds: float = 120.0
+    recall_tokens: int = DEFAULT_TOKENS
+    """Of quoted memories, estimated; 0: none."""
 
 
 @dataclass(slots=True, kw_only=True)

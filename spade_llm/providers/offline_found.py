@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.providers.offline_words import key_words, widened
+from spade_llm.providers.quoted import MESSAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from spade_llm.providers.quoted import QuotedMemory, QuotedPassage
 
@@ -20,13 +21,26 @@ CLOSE_SCORE = 0.5
 
 
 def relevant_memories(memories: Sequence[QuotedMemory], topic: str) -> list[QuotedMemory]:
-    """Those that share words with the topic, most first; all of them if it has no words."""
+    """Those that share words with the topic, most first; all of them if it has no words.
+
+    What somebody merely said in a conversation counts only where nothing else speaks of it.
+    """
+    kept = [memory for memory in memories if memory.kind != MESSAGE]
     wanted = widened(key_words(topic))
     if not wanted:
-        return list(memories)
+        return kept
+    return _sharing(kept, wanted) or _sharing(filter(_is_telling, memories), wanted)
+
+
+def _sharing(memories: Iterable[QuotedMemory], wanted: frozenset[str]) -> list[QuotedMemory]:
     scored = [(len(wanted & key_words(memory.text)), memory) for memory in memories]
     scored = sorted((s for s in scored if s[0]), key=lambda s: -s[0])
     return [memory for _, memory in scored][:MOST_MEMORIES]
+
+
+def _is_telling(memory: QuotedMemory) -> bool:
+    """Neither our own words nor a question."""
+    return not memory.text.startswith("assistant: ") and "?" not in memory.text
 
 
 def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[QuotedPassage]:

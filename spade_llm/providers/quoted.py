@@ -20,6 +20,8 @@ MEMORIES = "memories"
 DOCUMENTS = "documents"
 UNAVAILABLE = "unavailable"
 UNDATED = "undated"
+MESSAGE = "message"
+"""The kind of what was said in a conversation; its text begins with `speaker: `."""
 
 _SECTIONS = f"(?:{MEMORIES}|{DOCUMENTS}|{UNAVAILABLE})"
 _TAG = re.compile(rf"<(?=\s*/?\s*{_SECTIONS})", re.IGNORECASE)
@@ -36,7 +38,7 @@ class QuotedMemory:
     """Something remembered."""
 
     kind: str
-    """Its category, for instance `fact`."""
+    """Its category or type, for instance `fact`, or MESSAGE."""
     text: str
     date: str = ""
     """`2026-11-20`; empty if unknown."""
