@@ -44,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_ask(commands)
     _add_rag(commands)
+    _add_memory(commands)
     _add_doctor(commands)
     return parser
 
@@ -110,6 +111,26 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     add.add_argument("--for", metavar="JID", dest="owner", default="assistant")
     add.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
     _add_server(add)
+
+
+MEMORY_ACTIONS = {
+    "stats": "Say how much is remembered, by owner and kind.",
+    "verify": "Check that the file is whole.",
+    "export": "Write everything as JSON Lines, without vectors.",
+    "import": "Read such a file; what is there already stays. All of it or nothing.",
+    "backup": "Copy the memory as it is now, while it is used.",
+    "reindex": "Compute again what memories are found by, with the agent's embeddings of today.",
+}
+
+
+def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
+    memory = commands.add_parser("memory", help="Look after the memory agent's file.")
+    actions = memory.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, help in MEMORY_ACTIONS.items():
+        action = _add(actions, name, help)
+        if name in ("export", "import", "backup"):
+            action.add_argument("file", metavar="FILE")
+        action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

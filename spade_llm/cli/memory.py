@@ -1,0 +1,153 @@
+"""`spade-llm memory ACTION`: look after a memory agent's file, in the data directory itself.
+
+Reading works while the agent runs; what writes needs it stopped, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli import lock
+from spade_llm.cli.place import data_directory
+from spade_llm.cli.progress import progress_bar
+from spade_llm.errors import ConfigurationError
+from spade_llm.memory import SQLiteMemoryBackend, transfer_file
+from spade_llm.memory.verification import verify
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+FILE = "memory.db"
+
+
+def main(options: argparse.Namespace) -> int:
+    home = _home(data_directory(options), options.agent)
+    match options.action:
+        case "stats":
+            return _stats(home / FILE)
+        case "verify":
+            return _verify(home / FILE)
+        case "export":
+            return _export(home / FILE, Path(options.file))
+        case "backup":
+            return _backup(home / FILE, Path(options.file))
+        case "import":
+            return _import(home, Path(options.file))
+        case _:
+            return _reindex(home)
+
+
+def _home(data: Path, agent: str | None) -> Path:
+    """The folder of the memory agent that is meant."""
+    found = sorted(path.parent for path in (data / "agents").glob(f"*/{FILE}"))
+    if agent:
+        found = [path for path in found if agent in (path.name, path.name.partition("@")[0])]
+    if len(found) == 1:
+        return found[0]
+    if not found and agent and "@" in agent:
+        return data / "agents" / agent
+    if not found:
+        raise ConfigurationError(
+            f"there is no memory{f' of {agent}' if agent else ''} below {str(data / 'agents')!r}:"
+            " name the data directory with --data, or run `spade-llm up` there once"
+        )
+    names = ", ".join(path.name for path in found)
+    raise ConfigurationError(f"there are several memories ({names}): name one with --agent")
+
+
+def _stats(path: Path) -> int:
+    for line in transfer_file.stats_lines(path):
+        print(line)
+    return 0
+
+
+def _verify(path: Path) -> int:
+    faults = verify(path)
+    for fault in faults:
+        print(f"wrong       {fault}", file=sys.stderr)
+    if not faults:
+        print("everything is as it should be")
+    return 1 if faults else 0
+
+
+def _export(path: Path, target: Path) -> int:
+    count = -1
+    with _new_file(target) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        with progress_bar("exported") as progress:
+            for line in transfer_file.export_lines(path, progress):
+                file.write(line + "\n")
+                count += 1
+        file.flush()
+        os.fsync(file.fileno())
+    print(f"exported    {count} records to {target}")
+    return 0
+
+
+def _backup(path: Path, target: Path) -> int:
+    with _new_file(target) as unfinished, progress_bar("copied") as progress:
+        transfer_file.back_up(path, unfinished, progress)
+    print(f"copied      {target.stat().st_size} bytes to {target}")
+    return 0
+
+
+def _import(home: Path, source: Path) -> int:
+    try:
+        with _stopped(home), _made(home), source.open(encoding="utf-8", newline="\n") as lines:
+            done = transfer_file.import_lines(home / FILE, lines)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
+    print(f"imported    {done.added} records; {done.present} were there already")
+    return 0
+
+
+def _reindex(home: Path) -> int:
+    with _stopped(home):
+        waiting = transfer_file.forget_index(home / FILE)
+    print(f"reindex     {waiting} rows wait: the memory agent computes them when it runs")
+    return 0
+
+
+@contextmanager
+def _made(home: Path) -> Iterator[None]:
+    """The file is there, and of this version."""
+    asyncio.run(_open_once(home / FILE))
+    yield
+
+
+async def _open_once(path: Path) -> None:
+    async with SQLiteMemoryBackend(path):
+        return
+
+
+@contextmanager
+def _stopped(home: Path) -> Iterator[None]:
+    try:
+        with lock.hold(home, what=f"{home.name} with this data"):
+            yield
+    except ConfigurationError as error:
+        if lock.is_held(home):
+            raise ConfigurationError(f"{error}: stop it first, this command writes") from None
+        raise
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """A file beside the target that becomes it when all went well."""
+    if target.exists():
+        raise ConfigurationError(f"{str(target)!r} is there already: choose another name")
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        unfinished.unlink(missing_ok=True)
+        unfinished.touch(mode=0o600)
+        yield unfinished
+        unfinished.rename(target)
+    except OSError as error:
+        raise ConfigurationError(f"{str(target)!r} cannot be written: {error.strerror}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
