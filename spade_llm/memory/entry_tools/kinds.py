@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -104,6 +105,7 @@ def shown(value: object) -> str:
 def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidArguments(f"{name} must be a string, not {shown(value)}")
+    _check_unicode(name, value)
     return value
 
 
@@ -126,7 +128,7 @@ def _read_texts(name: str, value: object) -> tuple[str, ...]:
     found = _list(name, value)
     if wrong := [item for item in found if not isinstance(item, str)]:
         raise InvalidArguments(f"{name} must be a list of strings, not of {shown(wrong[0])}")
-    return tuple(dict.fromkeys(str(item) for item in found))
+    return tuple(dict.fromkeys(_read_text(name, item) for item in found))
 
 
 def _read_flag(name: str, value: object) -> bool:
@@ -140,6 +142,11 @@ def _read_object(name: str, value: object) -> Mapping[str, object]:
         raise InvalidArguments(f"{name} must be an object, not {shown(value)}")
     if _is_deeper(value, MAX_DEPTH):
         raise InvalidArguments(f"{name} must have at most {MAX_DEPTH} levels")
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"{name} must hold JSON values, and numbers in range") from None
+    _check_unicode(name, text)
     return value
 
 
@@ -153,6 +160,13 @@ def _read_date(name: str, value: object) -> datetime:
         raise InvalidArguments(
             f"{name} must be a date in ISO 8601 form, as 2025-01-15T10:30:00Z, not {shown(text)}"
         ) from None
+
+
+def _check_unicode(name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidArguments(f"{name} must be valid Unicode text") from None
 
 
 def _number(value: object) -> int | float | None:
