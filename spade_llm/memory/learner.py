@@ -52,7 +52,7 @@ class Pace:
     """Also without being woken: conversations come to rest by themselves."""
     rest_s: float = 2.0
     """Between two looks, however often it is woken."""
-    stretches: int = 64
+    stretches: int = 16
     episodes: int = 16
     model_calls: int = 2
     """Side by side; those of one owner never are."""

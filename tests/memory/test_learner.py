@@ -12,6 +12,7 @@ import pytest
 from spade_llm.errors import ModelUnavailable
 from spade_llm.memory.extraction_prompt import TOOL_NAME
 from spade_llm.memory.learner import Learner, Pace
+from spade_llm.memory.retrieve import retrieve_memory
 from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage, Origin
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedAnswer, ScriptedProvider
@@ -89,6 +90,20 @@ async def test_a_conversation_becomes_an_episode_and_its_facts(
     assert found.content == "The user lives in Lisbon."
     assert (found.origin, found.sources) == (Origin.EXTRACTED, (episode.id,))
     assert (found.subject, found.session) == (ANA, "c")
+
+
+async def test_what_was_learned_is_retrieved_with_what_was_said(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    messages = [said(0, "The boiler was repaired by Okonkwo."), said(1, "Good to know!")]
+    await store.observe("c", messages, subject=ANA)
+    await rest(clock)
+    await learner(backend, clock).learn()
+
+    text = await retrieve_memory(store, "boiler repaired", detail_limit=5, now=clock.now)
+
+    assert "**When:** 2 hours ago\n**Summary:** 2026-03-01, 14:05–14:06: user: The boiler" in text
+    assert '- user: "The boiler was repaired by Okonkwo."\n- assistant: "Good to know!"' in text
 
 
 async def test_nothing_is_learned_twice(
