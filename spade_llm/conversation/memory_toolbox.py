@@ -11,15 +11,23 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import UnknownTool
-from spade_llm.memory.entry_tools import MAX_BATCH, Scope, entry_tools, further_tools
+from spade_llm.memory.entry_tools import (
+    MAX_BATCH,
+    LinkedMemory,
+    Scope,
+    entry_tools,
+    further_tools,
+)
 from spade_llm.memory.entry_tools.answers import as_text
+from spade_llm.memory.retrieve import Recallable
+from spade_llm.memory.retrieve_tool import RetrieveMemoryTool
 from spade_llm.memory.tools import MemoryTools
 from spade_llm.tools.toolbox import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spade_llm.memory.entry_tools import EntryTool, LinkedMemory
+    from spade_llm.memory.entry_tools import EntryTool
     from spade_llm.memory.store import MemoryStore
     from spade_llm.memory.tools import MemoryTool
     from spade_llm.providers.model import ChatModel, ToolSpec
@@ -33,7 +41,8 @@ class MemoryToolSet(StrEnum):
     ENTRIES = "entries"
     """The eleven memory_* tools (specs/3)."""
     ALL = "all"
-    """Both, and memory_explain, memory_similar, memory_deduplicate and those for links."""
+    """Both, retrieve_memory (specs/2), memory_explain, memory_similar, memory_deduplicate and those
+    for links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,10 @@ class MemoryOffer:
     """For abstractive summaries; None: only extractive ones."""
 
 
+class OfferedMemory(LinkedMemory, Recallable, Protocol):
+    """What the tools need, all together."""
+
+
 class _Called(Protocol):
     """A tool under its name, whatever family it is of."""
 
@@ -60,7 +73,7 @@ class _Called(Protocol):
 class MemoryToolbox:
     """Satisfies Toolbox, about one subject only."""
 
-    def __init__(self, memory: LinkedMemory, offer: MemoryOffer, *, subject: str) -> None:
+    def __init__(self, memory: OfferedMemory, offer: MemoryOffer, *, subject: str) -> None:
         self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, subject)}
 
     async def list(self) -> Sequence[ToolSpec]:
@@ -72,13 +85,14 @@ class MemoryToolbox:
         return await self._tools[name].call(arguments)
 
 
-def _offered(memory: LinkedMemory, offer: MemoryOffer, subject: str) -> Iterator[_Called]:
+def _offered(memory: OfferedMemory, offer: MemoryOffer, subject: str) -> Iterator[_Called]:
     if offer.tools is not MemoryToolSet.ENTRIES:
         yield from _base(memory, subject)
     scope = Scope(store=memory, owner=offer.owner, subject=subject)
     if offer.tools is not MemoryToolSet.BASE:
         yield from map(_Entry, entry_tools(scope, max_batch=offer.max_batch, model=offer.model))
     if offer.tools is MemoryToolSet.ALL:
+        yield _Base(RetrieveMemoryTool(memory, subject))
         yield from map(_Entry, further_tools(scope, memory))
 
 
@@ -87,7 +101,7 @@ def _base(memory: MemoryStore, subject: str) -> Iterator[_Called]:
 
 
 class _Base:
-    """A tool of specs/1: its failures are sentences."""
+    """A tool of specs/1 or 2: its failures are sentences."""
 
     def __init__(self, tool: MemoryTool) -> None:
         self._tool = tool

@@ -51,7 +51,7 @@ class AgentBaseMemoryStoreTool:
         return _spec_of(self)
 
     async def execute(self, /, **arguments: object) -> str:
-        return await _told(self._store(arguments), "Failed to store memory")
+        return await told(self._store(arguments), "Failed to store memory")
 
     async def _store(self, arguments: Mapping[str, object]) -> str:
         category, content = text(arguments, "category"), text(arguments, "content")
@@ -76,7 +76,7 @@ class AgentBaseMemorySearchTool:
         return _spec_of(self)
 
     async def execute(self, /, **arguments: object) -> str:
-        return await _told(self._search(arguments), "Failed to search memories")
+        return await told(self._search(arguments), "Failed to search memories")
 
     async def _search(self, arguments: Mapping[str, object]) -> str:
         query = text(arguments, "query")
@@ -105,7 +105,7 @@ class AgentBaseMemoryListTool:
         return _spec_of(self)
 
     async def execute(self, /, **arguments: object) -> str:
-        return await _told(self._list(arguments), "Failed to list memories")
+        return await told(self._list(arguments), "Failed to list memories")
 
     async def _list(self, arguments: Mapping[str, object]) -> str:
         category = text(arguments, "category")
@@ -142,7 +142,8 @@ def _spec_of(tool: _Described) -> ToolSpec:
     return ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
 
 
-async def _told(answer: Awaitable[str], failed: str) -> str:
+async def told(answer: Awaitable[str], failed: str) -> str:
+    """The answer; or what failed and why, for the model."""
     try:
         return await answer
     except (ServiceError, RequestError) as error:

@@ -34,6 +34,7 @@ ENTRIES = {
     "memory_consolidate",
 }
 FURTHER = {
+    "retrieve_memory",
     "memory_explain",
     "memory_similar",
     "memory_deduplicate",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory.relative_time import relative_time
 from spade_llm.memory.retrieve import retrieve_memory
+from spade_llm.memory.retrieve_tool import RetrieveMemoryTool
 from spade_llm.memory.store import (
     Found,
     MemoryEntry,
@@ -197,6 +198,29 @@ async def test_a_number_out_of_range_is_refused_by_name(
 )
 def test_times_are_words(ago: timedelta, words: str) -> None:
     assert relative_time(NOW - ago, NOW) == words
+
+
+async def test_a_model_may_call_it() -> None:
+    tool = RetrieveMemoryTool(memory(0.9, 0.9), subject="ana@localhost")
+
+    text = await tool.execute(query="tea", limit=1, detail_limit=0)
+
+    assert text.startswith("## Memory 1 [rank: 1, score: 0.50, key moment]\n")
+    assert detailed(text) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({}, "query is required"),
+        ({"query": "tea", "limit": 0}, "limit must be a whole number from 1 to 50, not 0"),
+        ({"query": "tea", "detail_limit": 1.5}, "detail_limit must be a whole number from 0 on"),
+    ],
+)
+async def test_a_models_mistake_is_told(arguments: dict[str, object], fault: str) -> None:
+    told = await RetrieveMemoryTool(memory(0.9)).execute(**arguments)
+
+    assert told.startswith(f"Failed to retrieve memories: {fault}")
 
 
 HOSTILE = st.one_of(
