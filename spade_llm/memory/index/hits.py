@@ -1,0 +1,132 @@
+"""The rows of a search in order, the same content once, as hits. Computes no scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.index.freshness import recency, retrievability
+from spade_llm.memory.index.hit import IndexHit
+from spade_llm.memory.index.visibility import scope_mask
+from spade_llm.memory.store import SearchMode, SortBy, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.index.row_table import RowTable
+    from spade_llm.memory.index.scope import Scope
+    from spade_llm.memory.index.search import Search
+    from spade_llm.memory.store import MemoryQuery
+
+    Row = NDArray[np.float32]
+    Rows = NDArray[np.intp]
+    Values = NDArray[np.float32] | NDArray[np.float64]
+
+SPARE = 3
+"""So many times the limit are ordered at first: some repeat the content of others."""
+
+
+def hits_of(
+    search: Search,
+    table: RowTable,
+    query: MemoryQuery,
+    *,
+    now: float,
+    scopes: Sequence[Scope] | None,
+) -> list[IndexHit]:
+    rows, scores = search.ranked()
+    matching = (scores > 0) & (scores >= query.min_score)
+    rows, scores = rows[matching], scores[matching]
+    chosen = _chosen(table, query, rows, scores)
+    exact = search.exact_scores(chosen)
+    whys = _Whys(search, table, query, now=now, scopes=scopes) if query.explain else None
+    return [
+        IndexHit(key=int(table.key.rows[row]), score=score, why=whys.of(row) if whys else None)
+        for row, score in zip(
+            chosen.tolist(), exact.astype(np.float64).round(5).tolist(), strict=True
+        )
+    ]
+
+
+def ordered(table: RowTable, rows: Rows, scores: Values) -> Rows:
+    """Highest first; equal ones newest first, then by key."""
+    keys, made = table.key.rows[rows], table.created_at.rows[rows]
+    return rows[np.lexsort((keys, -made, -scores))]
+
+
+def _chosen(table: RowTable, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
+    """Chosen by score and then sorted; without a least score, sorted at once."""
+    by = _sort_values(table, query)
+    if by is None:
+        return _best(table, rows, scores, query.limit)
+    if query.min_score > 0:
+        best = _best(table, rows, scores, query.limit)
+        return ordered(table, best, by[best])
+    return _best(table, rows, by[rows], query.limit)
+
+
+def _sort_values(table: RowTable, query: MemoryQuery) -> NDArray[np.float64] | None:
+    if query.sort_by is SortBy.IMPORTANCE:
+        return table.importance.rows.astype(np.float64)
+    return table.created_at.rows if query.sort_by is SortBy.CREATED_AT else None
+
+
+def _best(table: RowTable, rows: Rows, values: Values, limit: int) -> Rows:
+    """The first ones in order, each content once."""
+    count = SPARE * limit
+    while count < len(rows):
+        high = values >= np.partition(values, -count)[-count]
+        part = _each_once(table, ordered(table, rows[high], values[high]))
+        if len(part) >= limit:
+            return part[:limit]
+        count *= 4
+    return _each_once(table, ordered(table, rows, values))[:limit]
+
+
+def _each_once(table: RowTable, rows: Rows) -> Rows:
+    _, first = np.unique(table.content_hash.rows[rows], return_index=True)
+    return rows[np.sort(first)]
+
+
+class _Whys:
+    def __init__(
+        self,
+        search: Search,
+        table: RowTable,
+        query: MemoryQuery,
+        *,
+        now: float,
+        scopes: Sequence[Scope] | None,
+    ) -> None:
+        self._search, self._table, self._query, self._now = search, table, query, now
+        self._keywords, self._vectors = search.keyword_scores(), search.vector_scores()
+        self._grants = [(scope.grant, scope_mask(table, scope)) for scope in scopes or ()]
+
+    def of(self, row: int) -> Why:
+        return Why(
+            keyword_score=float(self._keywords[row]),
+            keyword_rank=self._rank(self._keywords, row),
+            vector_score=float(self._vectors[row]),
+            vector_rank=self._rank(self._vectors, row),
+            bonuses=self._bonuses(row),
+            age_s=max(0.0, self._now - float(self._table.created_at.rows[row])),
+            grant=next((grant for grant, mask in self._grants if mask[row]), None),
+        )
+
+    def _rank(self, scores: Row, row: int) -> int | None:
+        if scores[row] <= 0:
+            return None
+        return int(np.count_nonzero(scores[self._search.rows] > scores[row])) + 1
+
+    def _bonuses(self, row: int) -> Mapping[str, float]:
+        at, found = np.array([row]), self._search.bonuses(row)
+        if self._query.mode is SearchMode.RECALL:
+            found["retrievability"] = float(retrievability(self._table, at, self._now)[0])
+        if self._query.importance_weight:
+            found["importance"] = float(self._table.importance.rows[row])
+        if self._query.recency_weight:
+            found["recency"] = float(recency(self._table, at, self._now)[0])
+        return {name: value for name, value in found.items() if value}

@@ -1,0 +1,109 @@
+"""How well rows speak of a query's words: BM25 with this owner's statistics, as a share of the
+most that the words could give. Knows no vectors and no filters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.index.stems import BEGINNING_CHARS, beginning_of
+from spade_llm.memory.index.terms import CONTENT_WEIGHT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.index.postings import Postings
+    from spade_llm.memory.index.segment import Posting
+    from spade_llm.memory.index.terms import QueryWord
+
+K1, B = 1.2, 0.75
+ALONE: Mapping[int, float] = {}
+SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
+"""What a message's words count for those around it: more for its answers than for what it answers.
+The next one (1) hears 0.7 of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lengths:
+    """Of rows, with what they hear of others; in words."""
+
+    of_rows: NDArray[np.float32]
+    mean: float
+
+
+class Keywords:
+    """One query's view of the postings: `universe` are the rows that exist for it."""
+
+    def __init__(
+        self,
+        postings: Postings,
+        *,
+        universe: NDArray[np.bool_],
+        reach: Mapping[int, NDArray[np.int32]],
+    ) -> None:
+        self._postings = postings
+        self._universe = universe
+        self._count = int(np.count_nonzero(universe))
+        self._reach = reach
+
+    def words(self, words: Sequence[QueryWord]) -> list[Posting]:
+        """For each word the rows that have it."""
+        return [self._known(self._postings.find(word.terms)) for word in words]
+
+    def beginnings(self, words: Sequence[QueryWord]) -> list[Posting]:
+        """For each word the rows with a word that begins like it."""
+        long = [word.text for word in words if len(word.text) >= BEGINNING_CHARS]
+        return [self._known(self._postings.find_beginning(beginning_of(word))) for word in long]
+
+    def shares(
+        self, postings: Sequence[Posting], lengths: Lengths, spread: Mapping[int, float]
+    ) -> NDArray[np.float32]:
+        """0…1 + K1 for each row; 1 is a row of mean length that has each word once."""
+        norm = np.float32(K1) * (1 - B + B / max(lengths.mean, 1e-9) * lengths.of_rows)
+        norm = norm.astype(np.float32)
+        total, possible = np.zeros(len(self._universe), np.float32), 0.0
+        for posting in postings:
+            rarity = self._rarity(posting)
+            possible += rarity
+            if len(posting.rows):
+                heard = self._heard(posting, spread)
+                total += np.float32(rarity * (K1 + 1)) * heard / (heard + norm)
+        return total / np.float32(possible or 1.0)
+
+    def _rarity(self, posting: Posting) -> float:
+        among = len(posting.rows)
+        return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
+
+    def _heard(self, posting: Posting, spread: Mapping[int, float]) -> NDArray[np.float32]:
+        """How often each row has the word; the last place takes what nobody hears."""
+        times = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        room = np.zeros(len(self._universe) + 1, np.float32)
+        room[posting.rows] = times
+        for place, share in spread.items():
+            room[self._reach[place][posting.rows]] += np.float32(share) * times
+        return room[:-1]
+
+    def _known(self, posting: Posting) -> Posting:
+        kept = self._universe[posting.rows]
+        return posting if kept.all() else posting.only(kept)
+
+
+def lengths_of(
+    words: NDArray[np.uint16],
+    universe: NDArray[np.bool_],
+    reach: Mapping[int, NDArray[np.int32]],
+    spread: Mapping[int, float],
+) -> Lengths:
+    room = np.append(words.astype(np.float32) / np.float32(CONTENT_WEIGHT), np.float32(0))
+    room[:-1][~universe] = 0
+    total = room.copy()
+    for place, share in spread.items():
+        # What a row hears comes from the other side.
+        total += np.float32(share) * room[reach[-place]]
+    of_rows = total[:-1]
+    return Lengths(of_rows=of_rows, mean=float(of_rows[universe].mean()) if universe.any() else 0.0)

@@ -1,0 +1,249 @@
+"""OwnerIndex: all that one owner remembers, in RAM, to be searched. Knows no SQLite.
+
+Not safe for several threads at once; `merge_job` gives what may run beside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.index import names, packed
+from spade_llm.memory.index.hit import IndexHit
+from spade_llm.memory.index.hits import hits_of, ordered
+from spade_llm.memory.index.keywords import Keywords, lengths_of
+from spade_llm.memory.index.neighbours import Neighbours
+from spade_llm.memory.index.postings import Postings, read_items
+from spade_llm.memory.index.recall import Around
+from spade_llm.memory.index.row_of import NO_ROW, RowOf
+from spade_llm.memory.index.row_table import RowTable
+from spade_llm.memory.index.search import Parts, Search
+from spade_llm.memory.index.segment import MAX_ROWS
+from spade_llm.memory.index.terms import MAX_WORDS, QueryWord
+from spade_llm.memory.index.vectors import Vectors
+from spade_llm.memory.index.visibility import universe_of, wanted
+from spade_llm.memory.store import ANY, MemoryFilter, MemoryQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.index.columns import Columns
+    from spade_llm.memory.index.scope import Scope
+
+WORN_SHARE = 0.5
+"""More dead rows than this: load it anew."""
+
+
+class OwnerIndex:
+    def __init__(self) -> None:
+        self._table = RowTable()
+        self._row_of = RowOf()
+        self._postings = Postings()
+        self._vectors = Vectors()
+        self._neighbours = Neighbours(self._table)
+        self._reach: dict[int, NDArray[np.int32]] | None = None
+        self._dead = 0
+
+    def __len__(self) -> int:
+        """Rows that can be found."""
+        return len(self._table) - self._dead
+
+    @property
+    def size_bytes(self) -> int:
+        parts = (self._table, self._row_of, self._postings, self._vectors, self._neighbours)
+        return sum(part.size_bytes for part in parts) + 16 * len(self._table)
+
+    @property
+    def is_worn(self) -> bool:
+        """Half of it is dead: an index loaded anew is smaller."""
+        return self._dead > max(1024, WORN_SHARE * len(self._table))
+
+    @property
+    def speakers(self) -> list[str]:
+        """Names of those who wrote the messages."""
+        return self._table.codes["speaker"].texts
+
+    def without_names(self, text: str) -> str:
+        """The query as it is to be embedded for RECALL: without the speakers' names."""
+        return names.without_names(text, self.speakers)
+
+    def put(self, columns: Columns) -> None:
+        """Add rows, or replace those with these keys. Each key once.
+
+        A row with the same content keeps its vector. Raises ValueError for terms of another
+        version, and for more than 16 million rows.
+        """
+        if not len(columns):
+            return
+        if len(self._table) + len(columns) > MAX_ROWS:
+            raise ValueError(f"an owner can have {MAX_ROWS} rows in its index at most")
+        values = self._table.encoded(columns)
+        old = self._row_of.find(columns.key)
+        same = (old != NO_ROW) & self._has_same_terms(old, values["digest"])
+        kept = {name: value[same] for name, value in values.items()}
+        self._overwrite(old[same], kept)
+        new = np.flatnonzero(~same)
+        if len(new):
+            fresh = {name: value[new] for name, value in values.items()}
+            self._append(old[new], fresh, [columns.terms[at] for at in new.tolist()])
+
+    def remove(self, keys: Sequence[int]) -> None:
+        """Unknown keys pass."""
+        rows = self._row_of.find(keys)
+        rows = rows[rows != NO_ROW]
+        if len(rows):
+            self._bury(rows)
+            self._row_of.set(self._table.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
+
+    def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Unknown keys pass."""
+        self._set_values(keys, packed.quantize(vectors)[0])
+
+    def set_packed(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        """As `packed.pack` gives them. Unknown keys pass."""
+        if records:
+            self._set_values(keys, packed.split(records)[0])
+
+    def search(
+        self,
+        query: MemoryQuery,
+        vector: NDArray[np.float32] | None,
+        *,
+        now: float,
+        scopes: Sequence[Scope] | None = None,
+    ) -> list[IndexHit]:
+        """Best first (or as `sort_by` says), the same content once.
+
+        `vector`: of length 1, of the query's text (in RECALL: `without_names`); None: by words
+        alone. `scopes`: what another asker was let into; None: the owner asks.
+        """
+        universe = universe_of(self._table, scopes)
+        which = wanted(self._table, query.which, now=now, with_messages=query.with_messages)
+        rows = np.flatnonzero(which & universe)
+        search = Search(self._parts(), query, vector, universe=universe, rows=rows, now=now)
+        return hits_of(search, self._table, query, now=now, scopes=scopes)
+
+    def similar(
+        self,
+        key: int,
+        *,
+        now: float,
+        which: MemoryFilter = ANY,
+        limit: int = 10,
+        min_score: float = 0.0,
+        scopes: Sequence[Scope] | None = None,
+    ) -> list[IndexHit]:
+        """Entries that say nearly what this one says, without it; by words if it has no vector."""
+        (row,) = self._row_of.find([key]).tolist()
+        if row == NO_ROW:
+            return []
+        universe = universe_of(self._table, scopes)
+        mask = universe & wanted(self._table, which, now=now, with_messages=False)
+        mask[row] = False
+        rows = np.flatnonzero(mask)
+        scores = self._likeness(row, rows, universe)
+        chosen = (scores > 0) & (scores >= min_score)
+        best = ordered(self._table, rows[chosen], scores[chosen])[:limit]
+        found = dict(zip(rows.tolist(), scores.tolist(), strict=True))
+        return [
+            IndexHit(key=int(self._table.key.rows[at]), score=found[at]) for at in best.tolist()
+        ]
+
+    @property
+    def wants_merge(self) -> bool:
+        """Many writes since the last merge: run a `merge_job`."""
+        return self._postings.wants_merge
+
+    def merge_job(self) -> Callable[[], Callable[[], None]]:
+        """Run it in a thread; then call what it gives, here again."""
+        return self._postings.merge_job(self._table.is_alive.rows)
+
+    def _has_same_terms(
+        self, rows: NDArray[np.int32], digests: NDArray[np.generic]
+    ) -> NDArray[np.bool_]:
+        if not len(self._table):
+            return np.zeros(len(rows), np.bool_)
+        return np.asarray(self._table.digest.rows[rows] == digests)
+
+    def _overwrite(
+        self, rows: NDArray[np.int32], values: Mapping[str, NDArray[np.generic]]
+    ) -> None:
+        if not len(rows):
+            return
+        changed = self._table.content_hash.rows[rows] != values["content_hash"]
+        self._vectors.drop(rows[changed])
+        moved = self._table.session.rows[rows] != values["session"]
+        moved |= self._table.created_at.rows[rows] != values["created_at"]
+        sessions = set(self._table.session.rows[rows[moved]].tolist())
+        self._table.overwrite(rows, values)
+        if moved.any():
+            self._relink(sessions | set(self._table.session.rows[rows[moved]].tolist()))
+
+    def _append(
+        self,
+        old: NDArray[np.int32],
+        values: Mapping[str, NDArray[np.generic]],
+        terms: Sequence[bytes],
+    ) -> None:
+        first = len(self._table)
+        rows = np.arange(first, first + len(old), dtype=np.int32)
+        replaced = old != NO_ROW
+        self._bury(old[replaced])
+        self._table.append(values)
+        self._row_of.set(self._table.key.rows[rows], rows)
+        self._postings.add(read_items(terms, first))
+        self._postings.settle(self._table.is_alive.rows)
+        self._vectors.extend(len(rows))
+        self._keep_vectors(old[replaced], rows[replaced])
+        self._neighbours.add(rows)
+        self._reach = None
+
+    def _keep_vectors(self, old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
+        hashes = self._table.content_hash.rows
+        same = hashes[old] == hashes[new]
+        self._vectors.move(old[same], new[same])
+
+    def _bury(self, rows: NDArray[np.int32]) -> None:
+        if not len(rows):
+            return
+        self._table.is_alive.rows[rows] = False
+        self._dead += len(rows)
+        self._relink(set(self._table.session.rows[rows[self._table.is_message[rows]]].tolist()))
+
+    def _relink(self, sessions: set[int]) -> None:
+        if sessions:
+            self._neighbours.relink(sessions)
+            self._reach = None
+
+    def _set_values(self, keys: Sequence[int], values: NDArray[np.int8]) -> None:
+        rows = self._row_of.find(keys)
+        known = rows != NO_ROW
+        if known.any():
+            self._vectors.put(rows[known], values[known])
+
+    def _parts(self) -> Parts:
+        if self._reach is None:
+            self._reach = self._neighbours.reach()
+        return Parts(
+            table=self._table,
+            postings=self._postings,
+            vectors=self._vectors,
+            reach=self._reach,
+            around=Around(before=self._reach[-1], after=self._reach[1]),
+        )
+
+    def _likeness(
+        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_]
+    ) -> NDArray[np.float32]:
+        vector = self._vectors.of(row)
+        if vector is not None:
+            return np.clip(self._vectors.all_cosines(vector), 0, 1)[rows].round(5)
+        terms = sorted(self._postings.weights_of_row(row))[:MAX_WORDS]
+        words = [QueryWord(text="", terms=(term,)) for term in terms]
+        reach = self._parts().reach
+        leg = Keywords(self._postings, universe=universe, reach=reach)
+        lengths = lengths_of(self._table.length.rows, universe, reach, {})
+        return np.minimum(leg.shares(leg.words(words), lengths, {}), 1)[rows].round(5)

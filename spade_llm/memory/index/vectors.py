@@ -1,0 +1,116 @@
+"""Vectors of rows: int8 with a scale, and a sketch of one bit per dimension. Knows no words.
+
+The sketch tells at a thirtieth of the cost which rows may be near; only those are computed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.index.grown import Grown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORD_BITS = 64
+
+
+class Vectors:
+    """As many rows as the table's; one without a vector has cosine 0 to everything."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._dimensions = 0
+        self._values: Grown[np.int8] = Grown(np.int8, 0)
+        self._scales: Grown[np.float32] = Grown(np.float32)
+        """What makes a product of values a cosine; 0: no vector."""
+        self._sketch: list[Grown[np.uint64]] = []
+        """Transposed: word by word."""
+
+    @property
+    def size_bytes(self) -> int:
+        sketch = sum(words.size_bytes for words in self._sketch)
+        return self._values.size_bytes + self._scales.size_bytes + sketch
+
+    @property
+    def has(self) -> NDArray[np.bool_]:
+        return self._scales.rows > 0
+
+    @property
+    def any(self) -> bool:
+        return self._dimensions > 0
+
+    def extend(self, rows: int) -> None:
+        self._rows += rows
+        self._scales.append(np.zeros(rows, np.float32))
+        if self._dimensions:
+            self._extend_values(rows)
+
+    def put(self, rows: NDArray[np.int32], values: NDArray[np.int8]) -> None:
+        """Raises ValueError if they have other dimensions than those that are there."""
+        if not self._dimensions:
+            self._open(values.shape[1])
+        if values.shape[1] != self._dimensions:
+            raise ValueError(f"{values.shape[1]} dimensions among {self._dimensions}")
+        self._values.rows[rows] = values
+        self._scales.rows[rows] = _scales_of(values)
+        for words, column in zip(self._sketch, _sketch_of(values).T, strict=True):
+            words.rows[rows] = column
+
+    def move(self, old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
+        kept = self.has[old]
+        if kept.any():
+            self.put(new[kept], self._values.rows[old[kept]])
+
+    def drop(self, rows: NDArray[np.int32]) -> None:
+        self._scales.rows[rows] = 0
+
+    def cosines(self, rows: NDArray[np.intp], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Exact, but for the packing."""
+        values = self._values.rows[rows].astype(np.float32)
+        found: NDArray[np.float32] = (values @ query) * self._scales.rows[rows]
+        return found
+
+    def all_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self._values.rows.astype(np.float32) @ query
+        return found * self._scales.rows
+
+    def near_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of all rows, from how many signs differ: within 0.08, mostly."""
+        asked = _sketch_of(query[None, :])[0]
+        differing = np.zeros(self._rows, np.uint16)
+        for words, word in zip(self._sketch, asked, strict=True):
+            differing += np.bitwise_count(words.rows ^ word)
+        angles = np.arange(self._dimensions + 1, dtype=np.float32) * (np.pi / self._dimensions)
+        return np.where(self.has, np.cos(angles).astype(np.float32)[differing], np.float32(0))
+
+    def of(self, row: int) -> NDArray[np.float32] | None:
+        """Of length 1."""
+        if not self.has[row]:
+            return None
+        vector: NDArray[np.float32] = self._values.rows[row] * self._scales.rows[row]
+        return vector
+
+    def _open(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._values = Grown(np.int8, dimensions)
+        self._sketch = [Grown(np.uint64) for _ in range(-(-dimensions // WORD_BITS))]
+        self._extend_values(self._rows)
+
+    def _extend_values(self, rows: int) -> None:
+        self._values.append(np.zeros((rows, self._dimensions), np.int8))
+        for words in self._sketch:
+            words.append(np.zeros(rows, np.uint64))
+
+
+def _scales_of(values: NDArray[np.int8]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(values.astype(np.float32), axis=1)
+    return np.where(lengths > 0, 1 / np.maximum(lengths, 1), 0).astype(np.float32)
+
+
+def _sketch_of(values: NDArray[np.int8] | NDArray[np.float32]) -> NDArray[np.uint64]:
+    bits = np.packbits(values > 0, axis=1)
+    room = -bits.shape[1] % (WORD_BITS // 8)
+    return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, room)))).view(np.uint64)
