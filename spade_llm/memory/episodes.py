@@ -55,10 +55,14 @@ def cut_episodes(
 
     `recalled`: content by id of the memories that messages were written with.
     """
-    return [
-        _episode(stretch, stretch.messages[start:end], recalled or {})
-        for start, end in cut_points(stretch.messages, now=now)
-    ]
+    return build_episodes(stretch, cut_points(stretch.messages, now=now), recalled or {})
+
+
+def build_episodes(
+    stretch: Stretch, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
+) -> list[Episode]:
+    """The episodes between the `points` that `cut_points` found."""
+    return [_episode(stretch, stretch.messages[start:end], recalled) for start, end in points]
 
 
 def cut_points(messages: Sequence[ObservedMessage], *, now: datetime) -> list[tuple[int, int]]:

@@ -20,26 +20,23 @@ from spade_llm.errors import (
     NotFound,
     ServiceError,
 )
-from spade_llm.memory.episodes import cut_episodes
+from spade_llm.memory.episodes import build_episodes, cut_points
 from spade_llm.memory.extraction_model import ModelExtractor
 from spade_llm.memory.extraction_rules import RuleExtractor
 from spade_llm.memory.fresh import fresh_text
 from spade_llm.memory.learned import Reading
+from spade_llm.memory.recalled import recalled_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
     from spade_llm.memory.learned import Extractor, Learned
-    from spade_llm.memory.store import LearningStore, MemoryEntry, ObservedMessage, Stretch
+    from spade_llm.memory.store import LearningStore, MemoryEntry, Stretch
     from spade_llm.providers.model import ChatModel
 
 logger = logging.getLogger(__name__)
-
-MAX_RECALLED = 1000
-"""Memories looked up for one stretch: what `peek` gives at once."""
-
 
 MAX_DOUBLINGS = 20
 
@@ -156,13 +153,13 @@ class Learner:
         return await self._store.stretches(limit=self._pace.stretches)
 
     async def _cut(self, stretch: Stretch) -> int:
-        recalled = await _recalled(self._backend.for_owner(stretch.owner), stretch.messages)
-        # In a thread: stems of 400 messages that were never seen before take 0.1 s.
-        episodes = await asyncio.to_thread(
-            cut_episodes, stretch, now=self._clock(), recalled=recalled
-        )
-        if not episodes:
+        # In threads: stems of 400 messages that were never seen before take 0.1 s.
+        points = await asyncio.to_thread(cut_points, stretch.messages, now=self._clock())
+        if not points:
             return 0
+        memory = self._backend.for_owner(stretch.owner)
+        recalled = await recalled_texts(memory, stretch.messages[: points[-1][1]])
+        episodes = await asyncio.to_thread(build_episodes, stretch, points, recalled)
         try:
             return len(await self._store.keep_episodes(stretch, episodes))
         except InvalidArguments as error:
@@ -224,18 +221,9 @@ class Learner:
 async def _reading(memory: OwnedMemory, episode: MemoryEntry) -> Reading:
     """Raises NotFound."""
     messages = await memory.episode_messages(episode.id)
-    recalled = await _recalled(memory, messages)
+    recalled = await recalled_texts(memory, messages)
     fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
     return Reading(episode=episode, messages=tuple(fresh))
-
-
-async def _recalled(memory: OwnedMemory, messages: Sequence[ObservedMessage]) -> Mapping[str, str]:
-    """Content by id of what the messages were written with; what was forgotten is missing."""
-    ids = dict.fromkeys(id for message in messages for id in message.recalled)
-    if not ids:
-        return {}
-    entries = await memory.peek(list(ids)[:MAX_RECALLED])
-    return {entry.id: entry.content for entry in entries}
 
 
 def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:
