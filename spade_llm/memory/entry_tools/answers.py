@@ -19,7 +19,6 @@ from spade_llm.errors import (
     StorageFailed,
     Unauthorised,
 )
-from spade_llm.memory.store import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,6 +133,4 @@ def found(hit: ScoredMemory) -> dict[str, object]:
 
 
 def found_answer(results: Found) -> dict[str, object]:
-    """Says so if it was searched without vectors: what is missing is not what is not there."""
-    answer = {"results": [found(hit) for hit in results.hits], "total": len(results.hits)}
-    return {**answer, "degraded": True} if results.outcome is Outcome.DEGRADED else answer
+    return {"results": [found(hit) for hit in results.hits], "total": len(results.hits)}

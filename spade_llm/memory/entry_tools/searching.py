@@ -85,7 +85,8 @@ class ExplainTool:
         yield EntryTool(
             name="memory_explain",
             description="Search as memory_search does, and say of each result why it was found: by"
-            " which words or meaning, at which rank, and what else counted.",
+            " which words or meaning, at which rank, and what else counted. The outcome is degraded"
+            " if meaning could not be searched now, and only words were.",
             parameters=SEARCH,
             run=self.explain,
         )
@@ -93,8 +94,8 @@ class ExplainTool:
     async def explain(self, arguments: Arguments) -> Answer:
         query = _query(arguments, self._scope.subject, explain=True)
         results = await self._scope.store.search(query)
-        answer = {"results": [_explained(hit) for hit in results.hits]}
-        return {**answer, "total": len(results.hits), "outcome": results.outcome.value}
+        explained = [{**found(hit), "why": _why(hit)} for hit in results.hits]
+        return {"results": explained, "total": len(explained), "outcome": results.outcome.value}
 
 
 def _query(arguments: Arguments, subject: str | None, *, explain: bool = False) -> MemoryQuery:
@@ -116,10 +117,6 @@ def _query(arguments: Arguments, subject: str | None, *, explain: bool = False) 
         sort_by=arguments[SORT_BY],
         explain=explain,
     )
-
-
-def _explained(hit: ScoredMemory) -> dict[str, object]:
-    return {**found(hit), "why": _why(hit)}
 
 
 def _why(hit: ScoredMemory) -> dict[str, object] | None:

@@ -56,7 +56,7 @@ class SimilarTool:
         await self._scope.check(id)
         which = MemoryFilter(subject=self._scope.subject)
         results = await self._scope.store.similar(id, limit=limit, min_score=least, which=which)
-        return found_answer(results)
+        return {**found_answer(results), "outcome": results.outcome.value}
 
 
 class DeduplicateTool:

@@ -119,6 +119,8 @@ async def test_similar_memories_have_the_form_of_a_search(tools: Tools) -> None:
 
     answer = await tools("memory_similar", id=id, min_similarity=0.0)
 
+    assert list(answer) == ["results", "total", "outcome"]
+    assert answer["outcome"] in ("ok", "empty", "degraded")
     assert answer["total"] == len(answer["results"])
     assert id not in [one["id"] for one in answer["results"]]
     for one in answer["results"]:

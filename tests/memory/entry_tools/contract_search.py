@@ -29,6 +29,7 @@ async def test_every_mode_gives_ordered_scores_and_the_same_again(tools: Tools, 
         await stored(tools, content)
 
     answer = await tools("memory_search", query="morning tea", search_mode=mode)
+    assert list(answer) == ["results", "total"]
     again = await tools("memory_search", query="morning tea", search_mode=mode)
 
     scores = [one["similarity"] for one in answer["results"]]
@@ -88,7 +89,7 @@ async def test_search_syntax_is_only_text(tools: Tools, query: str, mode: str) -
     answer = await tools("memory_search", query=query, search_mode=mode)
 
     assert "error" not in answer
-    if "tea" in query:
+    if "tea" in query and mode != "semantic":
         assert [one["content"] for one in answer["results"]] == ["tea"]
 
 
