@@ -39,7 +39,10 @@ class MemoryAgent(XmppAgent):
     ) -> None:
         super().__init__(jid, password, options=options)
         data = self.options.data
-        self._backend = SQLiteMemoryBackend(data / "memory.db" if data else ":memory:")
+        self._backend = SQLiteMemoryBackend(
+            data / "memory.db" if data else ":memory:", embedder=embedder
+        )
+        self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learner = (
             Learner(self._backend.learning(), self._backend, model=learning_model)
             if learns
@@ -60,4 +63,4 @@ class MemoryAgent(XmppAgent):
         return Reply(text=text)
 
     async def _summary(self) -> str:
-        return "SQLite with full-text search"
+        return f"SQLite, search by words and embeddings {self._embeddings}"

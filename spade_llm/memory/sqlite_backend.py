@@ -16,14 +16,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from spade_llm.errors import ConfigurationError, StorageFailed
-from spade_llm.memory import maintenance
+from spade_llm.memory import maintenance, reindexing, vectors
+from spade_llm.memory.embedding import EmbeddingWorker
 from spade_llm.memory.group_commit import GroupCommit
+from spade_llm.memory.indexes import IndexRanker
 from spade_llm.memory.learning import SqliteLearningStore
 from spade_llm.memory.limits import check_name
 from spade_llm.memory.migrations import migrate
 from spade_llm.memory.private_file import make_private
 from spade_llm.memory.readers import Readers
-from spade_llm.memory.scan_ranker import ScanRanker
 from spade_llm.memory.sqlite_errors import meaning
 from spade_llm.memory.sqlite_store import SqliteMemoryStore
 from spade_llm.memory.sqlite_thread import SqliteThread
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
     from types import TracebackType
 
-    from spade_llm.memory.ranker import Ranker
+    from spade_llm.memory.embedding import Progress
     from spade_llm.memory.transaction import Transaction
+    from spade_llm.providers.embedder import Embedder
 
 logger = logging.getLogger(__name__)
 
@@ -64,23 +66,29 @@ class SQLiteMemoryBackend:
     Args:
         path: the file; it is made if it is not there, its folder is not. `:memory:` is a file
             that goes when it is closed.
+        embedder: what makes vectors; it stays open. None: keywords only.
         now: the clock, UTC.
         short_term_ttl_s: how long a `short_term` memory lives that does not say it itself.
         keep_deleted_days: how long a deleted memory stays in the file, hidden.
+        is_reindexing: open it although another model made its vectors, only to `reindex`.
     """
 
     def __init__(
         self,
         path: Path | str,
         *,
+        embedder: Embedder | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         short_term_ttl_s: float = SHORT_TERM_TTL_S,
         keep_deleted_days: float = KEEP_DELETED_DAYS,
+        is_reindexing: bool = False,
     ) -> None:
         self.path = Path(path)
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
-        self.ranker: Ranker = ScanRanker(self)
+        self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind)
+        self._embedder, self._is_reindexing = embedder, is_reindexing
+        self._worker: EmbeddingWorker | None = None
         self._keep_deleted_days = keep_deleted_days
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
@@ -116,6 +124,24 @@ class SQLiteMemoryBackend:
         """
         return await maintenance.purge(self, keep_deleted_days=self._keep_deleted_days)
 
+    async def settled(self) -> None:
+        """Return once every row has its vector; at once without an embedder."""
+        if self._worker is not None:
+            await self._worker.settled()
+
+    async def reindex(self, progress: Progress = lambda done, total: None) -> None:
+        """Make anew what is derived from the text: terms, and every vector, by this embedder.
+
+        Raises:
+            ModelUnavailable: no vectors now; the next run of the agent goes on with them.
+            StorageFailed: the file is closed or could not be written.
+        """
+        await reindexing.renew_terms(self)
+        self.ranker.clear()
+        if self._worker is not None:
+            await self.write(reindexing.want_all_vectors)
+            await self._worker.catch_up(progress)
+
     async def open(self) -> Self:
         """Open the file, bring its schema up to date, purge; nothing if it is open.
 
@@ -131,7 +157,7 @@ class SQLiteMemoryBackend:
     async def close(self) -> None:
         """Commit what is queued, let running reads finish, close the file."""
         async with self._opening:
-            self._writer = self._readers = None
+            self._writer = self._readers = self._worker = None
             await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
@@ -204,10 +230,30 @@ class SQLiteMemoryBackend:
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
         self._readers, self._writer = readers, writer
+        await stack.enter_async_context(self.ranker)
+        if self._embedder is not None:
+            await self._refuse_other_models(self._embedder.name)
+            self._worker = EmbeddingWorker(self, self._embedder, self.ranker)
+            if not self._is_reindexing:
+                await stack.enter_async_context(self._worker)
+
+    async def _refuse_other_models(self, model: str) -> None:
+        """Vectors of two models must not meet."""
+        others = await self.read(partial(vectors.other_models, model=model))
+        if others and not self._is_reindexing:
+            raise ConfigurationError(
+                f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"
+                " run `spade-llm memory reindex`, or set `embeddings` back"
+            )
 
     def _changed(self, touched: Mapping[str, Set[int]]) -> None:
         for owner, keys in touched.items():
             self.ranker.changed(owner, keys)
+            if self._worker is not None:
+                self._worker.wake(keys)
+
+    def _is_behind(self) -> bool:
+        return self._worker is not None and self._worker.is_behind
 
 
 def _check_references(connection: sqlite3.Connection) -> None:

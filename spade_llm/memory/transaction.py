@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
@@ -26,6 +26,12 @@ class Transaction:
     def all(self, sql: str, parameters: Mapping[str, Value] = {}) -> list[Row]:
         """Its rows."""
         return self._connection.execute(sql, parameters).fetchall()
+
+    def pages(self, sql: str, parameters: Mapping[str, Value], *, size: int) -> Iterator[list[Row]]:
+        """Its rows, `size` at a time: the rest is not in RAM."""
+        cursor = self._connection.execute(sql, parameters)
+        while rows := cursor.fetchmany(size):
+            yield rows
 
     def first(self, sql: str, parameters: Mapping[str, Value] = {}) -> Row | None:
         """Its first row, if there is one."""

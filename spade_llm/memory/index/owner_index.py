@@ -57,6 +57,15 @@ class OwnerIndex:
         return sum(part.size_bytes for part in parts) + 16 * len(self._table)
 
     @property
+    def without_vector(self) -> int:
+        """Rows that can be found by words only."""
+        return int(np.count_nonzero(self._table.is_alive.rows & ~self._vectors.has))
+
+    def has_vector(self, key: int) -> bool:
+        (row,) = self._row_of.find([key]).tolist()
+        return row != NO_ROW and bool(self._vectors.has[row])
+
+    @property
     def is_worn(self) -> bool:
         """Half of it is dead: an index loaded anew is smaller."""
         return self._dead > max(1024, WORN_SHARE * len(self._table))
@@ -96,6 +105,7 @@ class OwnerIndex:
         rows = rows[rows != NO_ROW]
         if len(rows):
             self._bury(rows)
+            self._vectors.drop(rows)
             self._row_of.set(self._table.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
 
     def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
@@ -198,6 +208,7 @@ class OwnerIndex:
         self._postings.settle(self._table.is_alive.rows)
         self._vectors.extend(len(rows))
         self._keep_vectors(old[replaced], rows[replaced])
+        self._vectors.drop(old[replaced])
         self._neighbours.add(rows)
         self._reach = None
 

@@ -65,7 +65,12 @@ class Vectors:
             self.put(new[kept], self._values.rows[old[kept]])
 
     def drop(self, rows: NDArray[np.int32]) -> None:
+        """Nothing of them stays."""
         self._scales.rows[rows] = 0
+        if self._dimensions:
+            self._values.rows[rows] = 0
+        for words in self._sketch:
+            words.rows[rows] = 0
 
     def cosines(self, rows: NDArray[np.intp], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Exact, but for the packing."""
