@@ -74,10 +74,24 @@ async def echo(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def local_embedder(part: Part) -> AsyncIterator[MiniLmEmbedder | None]:
+    """Where its weights are installed; else by keywords."""
+    weights, cache = find_weights(part.account.data), part.account.data
+    embedder = await MiniLmEmbedder.load(weights, cache=cache) if weights else None
+    yield embedder
+    if embedder is not None:
+        await embedder.aclose()
+
+
+@asynccontextmanager
 async def memory(part: Part) -> AsyncIterator[None]:
     account = part.account
-    async with running(MemoryAgent(account.jid, account.password, options=account.options)):
-        yield
+    async with local_embedder(part) as embedder:
+        agent = MemoryAgent(
+            account.jid, account.password, embedder=embedder, options=account.options
+        )
+        async with running(agent):
+            yield
 
 
 @asynccontextmanager
@@ -89,16 +103,13 @@ async def tools(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def rag(part: Part) -> AsyncIterator[None]:
-    """With the embedder where its weights are installed, else by keywords."""
-    account, weights = part.account, find_weights(part.account.data)
-    embedder = await MiniLmEmbedder.load(weights, cache=account.data) if weights else None
-    agent = RAGAgent(
-        account.jid, account.password, embedder=embedder, roots=(), options=account.options
-    )
-    async with running(agent):
-        yield
-    if embedder is not None:
-        await embedder.aclose()
+    account = part.account
+    async with local_embedder(part) as embedder:
+        agent = RAGAgent(
+            account.jid, account.password, embedder=embedder, roots=(), options=account.options
+        )
+        async with running(agent):
+            yield
 
 
 @asynccontextmanager
