@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from spade_llm.memory.store import BatchResult, MemoryChange, MemoryDraft, MemoryEntry, OnError
 from spade_llm.runtime import Effect
 from spade_llm.services.memory_batches import in_messages
-from spade_llm.services.memory_body import MAX_LIMIT, MemoryBody
+from spade_llm.services.memory_body import MemoryBody
 from spade_llm.services.service import fitting
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ class Add(MemoryBody):
 
 class AddMany(MemoryBody):
     op: ClassVar[str] = "add_many"
-    drafts: tuple[MemoryDraft, ...] = Field(max_length=MAX_LIMIT)
+    drafts: tuple[MemoryDraft, ...]
     on_error: OnError = OnError.ROLLBACK
 
 
@@ -40,8 +38,8 @@ class Get(MemoryBody):
 
 class Peek(MemoryBody):
     op: ClassVar[str] = "peek"
-    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
-    skip: int = Field(default=0, ge=0)
+    ids: tuple[str, ...]
+    skip: int = 0
     """How many of those that there are were answered before."""
 
 
@@ -52,7 +50,7 @@ class Update(MemoryBody):
 
 class UpdateMany(MemoryBody):
     op: ClassVar[str] = "update_many"
-    changes: tuple[MemoryChange, ...] = Field(max_length=MAX_LIMIT)
+    changes: tuple[MemoryChange, ...]
     on_error: OnError = OnError.ROLLBACK
 
 
@@ -65,7 +63,7 @@ class SetImportance(MemoryBody):
 
 class Replace(MemoryBody):
     op: ClassVar[str] = "replace"
-    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+    ids: tuple[str, ...]
     draft: MemoryDraft
     keep: bool
 
@@ -73,7 +71,7 @@ class Replace(MemoryBody):
 class Merge(MemoryBody):
     op: ClassVar[str] = "merge"
     into: str
-    others: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+    others: tuple[str, ...]
 
 
 class Entry(MemoryBody):

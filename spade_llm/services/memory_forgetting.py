@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from spade_llm.acl import Empty
 from spade_llm.memory.store import Cleared, MemoryFilter
 from spade_llm.runtime import Effect
@@ -22,28 +20,28 @@ if TYPE_CHECKING:
 class Delete(MemoryBody):
     op: ClassVar[str] = "delete"
     which: MemoryFilter
-    ids: tuple[str, ...] | None = Field(default=None, max_length=MAX_LIMIT)
+    ids: tuple[str, ...] | None = None
 
 
 class Forget(MemoryBody):
     op: ClassVar[str] = "forget"
-    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+    ids: tuple[str, ...]
     subject: str | None = None
 
 
 class ForgetSubject(MemoryBody):
     op: ClassVar[str] = "forget_subject"
-    subject: str = Field(min_length=1)
+    subject: str
 
 
 class ForgetSession(MemoryBody):
     op: ClassVar[str] = "forget_session"
-    session: str = Field(min_length=1)
+    session: str
 
 
 class Reviewed(MemoryBody):
     op: ClassVar[str] = "reviewed"
-    ids: tuple[str, ...] = Field(max_length=MAX_LIMIT)
+    ids: tuple[str, ...]
 
 
 class Deleted(MemoryBody):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from spade_llm.memory.store import Access, Grant
 from spade_llm.runtime import Effect
 from spade_llm.services.memory_body import Count, MemoryBody
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 class AddGrant(MemoryBody):
     op: ClassVar[str] = "grant"
-    to: str = Field(min_length=1)
+    to: str
     access: Access = Access.READ
     tag: str | None = None
     session: str | None = None

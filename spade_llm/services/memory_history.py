@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from spade_llm.acl import Empty
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.runtime import Effect
-from spade_llm.services.memory_body import MAX_LIMIT, Count, MemoryBody
+from spade_llm.services.memory_body import Count, MemoryBody
 from spade_llm.services.service import fitting
 
 if TYPE_CHECKING:
@@ -23,20 +21,20 @@ if TYPE_CHECKING:
 
 class Observe(MemoryBody):
     op: ClassVar[str] = "observe"
-    conversation: str = Field(min_length=1)
-    messages: tuple[ObservedMessage, ...] = Field(min_length=1, max_length=MAX_LIMIT)
+    conversation: str
+    messages: tuple[ObservedMessage, ...]
     subject: str | None = None
 
 
 class History(MemoryBody):
     op: ClassVar[str] = "history"
-    conversation: str = Field(min_length=1)
-    limit: int = Field(default=50, ge=1, le=MAX_LIMIT)
+    conversation: str
+    limit: int = 50
 
 
 class CloseConversation(MemoryBody):
     op: ClassVar[str] = "close_conversation"
-    conversation: str = Field(min_length=1)
+    conversation: str
 
 
 class EpisodeMessages(MemoryBody):

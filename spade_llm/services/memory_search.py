@@ -6,8 +6,6 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from spade_llm.memory import store
 from spade_llm.memory.store import (
     ANY,
@@ -19,7 +17,7 @@ from spade_llm.memory.store import (
     Outcome,
     ScoredMemory,
 )
-from spade_llm.services.memory_body import MAX_LIMIT, MemoryBody
+from spade_llm.services.memory_body import MemoryBody
 from spade_llm.services.service import fitting
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ class Search(MemoryBody):
     query: MemoryQuery | str
     """Text alone is how the first programs asked: with `subject` and `limit` beside it."""
     subject: str | None = None
-    limit: int = Field(default=10, ge=1, le=MAX_LIMIT)
+    limit: int = 10
 
     def as_query(self) -> MemoryQuery:
         if isinstance(self.query, MemoryQuery):
@@ -49,7 +47,7 @@ class Search(MemoryBody):
 class Similar(MemoryBody):
     op: ClassVar[str] = "similar"
     id: str
-    limit: int = Field(default=10, ge=1, le=MAX_LIMIT)
+    limit: int = 10
     min_score: float = 0.0
     which: MemoryFilter = ANY
 
@@ -60,8 +58,8 @@ class List(MemoryBody):
     category: Category | None = None
     """As `subject`: how the first programs said what is now in `which`."""
     subject: str | None = None
-    limit: int = Field(default=20, ge=1, le=MAX_LIMIT)
-    offset: int = Field(default=0, ge=0)
+    limit: int = 20
+    offset: int = 0
 
     def as_filter(self) -> MemoryFilter:
         category, subject = self.category, self.subject

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
-
-from spade_llm.memory.retrieve import DEFAULT_LIMIT, MAX_LIMIT, retrieve_memory
-from spade_llm.memory.session_context import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, session_context
+from spade_llm.memory.retrieve import DEFAULT_LIMIT, retrieve_memory
+from spade_llm.memory.session_context import DEFAULT_TOKENS, session_context
 from spade_llm.memory.session_records import SessionContext
 from spade_llm.memory.store import ANY, MemoryFilter, MemoryType
 from spade_llm.services.memory_body import MemoryBody
@@ -28,15 +26,15 @@ Language = Literal["en", "es"]
 class Retrieve(MemoryBody):
     op: ClassVar[str] = "retrieve"
     query: str
-    limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
-    detail_limit: int | None = Field(default=None, ge=0)
+    limit: int = DEFAULT_LIMIT
+    detail_limit: int | None = None
     which: MemoryFilter = ANY
 
 
 class AskSessionContext(MemoryBody):
     op: ClassVar[str] = "session_context"
-    session: str = Field(min_length=1)
-    max_tokens: int = Field(default=DEFAULT_TOKENS, ge=MIN_TOKENS, le=MAX_TOKENS)
+    session: str
+    max_tokens: int = DEFAULT_TOKENS
     types: tuple[MemoryType, ...] = tuple(MemoryType)
     subject: str | None = None
     language: Language = "es"

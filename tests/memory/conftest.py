@@ -20,10 +20,20 @@ async def backend(tmp_path: Path) -> AsyncIterator[SQLiteMemoryBackend]:
 
 
 @pytest.fixture
-def store(backend: SQLiteMemoryBackend) -> OwnedMemory:
-    return backend.for_owner("assistant@localhost")
+def owner() -> str:
+    return "assistant@localhost"
 
 
 @pytest.fixture
-def other_store(backend: SQLiteMemoryBackend) -> OwnedMemory:
-    return backend.for_owner("someone.else@localhost")
+def other() -> str:
+    return "someone.else@localhost"
+
+
+@pytest.fixture
+def store(backend: SQLiteMemoryBackend, owner: str) -> OwnedMemory:
+    return backend.for_owner(owner)
+
+
+@pytest.fixture
+def other_store(backend: SQLiteMemoryBackend, other: str) -> OwnedMemory:
+    return backend.for_owner(other)

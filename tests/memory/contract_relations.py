@@ -1,11 +1,12 @@
 """What every LinkStore, GrantStore and DecayStore promises, near or far.
 
-Imported by the modules that import contract.py. `store` is assistant@localhost's, `other_store`
-someone.else@localhost's.
+Imported by the modules that import contract.py, which have two fixtures more: `owner` and `other`,
+the JIDs that `store` and `other_store` belong to.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -24,16 +25,23 @@ from spade_llm.memory.store import (
 from tests.memory.contract import contents
 from tests.memory.contract_changes import code_of, listed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 WORDS = ("tea", "milk", "oats")
-OWNER = "assistant@localhost"
-OTHER = "someone.else@localhost"
-THEIRS = MemoryFilter(of=OWNER)
 REFUSED = (InvalidArguments, RequestRefused)
 DENIED = (Unauthorised, NotFound, RequestRefused)
 
 
-async def searched(store: OwnedMemory, text: str) -> tuple[Outcome, list[str]]:
-    query = MemoryQuery(text=text, which=THEIRS, mode=SearchMode.KEYWORD)
+@pytest.fixture
+def theirs(owner: str) -> MemoryFilter:
+    return MemoryFilter(of=owner)
+
+
+async def searched(
+    store: OwnedMemory, theirs: MemoryFilter, text: str
+) -> tuple[Outcome, list[str]]:
+    query = MemoryQuery(text=text, which=theirs, mode=SearchMode.KEYWORD)
     found = await store.search(query)
     return found.outcome, [hit.entry.content for hit in found.hits]
 
@@ -93,16 +101,16 @@ async def test_a_memory_is_not_linked_to_itself_or_to_nothing(store: OwnedMemory
 
 
 async def test_nothing_of_another_is_seen_without_a_grant(
-    store: OwnedMemory, other_store: OwnedMemory
+    store: OwnedMemory, other_store: OwnedMemory, theirs: MemoryFilter
 ) -> None:
     one, two, _ = await three(store)
     own = await other_store.add(MemoryDraft(content="mine"))
 
-    assert await searched(other_store, "tea milk oats") == (Outcome.DENIED, [])
+    assert await searched(other_store, theirs, "tea milk oats") == (Outcome.DENIED, [])
     for ask in (
-        lambda: other_store.list(THEIRS),
-        lambda: other_store.delete(THEIRS),
-        lambda: other_store.delete(THEIRS, ids=[one]),
+        lambda: other_store.list(theirs),
+        lambda: other_store.delete(theirs),
+        lambda: other_store.delete(theirs, ids=[one]),
     ):
         with pytest.raises(DENIED) as refusal:
             await ask()
@@ -142,21 +150,29 @@ async def test_an_unknown_owner_is_denied_like_one_who_granted_nothing(
         await other_store.list(nobody)
 
 
-@pytest.mark.parametrize("to", [OTHER, "localhost", OTHER.upper()])
+def domain_of(jid: str) -> str:
+    return jid.partition("@")[2]
+
+
+@pytest.mark.parametrize("named", [str.lower, str.upper, domain_of])
 async def test_who_was_granted_to_read_reads_and_does_not_write(
-    store: OwnedMemory, other_store: OwnedMemory, to: str
+    store: OwnedMemory,
+    other_store: OwnedMemory,
+    other: str,
+    theirs: MemoryFilter,
+    named: Callable[[str], str],
 ) -> None:
     one, *_ = await three(store)
 
-    await store.grant(to)
+    await store.grant(named(other))
 
-    assert await listed(other_store, THEIRS) == list(WORDS)
-    assert (await searched(other_store, "tea"))[1] == ["tea"]
+    assert await listed(other_store, theirs) == list(WORDS)
+    assert (await searched(other_store, theirs, "tea"))[1] == ["tea"]
     assert (await other_store.get(one)).content == "tea"
     for ask in (
         lambda: other_store.update(MemoryChange(id=one, content="x")),
         lambda: other_store.set_importance(one, 1, reason=""),
-        lambda: other_store.delete(THEIRS, ids=[one]),
+        lambda: other_store.delete(theirs, ids=[one]),
     ):
         with pytest.raises(DENIED) as refusal:
             await ask()
@@ -166,64 +182,69 @@ async def test_who_was_granted_to_read_reads_and_does_not_write(
 
 
 async def test_who_was_granted_to_write_corrects_deletes_and_forgets(
-    store: OwnedMemory, other_store: OwnedMemory
+    store: OwnedMemory, other_store: OwnedMemory, other: str, theirs: MemoryFilter
 ) -> None:
     one, two, three_ = await three(store)
 
-    await store.grant(OTHER, access=Access.WRITE)
+    await store.grant(other, access=Access.WRITE)
 
     await other_store.update(MemoryChange(id=one, content="corrected"))
     await other_store.set_importance(one, 0.9, reason="")
-    assert list(await other_store.delete(THEIRS, ids=[two])) == [two]
+    assert list(await other_store.delete(theirs, ids=[two])) == [two]
     assert await other_store.forget([three_]) == 1
     assert await listed(store) == ["corrected"]
 
 
 async def test_a_grant_of_a_tag_or_a_session_shows_no_more(
-    store: OwnedMemory, other_store: OwnedMemory
+    store: OwnedMemory, other_store: OwnedMemory, other: str, theirs: MemoryFilter
 ) -> None:
     await store.add(MemoryDraft(content="tea one", tags=("shared",)))
     await store.add(MemoryDraft(content="tea two", session="s"))
     hidden = await store.add(MemoryDraft(content="tea three"))
 
-    await store.grant(OTHER, tag="shared")
-    by_tag = await listed(other_store, THEIRS)
-    await store.grant(OTHER, session="s")
+    await store.grant(other, tag="shared")
+    by_tag = await listed(other_store, theirs)
+    await store.grant(other, session="s")
 
     assert by_tag == ["tea one"]
-    assert await listed(other_store, THEIRS) == ["tea one", "tea two"]
-    assert sorted((await searched(other_store, "tea"))[1]) == ["tea one", "tea two"]
+    assert await listed(other_store, theirs) == ["tea one", "tea two"]
+    assert sorted((await searched(other_store, theirs, "tea"))[1]) == ["tea one", "tea two"]
     with pytest.raises(DENIED):
         await other_store.get(hidden.id)
 
 
 async def test_what_was_revoked_is_not_seen_any_more(
-    store: OwnedMemory, other_store: OwnedMemory
+    store: OwnedMemory, other_store: OwnedMemory, other: str, theirs: MemoryFilter
 ) -> None:
     await three(store)
-    grant = await store.grant(OTHER)
+    grant = await store.grant(other)
 
     assert await other_store.revoke(grant.id) is False
     assert await store.revoke(grant.id) is True
     assert await store.revoke(grant.id) is False
 
-    assert await searched(other_store, "tea") == (Outcome.DENIED, [])
+    assert await searched(other_store, theirs, "tea") == (Outcome.DENIED, [])
     assert list(await store.grants()) == []
 
 
-async def test_the_same_grant_is_there_once(store: OwnedMemory) -> None:
-    first = await store.grant(OTHER, tag="t")
-    again = await store.grant(OTHER, tag="t")
-    other = await store.grant(OTHER)
+async def test_the_same_grant_is_there_once(store: OwnedMemory, other: str) -> None:
+    first = await store.grant(other, tag="t")
+    again = await store.grant(other, tag="t")
+    wider = await store.grant(other)
 
     assert again == first
-    assert list(await store.grants()) == [first, other]
+    assert list(await store.grants()) == [first, wider]
 
 
-@pytest.mark.parametrize("to", ["", "@localhost", "a@", "a@b/c", "*", "%@localhost", OWNER])
+@pytest.mark.parametrize("to", ["", "@localhost", "a@", "a@b/c", "*", "%@localhost"])
 async def test_a_grant_is_to_a_bare_jid_or_a_domain(store: OwnedMemory, to: str) -> None:
     with pytest.raises(REFUSED, match="to"):
         await store.grant(to)
+
+
+async def test_nobody_grants_to_themselves(store: OwnedMemory, owner: str) -> None:
+    with pytest.raises(REFUSED, match="to"):
+        await store.grant(owner)
 
 
 async def test_nothing_decays_until_it_is_configured(store: OwnedMemory) -> None:

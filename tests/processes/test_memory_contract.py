@@ -16,6 +16,8 @@ from spade_llm.agent import AgentOptions, Connection, XmppAgent
 from spade_llm.services.memory import MemoryClient
 from tests.cli.program import ROOT
 from tests.memory.contract import *  # noqa: F403
+from tests.memory.contract_changes import *  # noqa: F403
+from tests.memory.contract_relations import *  # noqa: F403
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -74,30 +76,38 @@ def agent_file(folder: Path, server: Provisioner, jid: str) -> Path:
 
 
 @pytest.fixture
-async def clients(memory: str, prosody: Provisioner) -> AsyncIterator[list[MemoryClient]]:
-    """Of two accounts that never asked anything yet."""
+async def askers(prosody: Provisioner) -> AsyncIterator[list[XmppAgent]]:
+    """Two accounts that never asked anything yet."""
     async with AsyncExitStack() as stack:
         names = ("assistant", "someone.else")
-        yield list(await asyncio.gather(*(client(name, memory, prosody, stack) for name in names)))
+        yield list(await asyncio.gather(*(asker(name, prosody, stack) for name in names)))
 
 
-async def client(
-    name: str, memory: str, prosody: Provisioner, stack: AsyncExitStack
-) -> MemoryClient:
+async def asker(name: str, prosody: Provisioner, stack: AsyncExitStack) -> XmppAgent:
     endpoint = prosody.endpoint
     connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
     jid, password = await prosody.account(name)
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     await agent.start()
     stack.push_async_callback(agent.stop)
-    return MemoryClient(agent.node.requester, memory)
+    return agent
 
 
 @pytest.fixture
-def store(clients: list[MemoryClient]) -> OwnedMemory:
-    return clients[0]
+def owner(askers: list[XmppAgent]) -> str:
+    return str(askers[0].jid)
 
 
 @pytest.fixture
-def other_store(clients: list[MemoryClient]) -> OwnedMemory:
-    return clients[1]
+def other(askers: list[XmppAgent]) -> str:
+    return str(askers[1].jid)
+
+
+@pytest.fixture
+def store(askers: list[XmppAgent], memory: str) -> OwnedMemory:
+    return MemoryClient(askers[0].node.requester, memory)
+
+
+@pytest.fixture
+def other_store(askers: list[XmppAgent], memory: str) -> OwnedMemory:
+    return MemoryClient(askers[1].node.requester, memory)

@@ -9,6 +9,8 @@ import pytest
 from spade_llm.memory import OwnedMemory, SQLiteMemoryBackend
 from spade_llm.services.memory import MemoryClient, MemoryService
 from tests.memory.contract import *  # noqa: F403
+from tests.memory.contract_changes import *  # noqa: F403
+from tests.memory.contract_relations import *  # noqa: F403
 from tests.runtime.harness import Member, network_of
 
 if TYPE_CHECKING:
@@ -16,17 +18,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEMORY = "memory@localhost/1"
+OWNER, OTHER = "assistant@localhost", "someone.else@localhost"
 
 
 @pytest.fixture
 async def askers(tmp_path: Path) -> AsyncIterator[list[Member]]:
-    jids = (MEMORY, "assistant@localhost/1", "someone.else@localhost/1")
+    jids = (MEMORY, f"{OWNER}/1", f"{OTHER}/1")
     async with (
         SQLiteMemoryBackend(tmp_path / "memory.db") as backend,
         network_of(*jids) as (memory, *askers),
     ):
         MemoryService(backend).attach(memory.node.dispatcher)
         yield askers
+
+
+@pytest.fixture
+def owner() -> str:
+    return OWNER
+
+
+@pytest.fixture
+def other() -> str:
+    return OTHER
 
 
 @pytest.fixture
