@@ -41,6 +41,8 @@ SECTIONS: tuple[tuple[MemoryType | None, float, Mapping[Language, str]], ...] = 
 )
 LONGEST_LINE = 0.2
 """Of the budget: one long message must not fill it alone."""
+AROUND_HEADING = len("\n\n\n\n")
+AROUND_TEXT = len("- \n")
 ALL_TYPES = tuple(MemoryType)
 OF_THE_PERSON = (MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
@@ -80,19 +82,26 @@ def build_context(
     language: Language,
 ) -> SessionContext:
     """`messages`: oldest first; `known`: of each type the most useful first. Pure."""
-    bound = int(max_tokens * LONGEST_LINE) * CHARS_PER_TOKEN
+    budget = max_tokens * CHARS_PER_TOKEN
     sections = [
         _Section(
             type=type,
             heading=headings[language],
             share=share,
             texts=_said(messages) if type is None else known.get(type, ()),
-            max_chars=bound,
+            max_chars=_longest(budget, share, headings[language]),
         )
         for type, share, headings in SECTIONS
     ]
-    _fill(sections, max_tokens * CHARS_PER_TOKEN)
+    _fill(sections, budget)
     return _written(session, sections)
+
+
+def _longest(budget: int, share: float, heading: str) -> int:
+    """Characters of one text: at least one fits into its section's share, and none fills it all."""
+    return int(
+        min(budget * share - len(heading) - AROUND_HEADING - AROUND_TEXT, budget * LONGEST_LINE)
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,8 +169,8 @@ class _Section:
 
     def next_cost(self) -> int:
         """Characters that one line more takes, with what stands around it."""
-        heading = 0 if self.kept else len(self.heading) + 4
-        return heading + len(self._line(self.kept)) + 1
+        heading = 0 if self.kept else len(self.heading) + AROUND_HEADING
+        return heading + len(self._line(self.kept)) + len("\n")
 
     def take(self, room: int) -> int:
         """Keep lines while there is room; returns what they take."""

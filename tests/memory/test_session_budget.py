@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,3 +45,20 @@ def test_the_budget_is_kept_and_what_is_left_out_is_said(
     shown = sum(line.startswith("- ") for line in lines)
     total = len(messages) + sum(map(len, known.values()))
     assert context.truncated or shown == total
+
+
+@pytest.mark.parametrize("max_tokens", [100, 600, 8000])
+def test_every_section_has_a_part_however_long_its_texts_are(max_tokens: int) -> None:
+    known = {type: ["word " * 10_000] for type in MemoryType}
+    history = [said(number, "word " * 10_000) for number in range(9)]
+
+    context = build_context("s", history, known, max_tokens=max_tokens, language="es")
+
+    assert context.memory_types_included == (
+        MemoryType.SEMANTIC,
+        MemoryType.PROFILE,
+        MemoryType.EPISODIC,
+        MemoryType.PROCEDURAL,
+    )
+    assert context.truncated
+    assert "## Historial Reciente\n\n- " in context.context_text
