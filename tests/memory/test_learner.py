@@ -13,7 +13,7 @@ from spade_llm.errors import ModelUnavailable
 from spade_llm.memory.extraction_prompt import TOOL_NAME
 from spade_llm.memory.learner import Learner, Pace
 from spade_llm.memory.retrieve import retrieve_memory
-from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage, Origin
+from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, ObservedMessage, Origin
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedAnswer, ScriptedProvider
 
@@ -173,6 +173,22 @@ async def test_what_an_assistant_recalled_is_not_learned_again(
     await learner(backend, clock).learn()
 
     assert sum("Lisbon" in one.content for one in await entries(store)) == 2
+
+
+async def test_a_recalled_message_is_not_learned_again_either(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    await store.observe("c", [said(0, "The boiler was repaired by Okonkwo in May.")], subject=ANA)
+    query = MemoryQuery(text="boiler repaired", with_messages=True)
+    (hit,) = [one for one in (await store.search(query)).hits if one.entry.session == "c"]
+
+    answer = said(1, "Okonkwo repaired the boiler in May.", recalled=[hit.entry.id], day=1)
+    await store.observe("d", [said(0, "Who was it?", day=1), answer], subject=ANA)
+    await rest(clock, days=1)
+    await learner(backend, clock).learn()
+
+    later = [one for one in await entries(store) if one.session == "d"]
+    assert [one.content for one in later] == ["2026-03-02, 14:05–14:06: user: Who was it?"]
 
 
 async def test_owners_learn_apart(
