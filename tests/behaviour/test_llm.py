@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Performative
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
-from spade_llm.conversation.memory_toolbox import MemoryOffer
+from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
 from spade_llm.errors import ModelUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.providers import ScriptedProvider
+from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.services.chat import Utterance
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def an_utterance(text: str) -> Utterance:
+def an_utterance(text: str, *, peer: str = "you@x") -> Utterance:
     message = AclMessage(
-        performative=Performative.REQUEST, sender="you@x/1", receiver="a@x", content=text
+        performative=Performative.REQUEST, sender=f"{peer}/1", receiver="a@x", content=text
     )
-    return Utterance(id="1", peer="you@x", conversation="you@x", text=text, message=message)
+    return Utterance(id="1", peer=peer, conversation=peer, text=text, message=message)
 
 
-def an_assistant(model: ScriptedProvider, memory: MemoryBehaviour) -> LLMBehaviour:
+def an_assistant(
+    model: ScriptedProvider,
+    memory: MemoryBehaviour,
+    tools: MemoryToolSet = MemoryToolSet.BASE,
+) -> LLMBehaviour:
     return LLMBehaviour(
         model,
         strategy=NoContextManagement(),
         system_prompt="Be",
         memory=memory,
-        memory_offer=MemoryOffer(owner="a@x"),
+        memory_offer=MemoryOffer(owner="a@x", tools=tools),
         toolboxes=[],
         limits=TurnLimits(),
     )
@@ -69,3 +74,29 @@ async def test_a_model_that_fails_costs_one_polite_sentence_and_no_conversation(
         "assistant",
         "user",
     ]
+
+
+def a_call(name: str, **arguments: object) -> Completion:
+    call = ToolCall(id="1", name=name, arguments=json.dumps(arguments))
+    return Completion(tool_calls=(call,))
+
+
+async def test_what_a_model_stores_with_the_entry_tools_is_about_who_is_talked_to(
+    tmp_path: Path,
+) -> None:
+    stores = a_call("memory_store", content="You like tea")
+    model = ScriptedProvider([stores, "noted", a_call("memory_list"), "nothing"])
+    async with SQLiteMemoryBackend(tmp_path / "m.db") as backend, Outbox(None) as outbox:
+        store = backend.for_owner("a@x")
+        memory = MemoryBehaviour(memory=store, retriever=None, outbox=outbox)
+        assistant = an_assistant(model, memory, MemoryToolSet.ENTRIES)
+
+        await assistant.answer(an_utterance("I like tea"))
+        await assistant.answer(an_utterance("what do you know?", peer="other@x"))
+        (entry,) = (await store.list()).entries
+
+    offered = {tool.name for tool in model.requests[0].tools}
+    assert "memory_store" in offered
+    assert "store_memory" not in offered
+    assert entry.subject == "you@x"
+    assert '"total": 0' in str(model.requests[-1].messages[-1]["content"])

@@ -130,6 +130,7 @@ async def test_one_persons_conversation_reads_nothing_of_anothers(memory: OwnedM
         ("memory_delete", {"id": told["id"]}),
         ("memory_update", {"id": told["id"], "content": "overwritten"}),
         ("search_memories", {"query": "March"}),
+        ("retrieve_memory", {"query": secret}),
         ("list_memories", {"category": "fact"}),
     ]
     for name, arguments in calls:
