@@ -10,6 +10,7 @@ from tests.memory.entry_tools.contract_batches import *  # noqa: F403
 from tests.memory.entry_tools.contract_consolidation import *  # noqa: F403
 from tests.memory.entry_tools.contract_entries import *  # noqa: F403
 from tests.memory.entry_tools.contract_further import *  # noqa: F403
+from tests.memory.entry_tools.contract_ranking import *  # noqa: F403
 from tests.memory.entry_tools.contract_scores import *  # noqa: F403
 from tests.memory.entry_tools.contract_search import *  # noqa: F403
 from tests.memory.entry_tools.contract_subjects import *  # noqa: F403

@@ -57,7 +57,7 @@ def test_any_json_gives_one_json_object(tmp_path: Path) -> None:
         for scope in scopes:
             tools += [*entry_tools(scope), *further_tools(scope, store)]
 
-        @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
         @given(tool=st.sampled_from(tools), sent=arguments | any_json)
         def answers(tool: EntryTool, sent: object) -> None:
             answer = runner.run(tool.answer(sent))

@@ -1,0 +1,130 @@
+"""What the entry tools promise where there are vectors, of an embedder that knows only words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.memory import SQLiteMemoryBackend
+from tests.memory.entry_tools.calling import Tools, contents, found, stored
+from tests.memory.entry_tools.contract_further import *  # noqa: F403
+from tests.memory.entry_tools.contract_ranking import *  # noqa: F403
+from tests.memory.entry_tools.contract_search import *  # noqa: F403
+from tests.memory.entry_tools.contract_subjects import *  # noqa: F403
+from tests.memory.entry_tools.fixtures import ada_tools, bob_tools, other_tools, tools
+from tests.rag.bag_of_words import BagOfWords
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+__all__ = ["ada_tools", "bob_tools", "other_tools", "tools"]
+
+COMMON = [f"beta {number} and some more words around it" for number in range(20)]
+
+
+@pytest.fixture
+def embedder() -> BagOfWords:
+    return BagOfWords()
+
+
+@pytest.fixture
+async def backend(tmp_path: Path, embedder: BagOfWords) -> AsyncIterator[SQLiteMemoryBackend]:
+    async with SQLiteMemoryBackend(tmp_path / "memory.db", embedder=embedder) as backend:
+        yield backend
+
+
+async def test_a_semantic_search_is_the_default_and_by_vectors(
+    tools: Tools, backend: SQLiteMemoryBackend
+) -> None:
+    await stored(tools, "green tea")
+    await stored(tools, "the weather of tomorrow")
+    await backend.settled()
+
+    answer = await tools("memory_explain", query="green tea")
+
+    assert answer["outcome"] == "ok"
+    best = answer["results"][0]
+    assert best["content"] == "green tea"
+    assert best["similarity"] > 0.9
+    assert best["why"]["vector"]["rank"] == 1
+    assert best["why"]["keyword"]["rank"] is None
+
+
+async def test_the_keyword_weight_weighs(tools: Tools, backend: SQLiteMemoryBackend) -> None:
+    rare = "alpha among one two three four five six other words"
+    close = "beta beta"
+    items = [{"content": content} for content in (*COMMON, rare, close)]
+    await tools("memory_batch_store", items=items)
+    await backend.settled()
+
+    first = {}
+    for weight in (0.0, 1.0):
+        first[weight], *_ = await found(
+            tools, "alpha beta", search_mode="hybrid", keyword_weight=weight
+        )
+
+    assert first == {0.0: close, 1.0: rare}
+
+
+async def test_a_threshold_bounds_a_semantic_search(
+    tools: Tools, backend: SQLiteMemoryBackend
+) -> None:
+    for content in ("green tea", "green grass in the garden", "weather"):
+        await stored(tools, content)
+    await backend.settled()
+
+    near = await found(tools, "green tea", search_mode="semantic", min_similarity=0.9)
+    wide = await found(tools, "green tea", search_mode="semantic", min_similarity=0.2)
+
+    assert near == ["green tea"]
+    assert wide == ["green tea", "green grass in the garden"]
+
+
+async def test_without_its_embedder_a_search_says_that_it_is_degraded(
+    tools: Tools, embedder: BagOfWords, backend: SQLiteMemoryBackend
+) -> None:
+    await stored(tools, "green tea")
+    await backend.settled()
+    embedder.is_away = True
+
+    answer = await tools("memory_explain", query="green tea")
+
+    assert answer["outcome"] == "degraded"
+    assert [one["content"] for one in answer["results"]] == ["green tea"]
+    plain = await tools("memory_search", query="green tea")
+    assert list(plain) == ["results", "total"]
+
+
+async def test_what_says_nearly_the_same_is_similar(
+    tools: Tools, backend: SQLiteMemoryBackend
+) -> None:
+    id = await stored(tools, "likes green tea in the morning")
+    await stored(tools, "likes green tea in the early morning")
+    await stored(tools, "the weather of tomorrow")
+    await backend.settled()
+
+    answer = await tools("memory_similar", id=id)
+
+    assert answer["outcome"] == "ok"
+    assert [one["content"] for one in answer["results"]] == ["likes green tea in the early morning"]
+    assert (await tools("memory_get_score", id=id))["access_count"] == 0
+
+
+async def test_near_duplicates_are_merged_but_not_other_facts(
+    tools: Tools, backend: SQLiteMemoryBackend
+) -> None:
+    oldest = await stored(tools, "ada likes green tea in the morning")
+    await stored(tools, "in the morning ada likes green tea")
+    await stored(tools, "ada likes green tea in the morning at 7")
+    await backend.settled()
+
+    answer = await tools("memory_deduplicate", dry_run=False)
+
+    assert answer["merged_count"] == 1
+    assert answer["groups"][0]["kept_id"] == oldest
+    assert await contents(tools) == [
+        "ada likes green tea in the morning at 7",
+        "ada likes green tea in the morning",
+    ]

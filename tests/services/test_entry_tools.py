@@ -1,0 +1,9 @@
+"""The entry tools over a memory in another agent keep their contract, by messages."""
+
+from __future__ import annotations
+
+from tests.memory.entry_tools.contract import *  # noqa: F403
+from tests.memory.entry_tools.fixtures import ada_tools, bob_tools, other_tools, tools
+from tests.services.test_memory_contract import askers, other_store, store
+
+__all__ = ["ada_tools", "askers", "bob_tools", "other_store", "other_tools", "store", "tools"]
