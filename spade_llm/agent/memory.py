@@ -43,19 +43,17 @@ class MemoryAgent(XmppAgent):
             data / "memory.db" if data else ":memory:", embedder=embedder
         )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
-        self._learner = (
-            Learner(self._backend.learning(), self._backend, model=learning_model)
-            if learns
-            else None
-        )
+        self._learns = learns
+        self._learner = Learner(self._backend.learning(), self._backend, model=learning_model)
         self._own_memories = OwnMemories(self._backend)
-        MemoryService(self._backend).attach(self.node.dispatcher)
+        service = MemoryService(self._backend, on_observed=self._learner.wake)
+        service.attach(self.node.dispatcher)
         ChatService(self._answer_person).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._backend)
-        if self._learner is not None:
+        if self._learns:
             await stack.enter_async_context(self._learner)
 
     async def _answer_person(self, utterance: Utterance) -> Reply:

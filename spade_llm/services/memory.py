@@ -19,6 +19,8 @@ from spade_llm.services.memory_texts import TextsClient, TextsService
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
     from spade_llm.runtime import Dispatcher, Request, Requester
 
@@ -28,7 +30,6 @@ _ROLES = (
     EntriesService,
     SearchService,
     ForgettingService,
-    HistoryService,
     LinksService,
     GrantsService,
     DecayService,
@@ -37,15 +38,22 @@ _ROLES = (
 
 
 class MemoryService:
-    """Answers from a backend, to each owner from its own."""
+    """Answers from a backend, to each owner from its own.
 
-    def __init__(self, backend: MemoryBackend) -> None:
+    `on_observed` is called when a conversation has gone on; it must neither wait nor fail.
+    """
+
+    def __init__(
+        self, backend: MemoryBackend, *, on_observed: Callable[[], None] = lambda: None
+    ) -> None:
         self._backend = backend
+        self._on_observed = on_observed
 
     def attach(self, dispatcher: Dispatcher) -> None:
         service = Service(ONTOLOGY)
         for role in _ROLES:
             role(self._store).attach(service)
+        HistoryService(self._store, on_observed=self._on_observed).attach(service)
         service.attach(dispatcher)
 
     def _store(self, request: Request) -> OwnedMemory:

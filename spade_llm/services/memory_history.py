@@ -11,7 +11,7 @@ from spade_llm.services.memory_body import Count, MemoryBody
 from spade_llm.services.service import fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from spade_llm.acl import Body
     from spade_llm.runtime import Request
@@ -47,8 +47,9 @@ class Messages(MemoryBody):
 
 
 class HistoryService:
-    def __init__(self, store_of: StoreOf) -> None:
+    def __init__(self, store_of: StoreOf, *, on_observed: Callable[[], None]) -> None:
         self._store = store_of
+        self._on_observed = on_observed
 
     def attach(self, service: Service) -> None:
         service.on(Observe, self._observe, effect=Effect.WRITE)
@@ -60,6 +61,7 @@ class HistoryService:
         count = await self._store(request).observe(
             body.conversation, body.messages, subject=body.subject
         )
+        self._on_observed()
         return Count(count=count)
 
     async def _history(self, request: Request, body: History) -> Body:

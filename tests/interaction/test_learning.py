@@ -1,0 +1,40 @@
+"""A memory agent learns from what it was told, while nobody waits for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage
+from spade_llm.services.memory import MemoryClient
+from tests.interaction.network import eventually, jid_of
+
+if TYPE_CHECKING:
+    from tests.interaction.network import Network
+
+ANA = "ana@localhost"
+
+
+async def test_a_conversation_that_has_rested_is_an_episode_with_facts(network: Network) -> None:
+    memory = await network.memory()
+    program = await network.program()
+    client = MemoryClient(program.node.requester, jid_of(memory))
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    said = [
+        ObservedMessage(id="1", role="user", content="I live in Lisbon.", at=yesterday),
+        ObservedMessage(id="2", role="assistant", content="Noted!", at=yesterday),
+    ]
+
+    await client.observe("c", said, subject=ANA)
+
+    async def is_learned() -> bool:
+        which = MemoryFilter(subject=ANA, types=(MemoryType.SEMANTIC,))
+        page = await client.list(which)
+        return [entry.content for entry in page.entries] == ["The user lives in Lisbon."]
+
+    await eventually(is_learned)
+    text = await client.retrieve("Lisbon", detail_limit=5)
+    assert "**When:** yesterday\n" in text
+    assert '- user: "I live in Lisbon."\n- assistant: "Noted!"' in text
+    context = await client.session_context("c", language="en")
+    assert "## Key Facts\n\n- The user lives in Lisbon." in context.context_text
