@@ -3,79 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
 from collections import Counter
-from contextlib import closing
+from random import Random
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.verification import verify
+from tests.memory.killed_writer import OWNER, conversation_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spade_llm.memory import OwnedMemory
 
-KILLS = 5
-ACKNOWLEDGED_BEFORE_KILL = 150
-
-CHILD = """
-import asyncio, sys
-from datetime import UTC, datetime
-from spade_llm.memory import MemoryDraft, ObservedMessage, SQLiteMemoryBackend
-
-async def main(path, run):
-    async with SQLiteMemoryBackend(path) as backend:
-        await asyncio.gather(*(write(backend.for_owner("a@b"), run, n) for n in range(16)))
-
-async def write(store, run, writer):
-    number = 0
-    while True:
-        name = f"run {run} writer {writer} fact {number}"
-        entry = await store.add(MemoryDraft(content=name, confidence=0.5), key=name)
-        message = ObservedMessage(id=name, role="user", content=name, at=datetime.now(UTC))
-        await store.observe("c", [message])
-        if number % 10 == 9:
-            await store.forget([entry.id])
-        else:
-            print(name, flush=True)
-        number += 1
-
-asyncio.run(main(*sys.argv[1:]))
-"""
+KILLS = 50
+SEED = 20261121
 
 
-async def acknowledged_until_killed(path: Path, run: int) -> list[str]:
+async def acknowledged_until_killed(path: Path, run: int, lines: int) -> list[tuple[str, str]]:
+    """What the run had said before it was killed: the first `lines`, and what came meanwhile."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CHILD, str(path), str(run), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "tests.memory.killed_writer", str(path), str(run)),
+        stdout=asyncio.subprocess.PIPE,
     )
     assert child.stdout is not None
     async with asyncio.timeout(60):
-        lines = [await child.stdout.readline() for _ in range(ACKNOWLEDGED_BEFORE_KILL + 37 * run)]
+        said = b"".join([await child.stdout.readline() for _ in range(lines)])
         child.kill()
-        rest = (await child.stdout.read()).decode()
+        said += await child.stdout.read()
         await child.wait()
-    whole = rest[: rest.rfind("\n") + 1].splitlines()
-    return [line.decode().strip() for line in lines] + whole
+    whole = said[: said.rfind(b"\n") + 1].decode().splitlines()
+    return [(what, name) for what, _, name in (line.partition(" ") for line in whole)]
 
 
-async def test_every_acknowledged_write_outlives_kill_9_and_none_is_there_twice(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "m.db"
-    acknowledged: list[str] = []
+async def all_contents(store: OwnedMemory) -> Counter[str]:
+    contents: Counter[str] = Counter()
+    while page := (await store.list(limit=1000, offset=contents.total())).entries:
+        contents.update(entry.content for entry in page)
+    return contents
 
-    for run in range(KILLS):
-        acknowledged += await acknowledged_until_killed(path, run)
 
-    async with SQLiteMemoryBackend(path):
-        pass
-    with closing(sqlite3.connect(path)) as file:
-        entries = Counter(row[0] for row in file.execute("SELECT content FROM entry"))
-        messages = Counter(row[0] for row in file.execute("SELECT id FROM message"))
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert file.execute("PRAGMA foreign_key_check").fetchall() == []
-    assert len(acknowledged) > KILLS * ACKNOWLEDGED_BEFORE_KILL
-    assert set(acknowledged) <= entries.keys()
-    assert set(acknowledged) <= messages.keys()
-    assert entries.total() == len(entries)
-    assert messages.total() == len(messages)
+async def all_messages(store: OwnedMemory, conversations: set[str]) -> Counter[str]:
+    messages: Counter[str] = Counter()
+    for conversation in conversations:
+        kept = await all_messages(store, set(map(conversation_of, messages)))
+    assert await asyncio.to_thread(verify, path) == []
+    assert len(there) > KILLS * 10 and len(gone) > KILLS * 5
+    assert there <= contents.keys()
+    assert not gone & contents.keys()
+    assert contents.total() == len(contents)
+    assert messages <= kept.keys() and kept.total() == len(kept)
+    assert said.total() == len(said)
