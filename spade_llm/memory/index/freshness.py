@@ -28,8 +28,9 @@ def retrievability(table: RowTable, rows: NDArray[np.intp], now: float) -> NDArr
     """FLOOR…1."""
     stability = table.stability.rows[rows]
     since = np.maximum(table.reviewed_at.rows[rows], table.created_at.rows[rows])
-    days = np.maximum(0.0, now - since) / DAY_S
-    kept = (1 + FACTOR * days / np.where(stability > 0, stability, FIRST_STABILITY)) ** -DECAY
+    days = (np.maximum(0.0, now - since) / DAY_S).astype(np.float32)
+    stability = np.where(stability > 0, stability, np.float32(FIRST_STABILITY))
+    kept = (1 + np.float32(FACTOR) * days / stability) ** np.float32(-DECAY)
     return np.asarray(FLOOR + (1 - FLOOR) * kept, np.float32)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from spade_llm.memory.index.freshness import recency, retrievability
 from spade_llm.memory.index.hit import IndexHit
+from spade_llm.memory.index.search import DECIMALS
 from spade_llm.memory.index.visibility import scope_mask
 from spade_llm.memory.store import SearchMode, SortBy, Why
 
@@ -39,16 +40,17 @@ def hits_of(
 ) -> list[IndexHit]:
     rows, scores = search.ranked()
     matching = (scores > 0) & (scores >= query.min_score)
-    rows, scores = rows[matching], scores[matching]
-    chosen = _chosen(table, query, rows, scores)
-    exact = search.exact_scores(chosen)
+    chosen = _chosen(table, query, rows[matching], scores[matching])
     whys = _Whys(search, table, query, now=now, scopes=scopes) if query.explain else None
     return [
         IndexHit(key=int(table.key.rows[row]), score=score, why=whys.of(row) if whys else None)
-        for row, score in zip(
-            chosen.tolist(), exact.astype(np.float64).round(5).tolist(), strict=True
-        )
+        for row, score in zip(chosen.tolist(), _exact(search, chosen), strict=True)
     ]
+
+
+def _exact(search: Search, rows: Rows) -> list[float]:
+    scores = search.exact_scores(rows).astype(np.float64)
+    return [float(score) for score in scores.round(DECIMALS)]
 
 
 def ordered(table: RowTable, rows: Rows, scores: Values) -> Rows:
@@ -102,7 +104,7 @@ class _Whys:
         scopes: Sequence[Scope] | None,
     ) -> None:
         self._search, self._table, self._query, self._now = search, table, query, now
-        self._keywords, self._vectors = search.keyword_scores(), search.vector_scores()
+        self._keywords, self._vectors = search.keyword_scores, search.vector_scores
         self._grants = [(scope.grant, scope_mask(table, scope)) for scope in scopes or ()]
 
     def of(self, row: int) -> Why:

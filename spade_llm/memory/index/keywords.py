@@ -4,7 +4,6 @@ most that the words could give. Knows no vectors and no filters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.memory.index.postings import Postings
+    from spade_llm.memory.index.parts import Parts
     from spade_llm.memory.index.segment import Posting
     from spade_llm.memory.index.terms import QueryWord
 
@@ -28,45 +27,32 @@ SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
 The next one (1) hears 0.7 of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Lengths:
-    """Of rows, with what they hear of others; in words."""
-
-    of_rows: NDArray[np.float32]
-    mean: float
-
-
 class Keywords:
-    """One query's view of the postings: `universe` are the rows that exist for it."""
+    """One query's view of the postings. `universe`: the rows that exist for it, None: all."""
 
-    def __init__(
-        self,
-        postings: Postings,
-        *,
-        universe: NDArray[np.bool_],
-        reach: Mapping[int, NDArray[np.int32]],
-    ) -> None:
-        self._postings = postings
+    def __init__(self, parts: Parts, *, universe: NDArray[np.bool_] | None) -> None:
+        self._parts = parts
         self._universe = universe
-        self._count = int(np.count_nonzero(universe))
-        self._reach = reach
+        self._is_there = parts.table.is_alive.rows if universe is None else universe
+        self._count = int(np.count_nonzero(self._is_there))
 
     def words(self, words: Sequence[QueryWord]) -> list[Posting]:
         """For each word the rows that have it."""
-        return [self._known(self._postings.find(word.terms)) for word in words]
+        return [self._known(self._parts.postings.find(word.terms)) for word in words]
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[Posting]:
         """For each word the rows with a word that begins like it."""
         long = [word.text for word in words if len(word.text) >= BEGINNING_CHARS]
-        return [self._known(self._postings.find_beginning(beginning_of(word))) for word in long]
+        return [
+            self._known(self._parts.postings.find_beginning(beginning_of(word))) for word in long
+        ]
 
     def shares(
-        self, postings: Sequence[Posting], lengths: Lengths, spread: Mapping[int, float]
+        self, postings: Sequence[Posting], spread: Mapping[int, float]
     ) -> NDArray[np.float32]:
         """0…1 + K1 for each row; 1 is a row of mean length that has each word once."""
-        norm = np.float32(K1) * (1 - B + B / max(lengths.mean, 1e-9) * lengths.of_rows)
-        norm = norm.astype(np.float32)
-        total, possible = np.zeros(len(self._universe), np.float32), 0.0
+        norm = self._parts.lengths(spread, self._universe)
+        total, possible = np.zeros(len(norm), np.float32), 0.0
         for posting in postings:
             rarity = self._rarity(posting)
             possible += rarity
@@ -82,14 +68,14 @@ class Keywords:
     def _heard(self, posting: Posting, spread: Mapping[int, float]) -> NDArray[np.float32]:
         """How often each row has the word; the last place takes what nobody hears."""
         times = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
-        room = np.zeros(len(self._universe) + 1, np.float32)
+        room = np.zeros(len(self._is_there) + 1, np.float32)
         room[posting.rows] = times
         for place, share in spread.items():
-            room[self._reach[place][posting.rows]] += np.float32(share) * times
+            room[self._parts.reach[place][posting.rows]] += np.float32(share) * times
         return room[:-1]
 
     def _known(self, posting: Posting) -> Posting:
-        kept = self._universe[posting.rows]
+        kept = self._is_there[posting.rows]
         return posting if kept.all() else posting.only(kept)
 
 
@@ -98,12 +84,13 @@ def lengths_of(
     universe: NDArray[np.bool_],
     reach: Mapping[int, NDArray[np.int32]],
     spread: Mapping[int, float],
-) -> Lengths:
+) -> NDArray[np.float32]:
+    """Of rows, with what they hear of others, as BM25 has them: K1 for a row of mean length."""
     room = np.append(words.astype(np.float32) / np.float32(CONTENT_WEIGHT), np.float32(0))
     room[:-1][~universe] = 0
     total = room.copy()
     for place, share in spread.items():
         # What a row hears comes from the other side.
         total += np.float32(share) * room[reach[-place]]
-    of_rows = total[:-1]
-    return Lengths(of_rows=of_rows, mean=float(of_rows[universe].mean()) if universe.any() else 0.0)
+    mean = float(total[:-1].sum(dtype=np.float64)) / max(1, int(np.count_nonzero(universe)))
+    return np.asarray(K1 * (1 - B) + K1 * B / max(mean, 1e-9) * total[:-1], np.float32)

@@ -12,13 +12,13 @@ import numpy as np
 from spade_llm.memory.index import names, packed
 from spade_llm.memory.index.hit import IndexHit
 from spade_llm.memory.index.hits import hits_of, ordered
-from spade_llm.memory.index.keywords import Keywords, lengths_of
+from spade_llm.memory.index.keywords import ALONE, Keywords
 from spade_llm.memory.index.neighbours import Neighbours
+from spade_llm.memory.index.parts import Parts
 from spade_llm.memory.index.postings import Postings, read_items
-from spade_llm.memory.index.recall import Around
 from spade_llm.memory.index.row_of import NO_ROW, RowOf
 from spade_llm.memory.index.row_table import RowTable
-from spade_llm.memory.index.search import Parts, Search
+from spade_llm.memory.index.search import Search
 from spade_llm.memory.index.segment import MAX_ROWS
 from spade_llm.memory.index.terms import MAX_WORDS, QueryWord
 from spade_llm.memory.index.vectors import Vectors
@@ -44,7 +44,7 @@ class OwnerIndex:
         self._postings = Postings()
         self._vectors = Vectors()
         self._neighbours = Neighbours(self._table)
-        self._reach: dict[int, NDArray[np.int32]] | None = None
+        self._parts = self._new_parts()
         self._dead = 0
 
     def __len__(self) -> int:
@@ -130,10 +130,11 @@ class OwnerIndex:
         `vector`: of length 1, of the query's text (in RECALL: `without_names`); None: by words
         alone. `scopes`: what another asker was let into; None: the owner asks.
         """
-        universe = universe_of(self._table, scopes)
-        which = wanted(self._table, query.which, now=now, with_messages=query.with_messages)
-        rows = np.flatnonzero(which & universe)
-        search = Search(self._parts(), query, vector, universe=universe, rows=rows, now=now)
+        universe = None if scopes is None else universe_of(self._table, scopes)
+        mask = wanted(self._table, query.which, now=now, with_messages=query.with_messages)
+        mask &= self._table.is_alive.rows if universe is None else universe
+        rows = np.flatnonzero(mask)
+        search = Search(self._parts, query, vector, universe=universe, rows=rows, now=now)
         return hits_of(search, self._table, query, now=now, scopes=scopes)
 
     def similar(
@@ -150,8 +151,9 @@ class OwnerIndex:
         (row,) = self._row_of.find([key]).tolist()
         if row == NO_ROW:
             return []
-        universe = universe_of(self._table, scopes)
-        mask = universe & wanted(self._table, which, now=now, with_messages=False)
+        universe = None if scopes is None else universe_of(self._table, scopes)
+        mask = wanted(self._table, which, now=now, with_messages=False)
+        mask &= self._table.is_alive.rows if universe is None else universe
         mask[row] = False
         rows = np.flatnonzero(mask)
         scores = self._likeness(row, rows, universe)
@@ -210,7 +212,7 @@ class OwnerIndex:
         self._keep_vectors(old[replaced], rows[replaced])
         self._vectors.drop(old[replaced])
         self._neighbours.add(rows)
-        self._reach = None
+        self._parts = self._new_parts()
 
     def _keep_vectors(self, old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
         hashes = self._table.content_hash.rows
@@ -222,12 +224,13 @@ class OwnerIndex:
             return
         self._table.is_alive.rows[rows] = False
         self._dead += len(rows)
+        self._parts = self._new_parts()
         self._relink(set(self._table.session.rows[rows[self._table.is_message[rows]]].tolist()))
 
     def _relink(self, sessions: set[int]) -> None:
         if sessions:
             self._neighbours.relink(sessions)
-            self._reach = None
+            self._parts = self._new_parts()
 
     def _set_values(self, keys: Sequence[int], values: NDArray[np.int8]) -> None:
         rows = self._row_of.find(keys)
@@ -235,26 +238,17 @@ class OwnerIndex:
         if known.any():
             self._vectors.put(rows[known], values[known])
 
-    def _parts(self) -> Parts:
-        if self._reach is None:
-            self._reach = self._neighbours.reach()
-        return Parts(
-            table=self._table,
-            postings=self._postings,
-            vectors=self._vectors,
-            reach=self._reach,
-            around=Around(before=self._reach[-1], after=self._reach[1]),
-        )
+    def _new_parts(self) -> Parts:
+        """After every change of rows."""
+        return Parts(self._table, self._postings, self._vectors, self._neighbours)
 
     def _likeness(
-        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_]
+        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
     ) -> NDArray[np.float32]:
         vector = self._vectors.of(row)
         if vector is not None:
             return np.clip(self._vectors.all_cosines(vector), 0, 1)[rows].round(5)
         terms = sorted(self._postings.weights_of_row(row))[:MAX_WORDS]
         words = [QueryWord(text="", terms=(term,)) for term in terms]
-        reach = self._parts().reach
-        leg = Keywords(self._postings, universe=universe, reach=reach)
-        lengths = lengths_of(self._table.length.rows, universe, reach, {})
-        return np.minimum(leg.shares(leg.words(words), lengths, {}), 1)[rows].round(5)
+        leg = Keywords(self._parts, universe=universe)
+        return np.minimum(leg.shares(leg.words(words), ALONE), 1)[rows].round(5)

@@ -16,7 +16,7 @@ from spade_llm.memory.index.codes import UNKNOWN
 from spade_llm.memory.index.dates import periods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,33 +26,14 @@ if TYPE_CHECKING:
 
 KEYWORD, VECTOR, AROUND = 6.4, 5.3, 3.9
 SPEAKER, QUESTION, WHEN, LENGTH, ANSWER, DATE = 1.6, -0.85, 2.65, 0.9, 2.0, 4.6
-HALFWAY = 8.0
-"""A sum of this is a score of 1 - 1/e."""
+HALFWAY = 5.0
+"""A sum of this is a score of 0.5."""
 MEAN_WORDS, MAX_WORDS = 9, 40
 """A message with less words of content than usual seldom is what is looked for."""
 LATER = 0.6
 """Of the bonus for a date, for what was said within days after it."""
 ALIKE = 0.35
 """Cosine of neighbours, about: makes a sum of their cosines that of their sum."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Legs:
-    """For each row, how near it is to the query."""
-
-    keyword: Row
-    vector: Row
-
-    def only(self, rows: NDArray[np.intp]) -> Legs:
-        return Legs(keyword=self.keyword[rows], vector=self.vector[rows])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Around:
-    """Of each row, the one before and after it; one element more than rows."""
-
-    before: NDArray[np.int32]
-    after: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,55 +44,60 @@ class Asked:
     now: float
 
 
-def bonuses_of(table: RowTable, asked: Asked, keyword: Row, around: Around) -> Mapping[str, Row]:
+def bonuses_of(
+    table: RowTable, asked: Asked, keyword: Row, before: NDArray[np.int32]
+) -> Mapping[str, Row]:
     """What else speaks for each row, by its name in `Why`; weighted."""
-    text = asked.text
     asks = (table.flags.rows & terms.QUESTION > 0).astype(np.float32)
-    answered = np.append(keyword * asks, np.float32(0))[around.before[:-1]]
+    answered = np.append(keyword * asks, np.float32(0))[before[:-1]]
+    when = np.float32(WHEN if terms.is_when_question(asked.text) else 0)
     return {
         "speaker": np.float32(SPEAKER) * _speaks(table, asked.named),
         "question": np.float32(QUESTION) * asks,
         "answer": np.float32(ANSWER) * answered,
-        "when": np.float32(WHEN if terms.is_when_question(text) else 0) * _says_time(table),
-        "date": np.float32(DATE) * _dated(table, text, asked.now),
+        "when": when * _says_time(table),
+        "date": np.float32(DATE) * _dated(table, asked),
         "length": np.float32(LENGTH) * _substance(table),
     }
 
 
-def neighbourhood(vector: Row, has: NDArray[np.bool_], around: Around) -> Row:
-    """The cosine of the sum of a row's vector and its neighbours', nearly; weighted."""
-    cosines, there = np.append(vector, np.float32(0)), np.append(has, False)
-    before, after = around.before[:-1], around.after[:-1]
-    total = vector + cosines[before] + cosines[after]
-    several = (has.astype(np.float32) + there[before]) + there[after]
-    length = np.sqrt(np.maximum(several + several * (several - 1) * np.float32(ALIKE), 1))
-    return np.asarray(np.float32(AROUND) * total / length)
+def neighbourhood(
+    cosines: Row,
+    has: NDArray[np.bool_],
+    places: Sequence[NDArray[np.int32] | NDArray[np.intp] | slice],
+) -> Row:
+    """The cosine with the sum of the vectors at these places (a row, the one before it, the one
+    after it), nearly. The last element of `cosines` and `has` is nobody's."""
+    total: Row = np.sum([cosines[place] for place in places], axis=0, dtype=np.float32)
+    several: Row = np.sum([has[place] for place in places], axis=0, dtype=np.float32)
+    lengths = np.sqrt(several + several * (several - 1) * np.float32(ALIKE))
+    return np.asarray(total / np.maximum(lengths, 1), np.float32)
 
 
-def fused(legs: Legs, bonuses: Mapping[str, Row], near: Row) -> Row:
+def fused(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row) -> Row:
     """0…1; 0 for a row that nothing but its form speaks for."""
-    total = np.float32(KEYWORD) * legs.keyword + np.float32(VECTOR) * legs.vector + near
-    for bonus in bonuses.values():
-        total += bonus
-    speaks = (legs.keyword > 0) | (legs.vector > 0) | (bonuses["date"] > 0)
-    score = -np.expm1(-np.maximum(total, 0) / np.float32(HALFWAY))
-    return np.asarray(np.where(speaks, score, 0), np.float32)
+    total = np.float32(KEYWORD) * keyword + np.float32(VECTOR) * vector
+    total += np.float32(AROUND) * near
+    total += bonus
+    total[(keyword <= 0) & (vector <= 0) & (date <= 0)] = 0
+    np.maximum(total, 0, out=total)
+    return np.asarray(total / (total + np.float32(HALFWAY)), np.float32)
 
 
 def _speaks(table: RowTable, name: str | None) -> Row:
     code = table.codes["speaker"].find(name) if name else UNKNOWN
-    return (table.speaker.rows == code).astype(np.float32)
+    return np.asarray(table.speaker.rows == code, np.float32)
 
 
 def _says_time(table: RowTable) -> Row:
     return (table.flags.rows & terms.TIME > 0).astype(np.float32)
 
 
-def _dated(table: RowTable, text: str, now: float) -> Row:
+def _dated(table: RowTable, asked: Asked) -> Row:
     score = np.zeros(len(table), np.float32)
     made = table.created_at.rows
     first, last = made.min(initial=np.inf), made.max(initial=-np.inf)
-    for period in periods_of(text, now):
+    for period in periods_of(asked.text, asked.now):
         if period.later < first or period.start > last:
             continue
         within = (made >= period.start) & (made < period.end)
@@ -121,5 +107,8 @@ def _dated(table: RowTable, text: str, now: float) -> Row:
 
 
 def _substance(table: RowTable) -> Row:
-    words = table.length.rows.astype(np.float32) / np.float32(terms.CONTENT_WEIGHT)
-    return np.asarray(np.log1p(np.minimum(words, MAX_WORDS)) - np.float32(np.log1p(MEAN_WORDS)))
+    return np.asarray(_SUBSTANCE[np.minimum(table.length.rows, len(_SUBSTANCE) - 1)])
+
+
+_WORDS = np.arange(MAX_WORDS * terms.CONTENT_WEIGHT + 1, dtype=np.float32) / terms.CONTENT_WEIGHT
+_SUBSTANCE = (np.log1p(_WORDS) - np.log1p(MEAN_WORDS)).astype(np.float32)

@@ -1,12 +1,11 @@
-"""One search of one owner's rows: legs, fusion, order. Reads an index, changes nothing.
+"""One search of one owner's rows: legs, and their fusion. Reads an index, changes nothing.
 
-In a large index cosines are first estimated by sketches, for all rows; the best of that order are
-then computed exactly, and ordered again.
+In a large index cosines are first estimated by sketches, for all rows; those of the best are then
+computed exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from spade_llm.memory.index import keywords, recall
 from spade_llm.memory.index.freshness import recency, retrievability
 from spade_llm.memory.index.keywords import K1, Keywords
 from spade_llm.memory.index.names import named_in
-from spade_llm.memory.index.recall import Legs
 from spade_llm.memory.index.terms import query_words
 from spade_llm.memory.store import SearchMode, SortBy
 
@@ -25,12 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.memory.index.keywords import Lengths
-    from spade_llm.memory.index.postings import Postings
-    from spade_llm.memory.index.recall import Around
-    from spade_llm.memory.index.row_table import RowTable
+    from spade_llm.memory.index.parts import Parts
     from spade_llm.memory.index.segment import Posting
-    from spade_llm.memory.index.vectors import Vectors
     from spade_llm.memory.store import MemoryQuery
 
     Row = NDArray[np.float32]
@@ -38,27 +32,17 @@ if TYPE_CHECKING:
 
 EXACT_ROWS = 8192
 """Up to these all cosines are computed: 0.4 ms."""
-RESCORED_ROWS = 1024
-"""Else the best ones by their sketches."""
+COMPUTED_ROWS = 1024
+"""Else those of the best by their sketches."""
 DECIMALS = 5
 """Of a score: what is equal to these goes by age."""
 TIE_BREAKER = 0.05
 """Share of a recall's score that is multiplied by its retrievability."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Parts:
-    """What an index is made of, at one moment."""
-
-    table: RowTable
-    postings: Postings
-    vectors: Vectors
-    reach: Mapping[int, NDArray[np.int32]]
-    around: Around
-
-
 class Search:
-    """`rows` are those that the query may find; `universe` those that exist for who asks."""
+    """`rows` are those that the query may find. `universe`: those that exist for who asks, None:
+    all."""
 
     def __init__(
         self,
@@ -66,149 +50,165 @@ class Search:
         query: MemoryQuery,
         vector: NDArray[np.float32] | None,
         *,
-        universe: NDArray[np.bool_],
+        universe: NDArray[np.bool_] | None,
         rows: Rows,
         now: float,
     ) -> None:
+        self.rows = rows
         self._parts, self._query, self._now = parts, query, now
         self._vector = vector if parts.vectors.any else None
-        self._universe, self._rows = universe, rows
-        self._cosines = self._estimated()
+        self._universe = universe
+        self._cosines = np.append(self._estimated(), np.float32(0))
+        """Of all rows, and nobody's."""
 
     def ranked(self) -> tuple[Rows, Row]:
         """What may be among the best, in no order, and how well it matches; 0: not at all."""
-        if not self._is_estimated or self._orders_all:
-            return self._rows, self._scores(self._rows)
-        best = _top(self._rows, self._scores(self._rows), max(RESCORED_ROWS, 2 * self._query.limit))
+        if not self.is_estimated:
+            return self.rows, self._scores(self.rows)
+        if self._orders_all:
+            return self.rows, self._relevance(None)[self.rows].round(DECIMALS)
+        best = self._best_by_estimate()
         return best, self.exact_scores(best)
 
     def exact_scores(self, rows: Rows) -> Row:
-        """With their cosines computed, if they were estimated."""
-        if self._is_estimated:
+        if self.is_estimated:
             self._compute(rows)
         return self._scores(rows)
 
     @property
-    def rows(self) -> Rows:
-        return self._rows
+    def is_estimated(self) -> bool:
+        is_asked = self._vector is not None and self._query.mode is not SearchMode.KEYWORD
+        return is_asked and len(self._parts.table) > EXACT_ROWS
 
+    @cached_property
     def keyword_scores(self) -> Row:
         """0…1, of all rows."""
-        share = self._legs_keyword / np.float32(K1 + 1)
-        return np.asarray(1 - np.square(1 - np.minimum(share, 1)))
+        share = np.minimum(self._keyword / np.float32(K1 + 1), 1)
+        return np.asarray(share * (2 - share))
 
+    @property
     def vector_scores(self) -> Row:
-        return np.clip(self._cosines, 0, 1)
+        return np.clip(self._cosines[:-1], 0, 1)
 
     def bonuses(self, row: int) -> dict[str, float]:
-        """By name, what else speaks for a row in RECALL."""
+        """By name, what else spoke for a row in RECALL."""
         if self._query.mode is not SearchMode.RECALL:
             return {}
-        parts = {**self._bonuses, "neighbourhood": self._near}
-        return {name: round(float(bonus[row]), DECIMALS) for name, bonus in parts.items()}
+        found = {name: float(bonus[row]) for name, bonus in self._bonuses.items()}
+        near = float(self._near(np.array([row]))[0])
+        return {**found, "neighbourhood": recall.AROUND * near}
 
     @property
     def _orders_all(self) -> bool:
         return self._query.sort_by is not SortBy.RELEVANCE and self._query.min_score == 0
 
-    @property
-    def _is_estimated(self) -> bool:
-        return self._vector is not None and len(self._parts.table) > EXACT_ROWS
-
     def _estimated(self) -> Row:
         vectors = self._parts.vectors
         if self._vector is None or self._query.mode is SearchMode.KEYWORD:
             return np.zeros(len(self._parts.table), np.float32)
-        if self._is_estimated:
+        if self.is_estimated:
             return vectors.near_cosines(self._vector)
         return vectors.all_cosines(self._vector)
 
+    def _best_by_estimate(self) -> Rows:
+        rows, count = self.rows, max(COMPUTED_ROWS, 2 * self._query.limit)
+        if len(rows) <= count:
+            return rows
+        relevance = self._relevance(None)[rows]
+        scores = self._weighed(rows, relevance)
+        return rows[np.argpartition(scores, -count)[-count:]]
+
     def _compute(self, rows: Rows) -> None:
-        if self._query.mode is SearchMode.KEYWORD or self._vector is None:
+        if self._vector is None:
             return
+        is_needed = np.zeros(len(self._cosines), np.bool_)
+        is_needed[rows] = True
         if self._query.mode is SearchMode.RECALL:
-            around = self._parts.around
-            rows = np.unique(np.concatenate([rows, around.before[rows], around.after[rows]]))
-            rows = rows[rows >= 0]
-        self._cosines[rows] = self._parts.vectors.cosines(rows, self._vector)
+            for place in (-1, 1):
+                is_needed[self._parts.reach[place][rows]] = True
+        needed = np.flatnonzero(is_needed[:-1])
+        self._cosines[needed] = self._parts.vectors.cosines(needed, self._vector)
 
     def _scores(self, rows: Rows) -> Row:
-        query = self._query
         relevance = self._relevance(rows)
-        importance, newness = query.importance_weight, query.recency_weight
+        if self._query.mode is SearchMode.RECALL:
+            kept = retrievability(self._parts.table, rows, self._now)
+            relevance *= 1 - np.float32(TIE_BREAKER) * (1 - kept)
+        return self._weighed(rows, relevance).round(DECIMALS)
+
+    def _weighed(self, rows: Rows, relevance: Row) -> Row:
+        importance, newness = self._query.importance_weight, self._query.recency_weight
         if importance == 0 and newness == 0:
-            return relevance.round(DECIMALS)
+            return relevance
         whole = max(1.0, importance + newness)
         score = np.float32(1 - (importance + newness) / whole) * relevance
         score += np.float32(importance / whole) * self._parts.table.importance.rows[rows]
         score += np.float32(newness / whole) * recency(self._parts.table, rows, self._now)
-        return np.where(relevance > 0, score, np.float32(0)).round(DECIMALS)
+        return np.where(relevance > 0, score, np.float32(0))
 
-    def _relevance(self, rows: Rows) -> Row:
+    def _relevance(self, rows: Rows | None) -> Row:
+        """Of these, or of all."""
+        at = slice(None) if rows is None else rows
         mode, weight = self._query.mode, np.float32(self._keyword_weight)
         if mode is SearchMode.RECALL:
             return self._recalled(rows)
         if mode is SearchMode.KEYWORD:
-            return self.keyword_scores()[rows]
+            return self.keyword_scores[at]
         if mode is SearchMode.SEMANTIC:
-            return self.vector_scores()[rows]
-        both = weight * self.keyword_scores() + (1 - weight) * self.vector_scores()
-        return both[rows]
+            return self.vector_scores[at]
+        both = weight * self.keyword_scores + (1 - weight) * self.vector_scores
+        return np.asarray(both[at])
 
-    def _recalled(self, rows: Rows) -> Row:
-        legs = Legs(keyword=self._legs_keyword, vector=self._cosines)
-        bonuses = {name: bonus[rows] for name, bonus in self._bonuses.items()}
-        found = recall.fused(legs.only(rows), bonuses, self._near[rows])
-        kept = retrievability(self._parts.table, rows, self._now)
-        return found * (1 - np.float32(TIE_BREAKER) * (1 - kept))
+    def _recalled(self, rows: Rows | None) -> Row:
+        at = slice(None) if rows is None else rows
+        return recall.fused(
+            keyword=self._keyword[at],
+            vector=self._cosines[:-1][at],
+            near=self._near(rows),
+            bonus=self._bonus[at],
+            date=self._bonuses["date"][at],
+        )
 
     @property
     def _keyword_weight(self) -> float:
         """Without vectors words are all there is."""
         return 1.0 if self._vector is None else self._query.keyword_weight
 
-    @property
-    def _near(self) -> Row:
-        return recall.neighbourhood(self._cosines, self._parts.vectors.has, self._parts.around)
+    def _near(self, rows: Rows | None) -> Row:
+        every = slice(None, -1) if rows is None else rows
+        reach, has = self._parts.reach, np.append(self._parts.vectors.has, False)
+        return recall.neighbourhood(self._cosines, has, [every, reach[-1][every], reach[1][every]])
+
+    @cached_property
+    def _bonus(self) -> Row:
+        return np.asarray(np.sum(list(self._bonuses.values()), axis=0, dtype=np.float32))
 
     @cached_property
     def _bonuses(self) -> Mapping[str, Row]:
-        table = self._parts.table
         asked = recall.Asked(text=self._query.text, named=self._named, now=self._now)
-        return recall.bonuses_of(table, asked, self._legs_keyword, self._parts.around)
+        return recall.bonuses_of(self._parts.table, asked, self._keyword, self._parts.reach[-1])
 
     @cached_property
     def _named(self) -> str | None:
+        """Of those whose messages may be found."""
         table = self._parts.table
-        speakers = np.unique(table.speaker.rows[self._rows]).tolist()
         texts = table.codes["speaker"].texts
-        named = named_in(self._query.text, [texts[code - 1] for code in speakers if code])
+        there = np.flatnonzero(np.bincount(table.speaker.rows[self.rows])[1:])
+        named = named_in(self._query.text, [texts[place] for place in there.tolist()])
         return named[0] if len(named) == 1 else None
 
     @cached_property
-    def _legs_keyword(self) -> Row:
+    def _keyword(self) -> Row:
         """0…1 + K1. Without a match beginnings of words are tried."""
         words = query_words(self._query.text)
         if self._query.mode is SearchMode.SEMANTIC or not words:
             return np.zeros(len(self._parts.table), np.float32)
-        leg = Keywords(self._parts.postings, universe=self._universe, reach=self._parts.reach)
+        leg = Keywords(self._parts, universe=self._universe)
         shares = self._shares(leg, leg.words(words))
-        if not shares[self._rows].any():
+        if not shares[self.rows].any():
             shares = self._shares(leg, leg.beginnings(words))
         return shares
 
     def _shares(self, leg: Keywords, postings: Sequence[Posting]) -> Row:
         is_recall = self._query.mode is SearchMode.RECALL
-        spread = keywords.SPREAD if is_recall else keywords.ALONE
-        return leg.shares(postings, self._lengths(spread), spread)
-
-    def _lengths(self, spread: Mapping[int, float]) -> Lengths:
-        parts = self._parts
-        return keywords.lengths_of(parts.table.length.rows, self._universe, parts.reach, spread)
-
-
-def _top(rows: Rows, scores: Row, count: int) -> Rows:
-    """Those with the highest scores, in no order."""
-    if len(rows) <= count:
-        return rows
-    return rows[np.argpartition(scores, -count)[-count:]]
+        return leg.shares(postings, keywords.SPREAD if is_recall else keywords.ALONE)

@@ -74,13 +74,11 @@ class Vectors:
 
     def cosines(self, rows: NDArray[np.intp], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Exact, but for the packing."""
-        values = self._values.rows[rows].astype(np.float32)
-        found: NDArray[np.float32] = (values @ query) * self._scales.rows[rows]
-        return found
+        found = _products(self._values.rows[rows], query)
+        return found * self._scales.rows[rows]
 
     def all_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self._values.rows.astype(np.float32) @ query
-        return found * self._scales.rows
+        return _products(self._values.rows, query) * self._scales.rows
 
     def near_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Of all rows, from how many signs differ: within 0.08, mostly."""
@@ -108,6 +106,12 @@ class Vectors:
         self._values.append(np.zeros((rows, self._dimensions), np.int8))
         for words in self._sketch:
             words.append(np.zeros(rows, np.uint64))
+
+
+def _products(values: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Not by `@`: its BLAS calls all cores together, and waits for those that others use (10 ms
+    instead of 0.1 on two busy ones)."""
+    return np.asarray(np.vecdot(values.astype(np.float32), query), np.float32)
 
 
 def _scales_of(values: NDArray[np.int8]) -> NDArray[np.float32]:
