@@ -49,6 +49,28 @@ async def all_contents(store: OwnedMemory) -> Counter[str]:
 async def all_messages(store: OwnedMemory, conversations: set[str]) -> Counter[str]:
     messages: Counter[str] = Counter()
     for conversation in conversations:
+        kept = await store.history(conversation, limit=1000)
+        messages.update(message.id for message in kept)
+    return messages
+
+
+@pytest.mark.timeout(240)
+async def test_every_acknowledged_write_outlives_50_kills_and_none_is_there_twice(
+    tmp_path: Path,
+) -> None:
+    random, path = Random(SEED), tmp_path / "memory.db"
+    acknowledged: list[tuple[str, str]] = []
+
+    for run in range(KILLS):
+        acknowledged += await acknowledged_until_killed(path, run, random.randint(1, 150))
+
+    said = Counter(acknowledged)
+    there = {name for what, name in said if what == "there"}
+    gone = {name for what, name in said if what == "gone"}
+    messages = {name for what, name in said if what == "said"}
+    async with SQLiteMemoryBackend(path) as backend:
+        store = backend.for_owner(OWNER)
+        contents = await all_contents(store)
         kept = await all_messages(store, set(map(conversation_of, messages)))
     assert await asyncio.to_thread(verify, path) == []
     assert len(there) > KILLS * 10 and len(gone) > KILLS * 5
