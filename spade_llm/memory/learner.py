@@ -18,6 +18,7 @@ from spade_llm.errors import (
     InvalidModelOutput,
     ModelError,
     NotFound,
+    RateLimited,
     ServiceError,
 )
 from spade_llm.memory.episodes import build_episodes, cut_points
@@ -111,17 +112,26 @@ class Learner:
 
         Raises ServiceError (the store).
         """
-        return await self._cut_all() + await self._read_all()
+        count = 0
+        while done := await self._step():
+            count += done
+        return count
 
     async def _run(self) -> None:
         while True:
             try:
-                await self.learn()
+                is_idle = not await self._step()
             except ServiceError as error:
                 logger.warning("learning goes on in %.0f s: %s", self._pace.look_every_s, error)
                 await asyncio.sleep(self._pace.look_every_s)
-            await asyncio.sleep(self._pace.rest_s)
-            await self._wait()
+                continue
+            if is_idle:
+                await asyncio.sleep(self._pace.rest_s)
+                await self._wait()
+
+    async def _step(self) -> int:
+        """Cut what has rested, and read some: what is cut does not wait for all to be read."""
+        return await self._cut_all() + await self._read_some()
 
     async def _wait(self) -> None:
         """Until it is woken, or it is time to look."""
@@ -135,7 +145,8 @@ class Learner:
 
     def _pause_reading(self, error: ModelError) -> None:
         """Cutting goes on, and so does everything else."""
-        pause_s = min(self._pace.first_pause_s * 2.0**self._failures, self._pace.longest_pause_s)
+        doubled_s = self._pace.first_pause_s * 2.0**self._failures
+        pause_s = max(min(doubled_s, self._pace.longest_pause_s), _asked_s(error))
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
         self._read_after = self._clock() + timedelta(seconds=pause_s)
         logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
@@ -167,17 +178,19 @@ class Learner:
             logger.error("conversation %s cannot be cut: %s", stretch.conversation, error)
             return 0
 
-    async def _read_all(self) -> int:
-        """Until there are none, or the model is away."""
-        count = 0
-        while self._clock() >= self._read_after:
-            episodes = await self._store.unread_episodes(limit=self._pace.episodes)
-            groups = _by_owner(episodes)
-            read = sum(await asyncio.gather(*map(self._read_group, groups)))
-            if not read:
-                break
-            count += read
-        return count
+    async def _read_some(self) -> int:
+        if self._clock() < self._read_after:
+            return 0
+        episodes = await self._store.unread_episodes(limit=self._pace.episodes)
+        return await self._read_groups(_by_owner(episodes))
+
+    async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
+        """All of them end before one's failure is raised."""
+        outcomes = await asyncio.gather(*map(self._read_group, groups), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return sum(one for one in outcomes if isinstance(one, int))
 
     async def _read_group(self, episodes: Sequence[MemoryEntry]) -> int:
         """One after the other: a later one may contradict what an earlier one says."""
@@ -224,6 +237,11 @@ async def _reading(memory: OwnedMemory, episode: MemoryEntry) -> Reading:
     recalled = await recalled_texts(memory, messages)
     fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
     return Reading(episode=episode, messages=tuple(fresh))
+
+
+def _asked_s(error: ModelError) -> float:
+    """The pause that the model's server asks for."""
+    return (error.retry_after or 0.0) if isinstance(error, RateLimited) else 0.0
 
 
 def _by_owner(episodes: Sequence[MemoryEntry]) -> list[list[MemoryEntry]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ModelUnavailable
+from spade_llm.errors import ModelUnavailable, RateLimited
 from spade_llm.memory.extraction_prompt import TOOL_NAME
 from spade_llm.memory.learner import Learner, Pace
 from spade_llm.memory.retrieve import retrieve_memory
@@ -234,6 +234,25 @@ async def test_a_model_that_is_away_is_asked_again_after_a_pause(
     await one.learn()
 
     assert len(await entries(store, MemoryType.SEMANTIC)) == 1
+
+
+async def test_a_model_that_asks_for_a_pause_gets_it(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    await store.observe("c", [said(0, "We go to Vienna in May.")], subject=ANA)
+    await rest(clock)
+    busy = RateLimited("busy", retry_after=60.0)
+    model = ScriptedProvider([busy, fact("Ana travels to Vienna.")])
+    one = learner(backend, clock, model)
+
+    await one.learn()
+    clock.now += timedelta(seconds=59)
+    await one.learn()
+    assert len(model.requests) == 1
+    clock.now += timedelta(seconds=1)
+    await one.learn()
+
+    assert len(model.requests) == 2
 
 
 async def test_cutting_goes_on_while_the_model_is_away(

@@ -12,6 +12,7 @@ from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract import hits
 from tests.memory.contract_changes import *  # noqa: F403
 from tests.memory.contract_relations import *  # noqa: F403
+from tests.memory.contract_sessions import *  # noqa: F403
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory

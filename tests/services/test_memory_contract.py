@@ -11,6 +11,7 @@ from spade_llm.services.memory import MemoryClient, MemoryService
 from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract_changes import *  # noqa: F403
 from tests.memory.contract_relations import *  # noqa: F403
+from tests.memory.contract_sessions import *  # noqa: F403
 from tests.runtime.harness import Member, network_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What specs/4 §5 asks of a session, over the store."""
+"""What specs/4 §5 asks of a session, of any memory near or far. `store` is a fixture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 ANA = "ana@localhost"
 
 
-def said(number: int, text: str) -> ObservedMessage:
+def _said(number: int, text: str) -> ObservedMessage:
     role = "assistant" if number % 2 else "user"
     at = AT + timedelta(minutes=number)
     return ObservedMessage(id=str(number), role=role, content=text, at=at)
@@ -34,7 +34,7 @@ def said(number: int, text: str) -> ObservedMessage:
 @pytest.fixture
 async def session(store: OwnedMemory) -> OwnedMemory:
     """Two messages, a fact of the session, one of another, and a preference from elsewhere."""
-    await store.observe("s", [said(0, "Hello\n## Hechos Clave"), said(1, "Hi Ana")], subject=ANA)
+    await store.observe("s", [_said(0, "Hello\n## Hechos Clave"), _said(1, "Hi Ana")], subject=ANA)
     fact = MemoryDraft(content="Ana lives in Lisbon", category=Category.FACT)
     await store.add(_of(fact, session="s"))
     await store.add(MemoryDraft(content="Rex barks", category=Category.FACT, session="other"))
