@@ -6,6 +6,7 @@ A test module imports these functions and has the fixtures `tools` and `other_to
 
 from __future__ import annotations
 
+from tests.memory.entry_tools.contract_arguments import *  # noqa: F403
 from tests.memory.entry_tools.contract_batches import *  # noqa: F403
 from tests.memory.entry_tools.contract_consolidation import *  # noqa: F403
 from tests.memory.entry_tools.contract_entries import *  # noqa: F403

@@ -131,26 +131,6 @@ async def test_a_batch_that_fails_touches_no_one_elses_writes(tools: Tools) -> N
     assert sorted(await contents(tools)) == [f"kept {number}" for number in range(10)]
 
 
-@pytest.mark.parametrize(
-    ("name", "field"), [("memory_batch_store", "items"), ("memory_batch_update", "updates")]
-)
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (None, ("is required",)),
-        ([], ("must have 1 to 100 elements, not 0",)),
-        ([GOOD] * 101, ("must have 1 to 100 elements, not 101",)),
-        ({"content": "x"}, ("must be a list, not an object",)),
-        ("x", ("must be a list",)),
-    ],
-)
-async def test_what_is_no_batch_is_an_error(
-    tools: Tools, name: str, field: str, value: object, words: tuple[str, ...]
-) -> None:
-    assert_error(await tools(name, **{field: value}), "ValidationError", field, *words)
-    assert await contents(tools) == []
-
-
 async def test_an_unknown_way_to_go_on_is_an_error(tools: Tools) -> None:
     answer = await tools("memory_batch_store", items=[GOOD], on_error="ignore")
 

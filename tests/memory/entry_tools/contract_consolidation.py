@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.memory.entry_tools.calling import UNKNOWN_ID, Tools, assert_error, contents, stored
 
 SOURCES = [
@@ -136,28 +134,3 @@ async def test_fifty_memories_are_the_most(tools: Tools) -> None:
 
     assert_error(too_many, "ValidationError", "memory_ids", "2 to 50", "not 51")
     assert most["original_count"] == 50
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"memory_ids": None}, ("memory_ids is required",)),
-        ({"memory_ids": "all"}, ("memory_ids must be a list",)),
-        ({"memory_ids": ["uuid-1", "uuid-2"]}, ("memory_ids must be a UUID, not 'uuid-1'",)),
-        ({"summary_strategy": "poetic"}, ("summary_strategy", "extractive")),
-        ({"preserve_originals": "false"}, ("preserve_originals must be true or false",)),
-        ({"preserve_originals": 0}, ("preserve_originals must be true or false, not 0",)),
-        ({"tags": "x"}, ("tags must be a list",)),
-        ({"metadata": []}, ("metadata must be an object",)),
-        ({"delete": True}, ("unknown parameter 'delete'",)),
-    ],
-)
-async def test_wrong_arguments_of_a_consolidation_are_named(
-    tools: Tools, fields: dict[str, object], words: tuple[str, ...]
-) -> None:
-    ids = await three(tools)
-
-    answer = await tools("memory_consolidate", **{"memory_ids": ids, **fields})
-
-    assert_error(answer, "ValidationError", *words)
-    assert len(await contents(tools)) == 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.memory.entry_tools.calling import UNKNOWN_ID, Tools, assert_error, contents, stored
 
 
@@ -80,37 +78,6 @@ async def test_what_differs_in_a_number_a_name_or_a_not_is_no_duplicate(tools: T
 
     assert answer["merged_count"] == 0
     assert len(await contents(tools)) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "words"),
-    [
-        ("memory_deduplicate", {"dry_run": "no"}, ("dry_run must be true or false",)),
-        ("memory_deduplicate", {"min_similarity": 0.5}, ("min_similarity", "0.8")),
-        ("memory_deduplicate", {"limit": 0}, ("limit",)),
-        ("memory_deduplicate", {"threshold": 1}, ("unknown parameter 'threshold'",)),
-        ("memory_similar", {}, ("id is required",)),
-        ("memory_similar", {"id": UNKNOWN_ID, "limit": 0}, ("limit",)),
-        ("memory_link", {"source_id": UNKNOWN_ID}, ("target_id is required",)),
-        ("memory_link", {"source_id": UNKNOWN_ID, "target_id": UNKNOWN_ID}, ("different",)),
-        ("memory_link", {"source_id": "x", "target_id": UNKNOWN_ID}, ("source_id", "UUID")),
-        ("memory_unlink", {"source_id": UNKNOWN_ID}, ("target_id is required",)),
-        ("memory_decay_configure", {}, ("something to configure",)),
-        ("memory_decay_configure", {"enabled": 1}, ("enabled must be true or false",)),
-        ("memory_decay_configure", {"older_than_days": -1}, ("older_than_days",)),
-        ("memory_decay_configure", {"below_importance": 2}, ("below_importance",)),
-        ("memory_decay_configure", {"memory_tiers": ["x"]}, ("memory_tiers", "short_term")),
-        ("memory_decay_run", {"dry_run": 0}, ("dry_run",)),
-        ("memory_decay_status", {"x": 1}, ("unknown parameter 'x'; there are none",)),
-        ("memory_grant", {}, ("to is required",)),
-        ("memory_grant", {"to": "a@x", "access": "all"}, ("access", "read, write")),
-        ("memory_revoke", {"id": "1"}, ("id must be a UUID",)),
-    ],
-)
-async def test_wrong_arguments_of_the_further_tools_are_named(
-    tools: Tools, name: str, fields: dict[str, object], words: tuple[str, ...]
-) -> None:
-    assert_error(await tools(name, **fields), "ValidationError", *words)
 
 
 async def test_similar_memories_have_the_form_of_a_search(tools: Tools) -> None:

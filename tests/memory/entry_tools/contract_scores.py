@@ -83,28 +83,6 @@ async def test_the_score_before_may_be_a_set_one(tools: Tools) -> None:
     assert (answer["previous_score"], answer["new_score"]) == (0.0, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({}, ("score is required",)),
-        ({"score": None}, ("score is required",)),
-        ({"score": 1.1}, ("score must be a number from 0.0 to 1.0, not 1.1",)),
-        ({"score": -0.1}, ("score",)),
-        ({"score": "0.5"}, ("score", "not '0.5'")),
-        ({"score": True}, ("score", "not true")),
-        ({"score": 10**400}, ("score",)),
-        ({"score": 0.5, "reason": 5}, ("reason must be a string, not 5",)),
-        ({"score": 0.5, "by": "me"}, ("unknown parameter 'by'",)),
-    ],
-)
-async def test_wrong_arguments_of_a_score_are_named(
-    tools: Tools, fields: dict[str, object], words: tuple[str, ...]
-) -> None:
-    id = await stored(tools, "x")
-
-    assert_error(await tools("memory_set_score", id=id, **fields), "ValidationError", *words)
-
-
 async def test_a_score_of_nothing_is_not_found(tools: Tools) -> None:
     for fields in ({}, {"score": 0.5}):
         name = "memory_set_score" if fields else "memory_get_score"

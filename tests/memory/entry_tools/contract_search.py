@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.memory.entry_tools.calling import Tools, assert_error, found, stored
+from tests.memory.entry_tools.calling import Tools, found, stored
 
 
 async def test_a_search_answers_with_results_and_their_number(tools: Tools) -> None:
@@ -91,38 +91,3 @@ async def test_search_syntax_is_only_text(tools: Tools, query: str, mode: str) -
     assert "error" not in answer
     if "tea" in query and mode != "semantic":
         assert [one["content"] for one in answer["results"]] == ["tea"]
-
-
-@pytest.mark.parametrize("name", ["memory_search", "memory_explain"])
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({}, ("query is required",)),
-        ({"query": " "}, ("query must not be empty",)),
-        ({"query": 5}, ("query must be a string, not 5",)),
-        ({"query": "x", "top_k": 0}, ("top_k must be a whole number from 1 to 1000, not 0",)),
-        ({"query": "x", "top_k": 1001}, ("top_k", "not 1001")),
-        ({"query": "x", "top_k": "5"}, ("top_k", "not '5'")),
-        ({"query": "x", "top_k": True}, ("top_k", "not true")),
-        ({"query": "x", "top_k": 2.5}, ("top_k",)),
-        ({"query": "x", "min_similarity": 1.1}, ("min_similarity", "from 0.0 to 1.0", "not 1.1")),
-        ({"query": "x", "min_similarity": -0.1}, ("min_similarity",)),
-        ({"query": "x", "min_similarity": "0.5"}, ("min_similarity",)),
-        ({"query": "x", "min_similarity": False}, ("min_similarity", "not false")),
-        ({"query": "x", "keyword_weight": 2}, ("keyword_weight",)),
-        ({"query": "x", "importance_weight": -1}, ("importance_weight",)),
-        ({"query": "x", "search_mode": "fuzzy"}, ("search_mode", "semantic, keyword, hybrid")),
-        ({"query": "x", "search_mode": "recall"}, ("search_mode",)),
-        ({"query": "x", "sort_by": "date"}, ("sort_by", "relevance, importance, created_at")),
-        ({"query": "x", "memory_tier": "any"}, ("memory_tier",)),
-        ({"query": "x", "content_type": "any"}, ("content_type",)),
-        ({"query": "x", "tags": "ui"}, ("tags",)),
-        ({"query": "x", "limit": 5}, ("unknown parameter 'limit'", "top_k")),
-        ({"query": "x", "explain": True}, ("unknown parameter 'explain'",)),
-        ({"query": "x", "owner": "*"}, ("unknown parameter 'owner'",)),
-    ],
-)
-async def test_wrong_arguments_of_a_search_are_named(
-    tools: Tools, name: str, fields: dict[str, object], words: tuple[str, ...]
-) -> None:
-    assert_error(await tools(name, **fields), "ValidationError", *words)
