@@ -9,6 +9,7 @@ import re
 import struct
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -37,16 +38,19 @@ MAX_WORDS = 64
 _QUESTION = re.compile(r"[?？؟]\s*(?:[\"')\]”’»]*)\s*(?:\[[^\]]*\]|\([^)]*\))?\s*$")
 """What stands in brackets after it (a caption, a stage direction) does not answer it."""
 
-_TIME = re.compile(
-    r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|since|until|weekends?|weeks?|
-    months?|years?|morning|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|
-    january|february|march|april|may|june|july|august|september|october|november|december|
-    ayer|anoche|hoy|mañana|pasad[oa]|próxim[oa]|hace|semanas?|mes(?:es)?|años?|desde|recientemente|
-    lunes|martes|miércoles|jueves|viernes|sábado|domingo|
-    enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|
-    [12]\d\d\d)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
+_SAYING_TIME = """
+yesterday today tonight tomorrow last next ago recently since until weekend weekends week weeks
+month months year years morning evening monday mondays tuesday tuesdays wednesday wednesdays
+thursday thursdays friday fridays saturday saturdays sunday sundays
+january february march april may june july august september october november december
+ayer anoche hoy mañana pasado pasada próximo próxima hace semana semanas mes meses año años
+desde recientemente lunes martes miércoles jueves viernes sábado domingo
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+"""
+
+_TIME_WORDS = frozenset(_SAYING_TIME.split())
+
+_YEAR = re.compile(r"\b[12]\d\d\d\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +64,14 @@ class QueryWord:
 
 def encode_terms(content: str, context: str | None = None, tags: Iterable[str] = ()) -> bytes:
     """Each term with its weight, and what is known of the text as a whole."""
+    words = words_of(content)
+    language = _language_of(content, words)
     weights: Counter[int] = Counter()
-    language = _language_of(content)
-    _count(weights, content, language, CONTENT_WEIGHT)
+    _count(weights, words, language, CONTENT_WEIGHT)
     for aside in (context or "", *tags):
-        _count(weights, aside, language, ASIDE_WEIGHT)
+        _count(weights, words_of(aside), language, ASIDE_WEIGHT)
     length = min(sum(weights.values()), MAX_LENGTH)
-    head = ITEM.pack(VERSION << 24 | _flags_of(content) << 16 | length, 0)
+    head = ITEM.pack(VERSION << 24 | _flags_of(content, words) << 16 | length, 0)
     return head + b"".join(
         ITEM.pack(term, min(weight, MAX_WEIGHT)) for term, weight in sorted(weights.items())
     )
@@ -85,10 +90,17 @@ def content_hash(content: str) -> int:
     return int.from_bytes(digest) >> 1
 
 
-def _count(weights: Counter[int], text: str, language: str, weight: int) -> None:
-    for word in words_of(text):
-        if not _is_stop_word(word):
-            weights[stems.term_of(word, language)] += weight
+def _count(weights: Counter[int], words: Iterable[str], language: str, weight: int) -> None:
+    for word in words:
+        term = _term_of(word, language)
+        if term is not None:
+            weights[term] += weight
+
+
+@lru_cache(stems.CACHED_WORDS)
+def _term_of(word: str, language: str) -> int | None:
+    """None: it means nothing."""
+    return None if _is_stop_word(word) else stems.term_of(word, language)
 
 
 def _query_word(word: str) -> QueryWord:
@@ -100,15 +112,31 @@ def _is_stop_word(word: str) -> bool:
     return without_accents(word) in STOP_WORDS
 
 
-def _language_of(text: str) -> str:
+def _language_of(text: str, words: Sequence[str]) -> str:
     """Spanish if it has more of its small words than of the English ones."""
-    bare = [without_accents(word) for word in words_of(text)]
-    spanish = sum(word in SPANISH for word in bare) + sum(map(text.count, "ñ¿¡"))
-    return stems.SPANISH if spanish > sum(word in ENGLISH for word in bare) else stems.ENGLISH
+    small = [_small_in(word) for word in words]
+    spanish = small.count(stems.SPANISH) + small.count(_BOTH)
+    english = small.count(stems.ENGLISH) + small.count(_BOTH)
+    marks = 0 if text.isascii() else sum(map(text.count, "ñ¿¡"))
+    return stems.SPANISH if spanish + marks > english else stems.ENGLISH
 
 
-def _flags_of(content: str) -> int:
-    return QUESTION * bool(_QUESTION.search(content)) | TIME * bool(_TIME.search(content))
+_BOTH = "both"
+
+
+@lru_cache(stems.CACHED_WORDS)
+def _small_in(word: str) -> str | None:
+    """The language whose small word it is, if it is one."""
+    bare = without_accents(word)
+    if bare in SPANISH:
+        return _BOTH if bare in ENGLISH else stems.SPANISH
+    return stems.ENGLISH if bare in ENGLISH else None
+
+
+def _flags_of(content: str, words: Sequence[str]) -> int:
+    is_question = any(mark in content for mark in "?？؟") and _QUESTION.search(content)
+    says_time = not _TIME_WORDS.isdisjoint(words) or _YEAR.search(content)
+    return QUESTION * bool(is_question) | TIME * bool(says_time)
 
 
 def is_when_question(text: str) -> bool:
