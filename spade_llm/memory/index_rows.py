@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.codes import Codes
     from spade_llm.memory.transaction import Row, Transaction, Value
 
-PAGE_ROWS = 4096
+PAGE_ROWS = 16_384
 """Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
 
 HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{VERSION:02X}')"
