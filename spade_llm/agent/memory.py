@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.own_memories import OwnMemories
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learner import Learner
+from spade_llm.memory.upkeep import Upkeep
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService
@@ -53,6 +54,7 @@ class MemoryAgent(XmppAgent):
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._backend)
+        await stack.enter_async_context(Upkeep(self._backend))
         if self._learns:
             await stack.enter_async_context(self._learner)
 

@@ -70,7 +70,7 @@ ENTRY_INDEXES = (
         valid_at, invalid_at)
     """,
     "CREATE INDEX entry_by_content ON entry (owner, content_hash)",
-    "CREATE INDEX entry_by_subject ON entry (subject, owner) WHERE subject IS NOT NULL",
+    "CREATE INDEX entry_by_subject ON entry (subject, owner, created_at) WHERE subject IS NOT NULL",
     "CREATE INDEX entry_by_session ON entry (session, owner) WHERE session IS NOT NULL",
     "CREATE INDEX entry_to_expire ON entry (expires_at) WHERE expires_at IS NOT NULL",
     "CREATE INDEX entry_to_purge ON entry (deleted_at) WHERE deleted_at IS NOT NULL",

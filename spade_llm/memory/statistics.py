@@ -14,23 +14,21 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.transaction import Transaction, Value
 
-IN_SESSION = "(:session IS NULL OR session = :session)"
-
 ENTRIES = f"""
-    SELECT type, tier, count(*) FROM entry WHERE {OWNED} AND {VISIBLE} AND {IN_SESSION}
+    SELECT type, tier, count(*) FROM entry WHERE {OWNED} AND {VISIBLE} {{in_session}}
     GROUP BY type, tier
 """
 
 MESSAGES = """
     SELECT count(*), coalesce(sum(length(content)), 0) FROM conversation
         JOIN message ON message.owner = conversation.owner AND conversation = number
-    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND (:session IS NULL OR name = :session)
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner) {in_session}
 """
 
+# Few are wanted at any time: they are looked up one by one.
 WITHOUT_VECTOR = f"""
-    SELECT count(*) FROM vector_wanted JOIN entry ON seq * 2 = row
-    WHERE {OWNED} AND {VISIBLE} AND {IN_SESSION}
+    SELECT count(*) FROM vector_wanted CROSS JOIN entry ON seq = row / 2
+    WHERE row % 2 = 0 AND {OWNED} AND {VISIBLE} {{in_session}}
 """
 
 CHARS_PER_TOKEN = 4
@@ -38,8 +36,11 @@ CHARS_PER_TOKEN = 4
 
 def stats(transaction: Transaction, owner: str, session: str | None, *, now: int) -> MemoryStats:
     which: Mapping[str, Value] = {"owner": owner, "session": session, "now": now}
-    entries = transaction.all(ENTRIES, which)
-    messages, chars = transaction.all(MESSAGES, which)[0]
+    of_session = "" if session is None else "AND session = :session"
+    named = "" if session is None else "AND name = :session"
+    entries = transaction.all(ENTRIES.format(in_session=of_session), which)
+    messages, chars = transaction.all(MESSAGES.format(in_session=named), which)[0]
+    without_vector = transaction.all(WITHOUT_VECTOR.format(in_session=of_session), which)[0][0]
     by_type = dict.fromkeys((TYPES.value(type) for type, _, _ in entries), 0)
     by_tier = dict.fromkeys((TIERS.value(tier) for _, tier, _ in entries), 0)
     for type, tier, count in entries:
@@ -50,5 +51,5 @@ def stats(transaction: Transaction, owner: str, session: str | None, *, now: int
         message_tokens=-(-chars // CHARS_PER_TOKEN),
         by_type=by_type,
         by_tier=by_tier,
-        without_vector=transaction.all(WITHOUT_VECTOR, which)[0][0],
+        without_vector=without_vector,
     )

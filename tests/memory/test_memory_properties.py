@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
-from spade_llm.memory.words import any_word
 from tests.memory.contract import hits, said
 
 if TYPE_CHECKING:
@@ -67,14 +66,6 @@ def test_any_query_is_answered_in_order_and_the_same_way_twice(
             assert again == scores
 
     in_a_memory(check)
-
-
-@given(st.text())
-def test_an_expression_has_nothing_but_quoted_words(query: str) -> None:
-    expression = any_word(query)
-
-    words = expression.split(" OR ") if expression else []
-    assert all(word[0] == word[-1] == '"' and word[1:-1].isalnum() for word in words)
 
 
 async def test_half_a_character_is_refused_by_field(store: OwnedMemory) -> None:
