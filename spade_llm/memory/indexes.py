@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
@@ -22,7 +22,7 @@ from spade_llm.memory.rows import to_microseconds
 from spade_llm.memory.store import ANY, MemoryQuery, Outcome, SearchMode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence, Set
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
     from datetime import datetime
 
     import numpy as np
@@ -49,6 +49,10 @@ for a larger one in vain."""
 THREADS = 2
 QUERY_TIMEOUT_S = 2.0
 """For the query's vector; after that it is keywords only, and said so."""
+WAITED_FOR_ROWS = 64
+"""A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
+WAITED_FOR_S = 0.5
+"""… and not longer: what has no vector by then is not found by this search."""
 TIDY_AFTER_S = 0.05
 """What was changed or forgotten is read again, or leaves RAM, so long after it, at the latest."""
 
@@ -84,6 +88,7 @@ class IndexRanker:
     Args:
         embedder: None is keywords only.
         is_behind: whether rows have waited long for their vectors.
+        settled: returns once no row waits for its vector.
     """
 
     def __init__(
@@ -92,10 +97,11 @@ class IndexRanker:
         embedder: Embedder | None,
         *,
         is_behind: Callable[[], bool] = lambda: False,
+        settled: Callable[[], Awaitable[None]] | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._reading, self._embedder = reading, embedder
-        self._is_behind, self._max_bytes = is_behind, max_bytes
+        self._is_behind, self._settled, self._max_bytes = is_behind, settled, max_bytes
         self._held: OrderedDict[str, _Held] = OrderedDict()
         """The one used last is at the end."""
         self._threads: ThreadPoolExecutor | None = None
@@ -148,6 +154,8 @@ class IndexRanker:
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[Scope] | None = None
     ) -> Ranked:
         async with self._using(owner) as held:
+            if query.mode is SearchMode.SEMANTIC:
+                await self._newest_embedded(held)
             vector = await self._query_vector(held.index, query)
             async with held.alone:
                 await self._refresh(held)
@@ -271,6 +279,17 @@ class IndexRanker:
                 return
             size -= EMPTY_BYTES + held.index.size_bytes
             del self._held[held.owner]
+
+    async def _newest_embedded(self, held: _Held) -> None:
+        """Nothing but its vector can find a row by meaning, also one that was stored just now."""
+        async with held.alone:
+            await self._refresh(held)
+        is_few = 0 < held.index.without_vector <= WAITED_FOR_ROWS
+        if self._settled is None or not is_few or self._is_behind():
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAITED_FOR_S):
+                await self._settled()
 
     async def _query_vector(
         self, index: OwnerIndex, query: MemoryQuery

@@ -86,7 +86,7 @@ class SQLiteMemoryBackend:
         self.path = Path(path)
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
-        self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind)
+        self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind, settled=self.settled)
         self._embedder, self._is_reindexing = embedder, is_reindexing
         self._worker: EmbeddingWorker | None = None
         self._keep_deleted_days = keep_deleted_days

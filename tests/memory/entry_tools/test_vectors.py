@@ -52,6 +52,16 @@ async def test_a_semantic_search_is_the_default_and_by_vectors(
     assert best["why"]["keyword"]["rank"] is None
 
 
+async def test_what_was_stored_just_now_is_found_by_meaning(tools: Tools) -> None:
+    for number in range(5):
+        id = await stored(tools, f"green tea number {number}")
+
+        answer = await tools("memory_search", query=f"green tea number {number}")
+
+        assert answer["total"] == number + 1
+        assert answer["results"][0]["id"] == id
+
+
 async def test_the_keyword_weight_weighs(tools: Tools, backend: SQLiteMemoryBackend) -> None:
     rare = "alpha among one two three four five six other words"
     close = "beta beta"
