@@ -45,6 +45,7 @@ class MemoryAgent(XmppAgent):
         )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns
+        self._learning = _described(learning_model) if learns else "off"
         self._learner = Learner(self._backend.learning(), self._backend, model=learning_model)
         self._own_memories = OwnMemories(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
@@ -63,4 +64,10 @@ class MemoryAgent(XmppAgent):
         return Reply(text=text)
 
     async def _summary(self) -> str:
-        return f"SQLite, search by words and embeddings {self._embeddings}"
+        return (
+            f"SQLite, search by words and embeddings {self._embeddings}, learning {self._learning}"
+        )
+
+
+def _described(model: ChatModel | None) -> str:
+    return f"with {model.name}" if model else "by rules"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spade_llm.memory.agent_memory import AgentBaseMemory
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
+    from spade_llm.memory.learner import Learner
+    from spade_llm.memory.retrieve import retrieve_memory
     from spade_llm.memory.sqlite_backend import SQLiteMemoryBackend
     from spade_llm.memory.sqlite_store import SqliteMemoryStore
     from spade_llm.memory.store import (
@@ -40,6 +42,7 @@ _MODULE_OF = {
     "AgentBaseMemoryStoreTool": "tools",
     "Category": "store",
     "HistoryStore": "store",
+    "Learner": "learner",
     "MemoryBackend": "backend",
     "MemoryDraft": "store",
     "MemoryEntry": "store",
@@ -54,6 +57,7 @@ _MODULE_OF = {
     "ScoredMemory": "store",
     "SqliteMemoryStore": "sqlite_store",
     "Tier": "store",
+    "retrieve_memory": "retrieve",
 }
 
 __all__ = [
@@ -63,6 +67,7 @@ __all__ = [
     "AgentBaseMemoryStoreTool",
     "Category",
     "HistoryStore",
+    "Learner",
     "MemoryBackend",
     "MemoryDraft",
     "MemoryEntry",
@@ -77,6 +82,7 @@ __all__ = [
     "ScoredMemory",
     "SqliteMemoryStore",
     "Tier",
+    "retrieve_memory",
 ]
 
 

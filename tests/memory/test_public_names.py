@@ -20,6 +20,7 @@ NAMES = [
     "AgentBaseMemoryStoreTool",
     "Category",
     "HistoryStore",
+    "Learner",
     "MemoryBackend",
     "MemoryDraft",
     "MemoryEntry",
@@ -34,6 +35,7 @@ NAMES = [
     "ScoredMemory",
     "SqliteMemoryStore",
     "Tier",
+    "retrieve_memory",
 ]
 
 
