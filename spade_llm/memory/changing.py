@@ -125,7 +125,7 @@ def count_use(
 ) -> None:
     """One access more for each of (key, id)."""
     transaction.each(USED, [{"owner": owner, "id": id, "now": now} for _, id in entries])
-    transaction.touch(owner, [key for key, _ in entries])
+    transaction.use(owner, [key for key, _ in entries])
 
 
 def review(transaction: Transaction, owner: str, ids: Sequence[bytes], *, at: datetime) -> None:

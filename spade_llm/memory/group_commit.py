@@ -17,7 +17,7 @@ from spade_llm.memory.sqlite_errors import storage_failed
 from spade_llm.memory.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Sequence
 
     from spade_llm.memory.sqlite_thread import SqliteThread
 
@@ -74,14 +74,14 @@ class GroupCommit:
     Open it inside the running loop; `close` commits what is queued.
 
     Args:
-        on_commit: told which keys of which owner have changed, before the write is acknowledged.
+        on_commit: told what each write touched, before it is acknowledged.
     """
 
     def __init__(
         self,
         thread: SqliteThread,
         *,
-        on_commit: Callable[[Mapping[str, Set[int]]], None] = lambda touched: None,
+        on_commit: Callable[[Transaction], None] = lambda transaction: None,
     ) -> None:
         self._thread = thread
         self._on_commit = on_commit
@@ -167,7 +167,7 @@ class GroupCommit:
     async def _acknowledge(self, writes: Sequence[_Write[Any]]) -> None:
         transactions = [write.transaction for write in writes if write.transaction is not None]
         for transaction in transactions:
-            self._on_commit(transaction.touched)
+            self._on_commit(transaction)
         if self._has_to_erase or any(transaction.is_erasing for transaction in transactions):
             self._has_to_erase = not await self._thread.run(_has_emptied_log)
         for write in writes:

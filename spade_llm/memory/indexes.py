@@ -19,7 +19,7 @@ from spade_llm.memory.index.owner_index import OwnerIndex
 from spade_llm.memory.index_rows import all_rows, rows_of
 from spade_llm.memory.ranker import Ranked
 from spade_llm.memory.rows import to_microseconds
-from spade_llm.memory.store import ANY, MemoryQuery, Outcome, SearchMode
+from spade_llm.memory.store import ANY, MemoryQuery, Outcome, SearchMode, SortBy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
@@ -75,6 +75,8 @@ class _Held:
     is_loaded: bool = False
     stale: set[int] = field(default_factory=set)
     """Keys that have changed since they were read; bounded by what is written in TIDY_AFTER_S."""
+    used: set[int] = field(default_factory=set)
+    """Keys whose use was counted since; each counts once."""
     has_dead: bool = False
     """Rows were removed since the last merge."""
     users: int = 0
@@ -150,6 +152,12 @@ class IndexRanker:
         if self._tidying is None or self._tidying.done():
             self._tidying = asyncio.create_task(self._tidy(), name="memory-index-tidy")
 
+    def used(self, owner: str, keys: Set[int]) -> None:
+        """Only the importance of these rows is different."""
+        held = self._held.get(owner)
+        if held is not None:
+            held.used |= keys
+
     async def search(
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[Scope] | None = None
     ) -> Ranked:
@@ -158,6 +166,8 @@ class IndexRanker:
                 await self._newest_embedded(held)
             vector = await self._query_vector(held.index, query)
             async with held.alone:
+                if _weighs_importance(query):
+                    held.stale |= held.used
                 await self._refresh(held)
                 search = partial(
                     held.index.search,
@@ -232,6 +242,7 @@ class IndexRanker:
         if not (held.is_loaded and held.stale):
             return
         keys, held.stale = held.stale, set()
+        held.used -= keys
         now = to_microseconds(self._reading.now())
         read = partial(rows_of, owner=held.owner, keys=sorted(keys), model=self._model, now=now)
         try:
@@ -329,6 +340,10 @@ class IndexRanker:
 
     def _now_s(self) -> float:
         return self._reading.now().timestamp()
+
+
+def _weighs_importance(query: MemoryQuery) -> bool:
+    return query.importance_weight > 0 or query.sort_by is SortBy.IMPORTANCE
 
 
 def _by_words(query: MemoryQuery) -> MemoryQuery:

@@ -31,7 +31,7 @@ from spade_llm.memory.sqlite_thread import SqliteThread
 from spade_llm.memory.subjects import SqliteSubjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from spade_llm.memory.embedding import Progress
@@ -246,8 +246,10 @@ class SQLiteMemoryBackend:
                 " run `spade-llm memory reindex`, or set `embeddings` back"
             )
 
-    def _changed(self, touched: Mapping[str, Set[int]]) -> None:
-        for owner, keys in touched.items():
+    def _changed(self, transaction: Transaction) -> None:
+        for owner, keys in transaction.used.items():
+            self.ranker.used(owner, keys)
+        for owner, keys in transaction.touched.items():
             self.ranker.changed(owner, keys)
             if self._worker is not None:
                 self._worker.wake(keys)

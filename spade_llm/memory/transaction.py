@@ -20,6 +20,8 @@ class Transaction:
         self._connection = connection
         self.touched: dict[str, set[int]] = {}
         """Keys of rows that are now different or gone, by owner."""
+        self.used: dict[str, set[int]] = {}
+        """Keys of rows whose use was counted, by owner: only their importance is different."""
         self.is_erasing = False
         """Its text must not stay in the write-ahead log either."""
 
@@ -49,3 +51,7 @@ class Transaction:
     def touch(self, owner: str, keys: Iterable[int]) -> None:
         """Whoever holds these rows in RAM must read them again."""
         self.touched.setdefault(owner, set()).update(keys)
+
+    def use(self, owner: str, keys: Iterable[int]) -> None:
+        """Whoever weighs these rows' importance must read them again."""
+        self.used.setdefault(owner, set()).update(keys)

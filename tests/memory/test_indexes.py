@@ -17,6 +17,7 @@ from spade_llm.memory.store import (
     MemoryQuery,
     ObservedMessage,
     SearchMode,
+    SortBy,
 )
 from tests.rag.bag_of_words import BagOfWords
 
@@ -232,3 +233,17 @@ async def test_a_search_finds_exactly_what_is_there(actions: list[tuple[str, str
                 await store.forget([id])
                 del there[id]
             assert await found(store, "apple") == set(there.values())
+
+
+async def test_what_was_used_more_is_more_important_to_the_next_search() -> None:
+    query = MemoryQuery(text="apple", mode=SearchMode.KEYWORD, sort_by=SortBy.IMPORTANCE)
+    async with SQLiteMemoryBackend(":memory:") as backend:
+        store = backend.for_owner(OWNER)
+        ids = [(await store.add(MemoryDraft(content=f"apple number{n}"))).id for n in range(3)]
+        await store.search(query)
+        for _ in range(4):
+            await store.get(ids[1])
+
+        first, *_ = (await store.search(query)).hits
+
+    assert first.entry.id == ids[1]
