@@ -130,6 +130,8 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
         action = _add(actions, name, help)
         if name in ("export", "import", "backup"):
             action.add_argument("file", metavar="FILE")
+        if name == "reindex":
+            action.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
         action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
 
 

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import lock
+from spade_llm.cli.definition import read_deployment, standard_deployment
+from spade_llm.cli.embeddings import KEYWORDS_ONLY, Embedders
 from spade_llm.cli.place import data_directory
 from spade_llm.cli.progress import progress_bar
+from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend, transfer_file
 from spade_llm.memory.verification import verify
@@ -22,6 +25,8 @@ from spade_llm.memory.verification import verify
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+
+    from spade_llm.cli.definition import Definition
 
 FILE = "memory.db"
 
@@ -34,13 +39,13 @@ def main(options: argparse.Namespace) -> int:
         case "verify":
             return _verify(home / FILE)
         case "export":
-            return _export(home / FILE, Path(options.file))
+            return _export(home / FILE, options.file)
         case "backup":
             return _backup(home / FILE, Path(options.file))
         case "import":
             return _import(home, Path(options.file))
         case _:
-            return _reindex(home)
+            return run_until_stopped(_reindex(home, options))
 
 
 def _home(data: Path, agent: str | None) -> Path:
@@ -76,13 +81,16 @@ def _verify(path: Path) -> int:
     return 1 if faults else 0
 
 
-def _export(path: Path, target: Path) -> int:
-    count = -1
-    with _new_file(target) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+def _export(path: Path, target: str) -> int:
+    """`-` is standard output."""
+    if target == "-":
+        for line in transfer_file.export_lines(path, lambda _done, _total: None):
+            print(line)
+        return 0
+    with _new_file(Path(target)) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         with progress_bar("exported") as progress:
-            for line in transfer_file.export_lines(path, progress):
-                file.write(line + "\n")
-                count += 1
+            lines = transfer_file.export_lines(path, progress)
+            count = sum(file.write(f"{line}\n") > 0 for line in lines) - 1
         file.flush()
         os.fsync(file.fileno())
     print(f"exported    {count} records to {target}")
@@ -106,11 +114,29 @@ def _import(home: Path, source: Path) -> int:
     return 0
 
 
-def _reindex(home: Path) -> int:
+async def _reindex(home: Path, options: argparse.Namespace) -> int:
+    """With the embeddings that the agent's own toml names."""
+    definition = _definition(home.name, options)
     with _stopped(home):
-        waiting = transfer_file.forget_index(home / FILE)
-    print(f"reindex     {waiting} rows wait: the memory agent computes them when it runs")
+        async with Embedders(home.parents[1], may_download=True, say=print) as embedders:
+            embedder = await embedders.get(definition)
+            async with SQLiteMemoryBackend(
+                home / FILE, embedder=embedder, is_reindexing=True
+            ) as backend:
+                with progress_bar("embedded") as progress:
+                    await backend.reindex(progress)
+    print(f"reindexed   with {embedder.name if embedder else KEYWORDS_ONLY}")
     return 0
+
+
+def _definition(jid: str, options: argparse.Namespace) -> Definition:
+    folder = Path(options.agents) if options.agents else standard_deployment()
+    for definition in read_deployment(folder, domain=jid.partition("@")[2]):
+        if definition.jid == jid:
+            return definition
+    raise ConfigurationError(
+        f"no agent.toml below {str(folder)!r} is that of {jid}: name its folder with --agents"
+    )
 
 
 @contextmanager

@@ -83,17 +83,6 @@ def back_up(path: Path, target: Path, progress: Progress) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
-def forget_index(path: Path) -> int:
-    """Drop what is computed from the texts; the memory computes it again. Returns for how many."""
-    with opened(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in transfer_statements.REINDEX:
-            connection.execute(statement)
-        ((waiting,),) = connection.execute("SELECT count(*) FROM vector_wanted").fetchall()
-        connection.execute("COMMIT")
-    return int(waiting)
-
-
 def stats_lines(path: Path) -> Iterator[str]:
     """What there is, one line for each owner and a few about the file. Raises StorageFailed."""
     with opened(path, is_read_only=True) as connection:

@@ -153,11 +153,3 @@ STATS_OF_FILE = """
     SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM vector_wanted),
         (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
 """
-
-REINDEX = (
-    "UPDATE entry SET terms = NULL",
-    "UPDATE message SET terms = NULL",
-    "DELETE FROM vector",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 FROM entry",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 + 1 FROM message",
-)

@@ -192,17 +192,6 @@ async def test_a_copy_is_the_memory_with_its_vectors(tmp_path: Path) -> None:
     assert sorted(name for name in os.listdir(tmp_path) if name.startswith("copy")) == ["copy.db"]
 
 
-async def test_after_a_reindex_every_text_waits_for_its_vector(tmp_path: Path) -> None:
-    path = await filled(tmp_path / "a.db")
-    lines = exported(path)
-
-    waiting = transfer_file.forget_index(path)
-
-    assert waiting == sum('"content"' in line for line in lines)
-    assert exported(path) == lines
-    assert verify(path) == []
-
-
 async def test_a_text_that_was_changed_behind_our_back_is_noticed(tmp_path: Path) -> None:
     path = await filled(tmp_path / "a.db")
     path.write_bytes(path.read_bytes().replace(b"of another", b"of anybody"))

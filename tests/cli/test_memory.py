@@ -1,0 +1,131 @@
+"""`spade-llm memory`: a memory's file is looked at, written out, filled and copied."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from tests.cli.program import Program, modest_agents
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def program_in(folder: Path) -> Program:
+    folder.mkdir(exist_ok=True)
+    agents = folder / "agents"
+    return Program(data=folder / "data", agents=modest_agents(agents), has_prosody=False)
+
+
+async def filled(program: Program, *contents: str, jid: str = "memory@localhost") -> Path:
+    home = program.data / "agents" / jid
+    home.mkdir(parents=True)
+    async with SQLiteMemoryBackend(home / "memory.db") as backend:
+        store = backend.for_owner("assistant@localhost")
+        await store.add_many([MemoryDraft(content=content) for content in contents])
+    return home / "memory.db"
+
+
+async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> None:
+    one, other = program_in(tmp_path / "one"), program_in(tmp_path / "other")
+    await filled(one, "Ada likes tea", "Ada rows")
+    file, again = str(tmp_path / "all.jsonl"), str(tmp_path / "again.jsonl")
+
+    exported = await one.run("memory", "export", file)
+    imported = await other.run("memory", "import", file, "--agent", "memory@localhost")
+    stats = await other.run("memory", "stats")
+    verified = await other.run("memory", "verify")
+    await other.run("memory", "export", again)
+
+    assert exported.output == f"exported    2 records to {file}\n"
+    assert imported.output == "imported    2 records; 0 were there already\n"
+    assert "assistant@localhost: 2 memories" in stats.output
+    assert (verified.status, verified.output) == (0, "everything is as it should be\n")
+    assert _text(file) == _text(again)
+
+
+async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+    await filled(program, "Ada likes tea")
+    file = tmp_path / "all.jsonl"
+    await program.run("memory", "export", str(file))
+    _write(file, _text(str(file)) + '{"kind":"entry","id":7}\n')
+
+    outcome = await program.run("memory", "import", str(file))
+
+    assert outcome.status == 1
+    assert outcome.errors == (
+        "spade-llm memory: line 3: id: '7' is not what belongs there; nothing was imported\n"
+    )
+
+
+async def test_a_copy_and_an_export_never_write_over_a_file(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+    await filled(program, "Ada likes tea")
+    file = tmp_path / "there"
+    _write(file, "precious")
+
+    for action in ("backup", "export"):
+        outcome = await program.run("memory", action, str(file))
+        assert (outcome.status, "there already" in outcome.errors) == (1, True)
+
+    assert _text(str(file)) == "precious"
+
+
+async def test_a_memory_that_is_not_there_or_not_alone_is_asked_for(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+
+    none = await program.run("memory", "stats")
+    await filled(program, "x", jid="memory@localhost")
+    await filled(program, "x", "y", jid="second@localhost")
+    several = await program.run("memory", "stats")
+    named = await program.run("memory", "stats", "--agent", "second")
+
+    assert (none.status, "there is no memory" in none.errors) == (1, True)
+    assert "memory@localhost, second@localhost" in several.errors
+    assert "2 memories" in named.output
+
+
+async def test_after_a_reindex_everything_is_as_it_was(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+    await filled(program, "Ada likes tea")
+
+    outcome = await program.run("memory", "reindex", "--agents", str(program.agents))
+
+    assert outcome.output == "reindexed   with none: found by words only\n"
+    assert (await program.run("memory", "verify")).status == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+async def test_what_reads_works_while_the_agent_runs_and_what_writes_says_to_stop_it(
+    tmp_path: Path,
+) -> None:
+    program = program_in(tmp_path)
+    copy = tmp_path / "copy.db"
+    async with program.up() as up:
+        await up.ready()
+        told = await program.run("ask", "Remember that my boat is called Zephyr")
+        reading = [
+            await program.run("memory", *action)
+            for action in (["stats"], ["verify"], ["export", "-"], ["backup", str(copy)])
+        ]
+        writing = [
+            await program.run("memory", *action)
+            for action in (["import", str(copy)], ["reindex", "--agents", str(program.agents)])
+        ]
+
+    assert "Zephyr" in told.output
+    assert [(one.status, one.errors) for one in reading] == [(0, "")] * 4
+    assert "Zephyr" in reading[2].output
+    assert [one.status for one in writing] == [1, 1]
+    assert all("stop it first" in one.errors for one in writing)
+
+
+def _text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
