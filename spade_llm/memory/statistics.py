@@ -31,6 +31,13 @@ WITHOUT_VECTOR = f"""
     WHERE row % 2 = 0 AND {OWNED} AND {VISIBLE} {{in_session}}
 """
 
+MESSAGES_WITHOUT_VECTOR = """
+    SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
+        JOIN conversation ON number = message.conversation
+    WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND (:session IS NULL OR name = :session)
+"""
+
 CHARS_PER_TOKEN = 4
 
 
@@ -41,6 +48,7 @@ def stats(transaction: Transaction, owner: str, session: str | None, *, now: int
     entries = transaction.all(ENTRIES.format(in_session=of_session), which)
     messages, chars = transaction.all(MESSAGES.format(in_session=named), which)[0]
     without_vector = transaction.all(WITHOUT_VECTOR.format(in_session=of_session), which)[0][0]
+    without_vector += transaction.all(MESSAGES_WITHOUT_VECTOR, which)[0][0]
     by_type = dict.fromkeys((TYPES.value(type) for type, _, _ in entries), 0)
     by_tier = dict.fromkeys((TIERS.value(tier) for _, tier, _ in entries), 0)
     for type, tier, count in entries:

@@ -345,6 +345,7 @@ class MemoryStats:
     by_type: Mapping[MemoryType, int]
     by_tier: Mapping[Tier, int]
     without_vector: int
+    """Entries and messages that wait for theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

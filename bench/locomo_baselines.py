@@ -1,0 +1,53 @@
+"""What is usually done, on the same turns: vectors of `Speaker: text`, and FTS5 with all words."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.locomo_score import Answered
+
+if TYPE_CHECKING:
+    from bench.locomo_data import Conversation
+    from spade_llm.providers import MiniLmEmbedder
+
+TABLE = "CREATE VIRTUAL TABLE turn USING fts5 (text, tokenize='unicode61')"
+SEARCH = "SELECT rowid FROM turn WHERE turn MATCH ? ORDER BY bm25(turn) LIMIT ?"
+
+
+async def by_vectors(
+    conversation: Conversation, embedder: MiniLmEmbedder, limit: int
+) -> list[Answered]:
+    turns, questions = conversation.turns, conversation.questions
+    kept = await embedder.embed([f"{turn.speaker}: {turn.text}" for turn in turns])
+    asked = await embedder.embed([question.text for question in questions])
+    orders = np.argsort(-(asked @ kept.T), axis=1, kind="stable")[:, :limit]
+    return [
+        Answered(question=question, found=[turns[place].id for place in order])
+        for question, order in zip(questions, orders.tolist(), strict=True)
+    ]
+
+
+def by_fts5(conversation: Conversation, limit: int) -> list[Answered]:
+    turns = conversation.turns
+    with closing(sqlite3.connect(":memory:")) as file:
+        file.execute(TABLE)
+        texts = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
+        file.executemany("INSERT INTO turn (rowid, text) VALUES (?, ?)", texts)
+        return [
+            Answered(
+                question=question,
+                found=[
+                    turns[row].id for (row,) in file.execute(SEARCH, (_any(question.text), limit))
+                ],
+            )
+            for question in conversation.questions
+        ]
+
+
+def _any(text: str) -> str:
+    return " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
