@@ -97,7 +97,7 @@ def change_all(
             done.append(change(transaction, asker, wanted, now=now, ttl_s=ttl_s).id)
         except ServiceError as error:
             errors.append(BatchError(index=index, code=error.code, reason=str(error)))
-            if on_error is not OnError.CONTINUE:
+            if on_error is OnError.STOP:
                 break
     if errors and on_error is OnError.ROLLBACK:
         transaction.all("ROLLBACK TO changes")

@@ -164,6 +164,23 @@ async def test_a_batch_of_changes_does_what_is_asked_when_one_is_missing(
     assert result.errors == (BatchError(index=1, code="not-found", reason=result.errors[0].reason),)
 
 
+async def test_every_bad_change_of_a_batch_that_is_undone_is_named(store: OwnedMemory) -> None:
+    entry = await store.add(GOOD)
+    changes = [
+        MemoryChange(id=str(uuid4()), content="x"),
+        MemoryChange(id=entry.id, content="changed"),
+        MemoryChange(id=entry.id, content=" "),
+    ]
+
+    result = await store.update_many(changes, on_error=OnError.ROLLBACK)
+
+    assert [(error.index, error.code) for error in result.errors] == [
+        (0, "not-found"),
+        (2, "invalid-arguments"),
+    ]
+    assert await listed(store) == ["good"]
+
+
 async def test_sixty_four_batches_with_failures_lose_nobodys_write(store: OwnedMemory) -> None:
     kinds = list(OnError)
 
