@@ -75,7 +75,9 @@ def hide(
 ) -> Sequence[bytes]:
     """The ids of what is now deleted. Raises Unauthorised."""
     found = _allowed(asked(transaction, asker, which.of, access=Access.WRITE))
-    return removing.hide(transaction, found.owner, which, ids, scopes=found.scopes, now=now)
+    hidden = removing.hide(transaction, found.owner, which, ids, scopes=found.scopes, now=now)
+    _log_missing(asker, len(set(ids or ())) - len(hidden))
+    return hidden
 
 
 def forget(
@@ -89,7 +91,14 @@ def forget(
             count += removing.forget_ids(
                 transaction, granted[0], [id], subject=subject, scopes=None, now=now
             )
+    _log_missing(asker, len(set(ids)) - count)
     return count
+
+
+def _log_missing(asker: str, count: int) -> None:
+    """Ids may have been guessed: it is said how often, not which."""
+    if count > 0:
+        logger.warning("%s named %d memories that are not there, or not its own", asker, count)
 
 
 def _allowed(found: Asked) -> Asked:
