@@ -29,6 +29,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Scripts written without spaces (Thai, Japanese, Chinese), and Korean with its endings."""
 _KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
+_ARTICLE = re.compile(r"^(?i:the|an?|el|la|un|una|der|das|eine?|le|une) +(?=[a-zà-ÿ])")
+"""Not of a name: La Paz, The Hague."""
 _UNSPACED_END = re.compile(r"[\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
 OPENERS = """
@@ -194,12 +196,36 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def _fitting(chosen: Sequence[_Sentence], room: int) -> str:
-    """One source per line. If only the line ends make it longer than the sources, full stops before
-    them go; sources without any may be put together as lines, and no sentence is lost for that."""
-    text = _joined(chosen)
-    while len(text) > room and (at := max(text.find(".\n"), text.find("。\n"))) >= 0:
-        text = text[:at] + text[at + 1 :]
-    return text
+    """One source per line. If the line ends alone make it longer than the sources, the beginnings
+    and ends of lines give way; where there is nothing to spare, no sentence is lost for that."""
+    lines = _joined(chosen).split("\n")
+    shorter = list(lines)
+    excess = sum(map(len, lines)) + len(lines) - 1 - room
+    for shortened in (_without_stop, _without_article, _without_repeated_name):
+        for at in range(len(lines)):
+            if excess <= 0:
+                return "\n".join(shorter)
+            line = shortened(shorter[at], lines, at)
+            excess -= len(shorter[at]) - len(line)
+            shorter[at] = line
+    return "\n".join(shorter)
+
+
+def _without_stop(line: str, lines: Sequence[str], at: int) -> str:
+    """The end of the line says it."""
+    is_last = at == len(lines) - 1
+    return line if is_last or len(line) < 2 or line[-1] not in ".。" else line[:-1]
+
+
+def _without_article(line: str, lines: Sequence[str], at: int) -> str:
+    return _ARTICLE.sub("", line)
+
+
+def _without_repeated_name(line: str, lines: Sequence[str], at: int) -> str:
+    """The line before is about the same: it is one sentence and begins with the same name."""
+    name, _, rest = line.partition(" ")
+    is_repeated = at > 0 and name[:1].isupper() and lines[at - 1].startswith(f"{name} ")
+    return rest if is_repeated and rest and len(sentences(lines[at - 1])) == 1 else line
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:

@@ -42,6 +42,21 @@ def test_short_sources_are_kept_whole_one_per_line() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("texts", "summary"),
+    [
+        (["The port is 5432", "Ada likes tea"], "port is 5432\nAda likes tea"),
+        (["User prefers tea", "User works at Acme"], "User prefers tea\nworks at Acme"),
+        (["No tea. Ada left", "Ada likes milk"], "No tea. Ada left\nAda likes milk"),
+        (["La Paz is high", "Ada likes tea"], "La Paz is high\nAda likes tea"),
+        (["alpha", "beta"], "alpha\nbeta"),
+        (["Ada", "Ada "], "Ada"),
+    ],
+)
+def test_line_ends_take_their_room_from_what_says_nothing(texts: list[str], summary: str) -> None:
+    assert extractive_summary(texts, LONG) == summary
+
+
 def test_what_repeats_is_said_once() -> None:
     texts = ["The port is 5432.", "the port is 5432", "The host is db1. The port  is 5432."]
 
