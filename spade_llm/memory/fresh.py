@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 REPEATED = 0.8
 """A sentence with so much of its words in what was recalled says nothing new."""
 
-_SECTION = re.compile(
-    rf"^<({MEMORIES}|{DOCUMENTS}|{UNAVAILABLE})>.*?</\1>\s*$", re.DOTALL | re.MULTILINE
-)
 _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
 """As chat clients and mail quote what they answer."""
 
@@ -43,8 +40,22 @@ def fresh_text(message: ObservedMessage, recalled: Mapping[str, str]) -> str:
 def without_quotes(text: str) -> str:
     """Without quoted lines, and without the context that a prompt carries."""
     if FIRST_LINE in text:
-        text = _SECTION.sub("", text.replace(FIRST_LINE, ""))
+        text = text.replace(FIRST_LINE, "")
+        for name in (MEMORIES, DOCUMENTS, UNAVAILABLE):
+            text = _without_section(text, name)
     return _QUOTED_LINE.sub("", text).strip()
+
+
+def _without_section(text: str, name: str) -> str:
+    """By searching, not by a pattern: one that backtracks takes seconds for sections left open."""
+    kept: list[str] = []
+    while True:
+        before, opened, rest = text.partition(f"<{name}>")
+        _, closed, after = rest.partition(f"</{name}>")
+        if not (opened and closed):
+            return "".join([*kept, text])
+        kept.append(before)
+        text = after
 
 
 def _repeats(sentence: str, known: frozenset[int]) -> bool:

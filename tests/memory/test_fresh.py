@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from spade_llm.memory.fresh import fresh_text
 from spade_llm.memory.store import ObservedMessage
-from spade_llm.providers.quoted import QuotedMemory, quote_context
+from spade_llm.providers.quoted import FIRST_LINE, QuotedMemory, quote_context
 
 RECALLED = {"1": "Ana lives in Lisbon with two cats.", "2": "Ana's flight leaves on 4 May at 9:20."}
 
@@ -47,3 +49,10 @@ def test_the_quoted_context_of_a_prompt_is_not_new() -> None:
     )
 
     assert fresh(f"{context}\nWhat about trams?", role="user") == "What about trams?"
+
+
+@pytest.mark.timeout(5)
+def test_sections_that_are_never_closed_cost_no_time() -> None:
+    text = FIRST_LINE + "\n<memories>" * 12_000
+
+    assert fresh(text, role="user").startswith("<memories>\n<memories>")
