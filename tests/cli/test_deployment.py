@@ -8,7 +8,12 @@ import pytest
 
 from spade_llm.cli.definition import Definition, read_deployment, standard_deployment
 from spade_llm.cli.hosting import build_context
-from spade_llm.cli.model_choice import ModelChoice, build_model, choose_model
+from spade_llm.cli.model_choice import (
+    ModelChoice,
+    build_model,
+    choose_learning_model,
+    choose_model,
+)
 from spade_llm.context import NoContextManagement, SmartWindowSizeContext, WindowSizeContext
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import ContextTable, read_prompt
@@ -128,3 +133,37 @@ async def test_a_key_variable_of_ones_own_is_read(
 
 def test_rules_say_that_they_are_rules() -> None:
     assert "rules instead of a model" in ModelChoice(kind="offline").description
+
+
+def memory_with(folder: Path, learning: str) -> Definition:
+    agent(folder, "memory", f'kind = "memory"\njid = "memory"\n{learning}')
+    return read_deployment(folder, domain="localhost")[0]
+
+
+@pytest.mark.parametrize(
+    "learning",
+    [
+        "",
+        "[learning]\nenabled = true",
+        '[learning.provider]\nkind = "offline"',
+        '[learning]\nenabled = false\n[learning.provider]\nkind = "ollama"\nmodel = "m"',
+    ],
+)
+async def test_a_memory_learns_by_rules_unless_it_is_given_a_model(
+    tmp_path: Path, learning: str
+) -> None:
+    assert await choose_learning_model(memory_with(tmp_path, learning)) is None
+
+
+async def test_a_memory_learns_with_the_model_of_its_toml(tmp_path: Path) -> None:
+    table = '[learning.provider]\nkind = "ollama"\nmodel = "m"'
+
+    choice = await choose_learning_model(memory_with(tmp_path, table))
+
+    assert choice is not None
+    assert choice.description == "m at http://localhost:11434/v1"
+
+
+async def test_what_a_learning_model_lacks_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"learning\.provider\.kind: .*OPENAI_API_KEY"):
+        await choose_learning_model(memory_with(tmp_path, '[learning.provider]\nkind = "openai"'))
