@@ -51,28 +51,37 @@ class Keywords:
         self, postings: Sequence[Posting], spread: Mapping[int, float]
     ) -> NDArray[np.float32]:
         """0…1 + K1 for each row; 1 is a row of mean length that has each word once."""
-        norm = self._parts.lengths(spread, self._universe)
-        total, possible = np.zeros(len(norm), np.float32), 0.0
+        norm = np.append(self._parts.lengths(spread, self._universe), np.float32(1))
+        times, total = np.zeros((2, len(norm)), np.float32)
+        possible = 0.0
         for posting in postings:
             rarity = self._rarity(posting)
             possible += rarity
-            if len(posting.rows):
-                heard = self._heard(posting, spread)
-                total += np.float32(rarity * (K1 + 1)) * heard / (heard + norm)
-        return total / np.float32(possible or 1.0)
+            rows = self._hear(posting, spread, times)
+            heard = times[rows]
+            total[rows] += np.float32(rarity * (K1 + 1)) * heard / (heard + norm[rows])
+            times[rows] = 0
+        return total[:-1] / np.float32(possible or 1.0)
 
     def _rarity(self, posting: Posting) -> float:
         among = len(posting.rows)
         return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
 
-    def _heard(self, posting: Posting, spread: Mapping[int, float]) -> NDArray[np.float32]:
-        """How often each row has the word; the last place takes what nobody hears."""
-        times = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
-        room = np.zeros(len(self._is_there) + 1, np.float32)
-        room[posting.rows] = times
+    def _hear(
+        self, posting: Posting, spread: Mapping[int, float], times: NDArray[np.float32]
+    ) -> NDArray[np.int32]:
+        """Write how often rows hear the word; which they are, some more than once. The last place
+        takes what nobody hears."""
+        said = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        times[posting.rows] = said
+        if not len(self._parts.linked):
+            return posting.rows
+        places = [posting.rows]
         for place, share in spread.items():
-            room[self._parts.reach[place][posting.rows]] += np.float32(share) * times
-        return room[:-1]
+            rows = self._parts.reach[place][posting.rows]
+            times[rows] += np.float32(share) * said
+            places.append(rows)
+        return np.concatenate(places)
 
     def _known(self, posting: Posting) -> Posting:
         kept = self._is_there[posting.rows]

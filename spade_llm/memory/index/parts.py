@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from spade_llm.memory.index.keywords import ALONE, SPREAD, lengths_of
+from spade_llm.memory.index.recall import substance
+from spade_llm.memory.index.terms import QUESTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.memory.index.neighbours import Neighbours
@@ -29,6 +32,19 @@ class Parts:
     @cached_property
     def reach(self) -> Mapping[int, NDArray[np.int32]]:
         return self._neighbours.reach()
+
+    @cached_property
+    def linked(self) -> NDArray[np.intp]:
+        """Rows that have a neighbour."""
+        return np.flatnonzero((self.reach[-1][:-1] >= 0) | (self.reach[1][:-1] >= 0))
+
+    @cached_property
+    def questions(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.table.flags.rows & QUESTION)
+
+    @cached_property
+    def substance(self) -> NDArray[np.float32]:
+        return substance(self.table)
 
     def lengths(
         self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None

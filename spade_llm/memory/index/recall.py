@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spade_llm.memory.index.parts import Parts
     from spade_llm.memory.index.row_table import RowTable
 
     Row = NDArray[np.float32]
@@ -44,21 +45,30 @@ class Asked:
     now: float
 
 
-def bonuses_of(
-    table: RowTable, asked: Asked, keyword: Row, before: NDArray[np.int32]
-) -> Mapping[str, Row]:
-    """What else speaks for each row, by its name in `Why`; weighted."""
-    asks = (table.flags.rows & terms.QUESTION > 0).astype(np.float32)
-    answered = np.append(keyword * asks, np.float32(0))[before[:-1]]
-    when = np.float32(WHEN if terms.is_when_question(asked.text) else 0)
-    return {
-        "speaker": np.float32(SPEAKER) * _speaks(table, asked.named),
-        "question": np.float32(QUESTION) * asks,
-        "answer": np.float32(ANSWER) * answered,
-        "when": when * _says_time(table),
-        "date": np.float32(DATE) * _dated(table, asked),
-        "length": np.float32(LENGTH) * _substance(table),
-    }
+def bonuses_of(parts: Parts, asked: Asked, keyword: Row) -> Mapping[str, Row]:
+    """What else speaks for each row, by its name in `Why`; weighted. Those that say nothing about
+    any row are left out."""
+    table = parts.table
+    found = {"length": parts.substance}
+    if asked.named:
+        found["speaker"] = np.float32(SPEAKER) * _speaks(table, asked.named)
+    if terms.is_when_question(asked.text):
+        found["when"] = np.float32(WHEN) * _says_time(table)
+    dated = _dated(table, asked)
+    if dated is not None:
+        found["date"] = np.float32(DATE) * dated
+    if len(parts.questions):
+        found |= _questions(parts, keyword)
+    return found
+
+
+def _questions(parts: Parts, keyword: Row) -> Mapping[str, Row]:
+    """A question is no answer; what follows it may be one."""
+    rows = parts.questions
+    asks, answered = np.zeros((2, len(keyword) + 1), np.float32)
+    asks[rows] = QUESTION
+    answered[parts.reach[1][rows]] = np.float32(ANSWER) * keyword[rows]
+    return {"question": asks[:-1], "answer": answered[:-1]}
 
 
 def neighbourhood(
@@ -74,12 +84,15 @@ def neighbourhood(
     return np.asarray(total / np.maximum(lengths, 1), np.float32)
 
 
-def fused(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row) -> Row:
+def fused(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:
     """0…1; 0 for a row that nothing but its form speaks for."""
     total = np.float32(KEYWORD) * keyword + np.float32(VECTOR) * vector
     total += np.float32(AROUND) * near
     total += bonus
-    total[(keyword <= 0) & (vector <= 0) & (date <= 0)] = 0
+    is_silent = (keyword <= 0) & (vector <= 0)
+    if date is not None:
+        is_silent &= date <= 0
+    total[is_silent] = 0
     np.maximum(total, 0, out=total)
     return np.asarray(total / (total + np.float32(HALFWAY)), np.float32)
 
@@ -93,21 +106,24 @@ def _says_time(table: RowTable) -> Row:
     return (table.flags.rows & terms.TIME > 0).astype(np.float32)
 
 
-def _dated(table: RowTable, asked: Asked) -> Row:
-    score = np.zeros(len(table), np.float32)
+def _dated(table: RowTable, asked: Asked) -> Row | None:
+    """None: the query says no time from which there is something."""
+    score: Row | None = None
     made = table.created_at.rows
-    first, last = made.min(initial=np.inf), made.max(initial=-np.inf)
     for period in periods_of(asked.text, asked.now):
-        if period.later < first or period.start > last:
-            continue
         within = (made >= period.start) & (made < period.end)
         later = (made >= period.end) & (made < period.later)
-        score = np.maximum(score, np.where(within, 1, np.where(later, LATER, 0)))
-    return score.astype(np.float32)
+        if within.any() or later.any():
+            new = np.where(within, 1, np.where(later, LATER, 0)).astype(np.float32)
+            score = new if score is None else np.maximum(score, new)
+    return score
 
 
-def _substance(table: RowTable) -> Row:
-    return np.asarray(_SUBSTANCE[np.minimum(table.length.rows, len(_SUBSTANCE) - 1)])
+def substance(table: RowTable) -> Row:
+    """For how much a row has to say; weighted."""
+    return np.float32(LENGTH) * np.asarray(
+        _SUBSTANCE[np.minimum(table.length.rows, len(_SUBSTANCE) - 1)]
+    )
 
 
 _WORDS = np.arange(MAX_WORDS * terms.CONTENT_WEIGHT + 1, dtype=np.float32) / terms.CONTENT_WEIGHT

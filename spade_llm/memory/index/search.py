@@ -160,13 +160,13 @@ class Search:
         return np.asarray(both[at])
 
     def _recalled(self, rows: Rows | None) -> Row:
-        at = slice(None) if rows is None else rows
+        at, date = slice(None) if rows is None else rows, self._bonuses.get("date")
         return recall.fused(
             keyword=self._keyword[at],
             vector=self._cosines[:-1][at],
             near=self._near(rows),
             bonus=self._bonus[at],
-            date=self._bonuses["date"][at],
+            date=None if date is None else date[at],
         )
 
     @property
@@ -175,18 +175,27 @@ class Search:
         return 1.0 if self._vector is None else self._query.keyword_weight
 
     def _near(self, rows: Rows | None) -> Row:
-        every = slice(None, -1) if rows is None else rows
+        """A row without neighbours is as near as it is by itself."""
+        if rows is None:
+            near = self._cosines[:-1].copy()
+            linked = self._parts.linked
+            near[linked] = self._near(linked)
+            return near
         reach, has = self._parts.reach, np.append(self._parts.vectors.has, False)
-        return recall.neighbourhood(self._cosines, has, [every, reach[-1][every], reach[1][every]])
+        return recall.neighbourhood(self._cosines, has, [rows, reach[-1][rows], reach[1][rows]])
 
     @cached_property
     def _bonus(self) -> Row:
-        return np.asarray(np.sum(list(self._bonuses.values()), axis=0, dtype=np.float32))
+        first, *others = self._bonuses.values()
+        total = first.copy()
+        for bonus in others:
+            total += bonus
+        return total
 
     @cached_property
     def _bonuses(self) -> Mapping[str, Row]:
         asked = recall.Asked(text=self._query.text, named=self._named, now=self._now)
-        return recall.bonuses_of(self._parts.table, asked, self._keyword, self._parts.reach[-1])
+        return recall.bonuses_of(self._parts, asked, self._keyword)
 
     @cached_property
     def _named(self) -> str | None:
