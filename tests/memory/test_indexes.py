@@ -243,6 +243,7 @@ async def test_what_was_used_more_is_more_important_to_the_next_search() -> None
         await store.search(query)
         for _ in range(4):
             await store.get(ids[1])
+        await store.add(MemoryDraft(content="a write that follows the notes of use"))
 
         first, *_ = (await store.search(query)).hits
 

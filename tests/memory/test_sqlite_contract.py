@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.memory.store import MemoryQuery
+from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.memory import MemoryDraft
+from spade_llm.memory.store import MemoryFilter, MemoryQuery
 from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract import hits
 from tests.memory.contract_changes import *  # noqa: F403
@@ -32,3 +33,21 @@ async def test_numbers_out_of_range_are_refused_by_field(store: OwnedMemory) -> 
 
 async def test_an_empty_query_finds_nothing(store: OwnedMemory) -> None:
     assert await hits(store, "") == ()
+
+
+async def test_reaching_for_what_is_anothers_is_logged_without_its_text(
+    store: OwnedMemory, other_store: OwnedMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = await store.add(MemoryDraft(content="the secret"))
+    theirs = MemoryFilter(of=entry.owner)
+
+    await other_store.search(MemoryQuery(text="secret", which=theirs))
+    await other_store.forget([entry.id])
+    await other_store.delete(MemoryFilter(), ids=[entry.id])
+    with pytest.raises(NotFound):
+        await other_store.get(entry.id)
+
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 4
+    assert all(message.startswith("someone.else@localhost") for message in messages)
+    assert "secret" not in caplog.text
