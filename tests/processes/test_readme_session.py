@@ -42,9 +42,13 @@ def session() -> list[tuple[str, str]]:
     return lines
 
 
+WEEKDAYS = r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b"
+
+
 def shape(text: str) -> str:
     """Text without what differs from day to day, and as far as the README shows it."""
-    return " ".join(re.sub(r"\d+", "#", text.partition("[…]")[0]).split())
+    shown = re.sub(r"\d+", "#", text.partition("[…]")[0])
+    return " ".join(re.sub(WEEKDAYS, "day", shown).split())
 
 
 async def log_in(data: Path) -> Client:
