@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.codes import CATEGORIES, CONTENT_TYPES, TIERS, TYPES
+from spade_llm.memory.importance import HABIT, HALF_LIFE_DAYS
 from spade_llm.memory.index.columns import Columns
 from spade_llm.memory.index.terms import VERSION, encode_terms
-from spade_llm.memory.rows import effective_importance
+from spade_llm.memory.rows import DAY
 from spade_llm.memory.store import Category, ContentType, MemoryType, Tier
 
 if TYPE_CHECKING:
@@ -91,7 +92,6 @@ def _index_rows(rows: Sequence[Row], *, now: int) -> IndexRows:
 def _columns(rows: Sequence[Row], *, now: int) -> Columns:
     columns = list(zip(*rows, strict=True)) if rows else [()] * 23
     tags = [tuple(json.loads(packed)) if packed else () for packed in columns[8]]
-    uses = zip(*columns[13:16], strict=True)
     return Columns(
         key=columns[0],
         subject=columns[1],
@@ -106,12 +106,26 @@ def _columns(rows: Sequence[Row], *, now: int) -> Columns:
         expires_at=_seconds(columns[10]),
         valid_at=_seconds(columns[11]),
         invalid_at=_seconds(columns[12]),
-        importance=[effective_importance(*use, now=now) for use in uses],
+        importance=_importance(columns[13], columns[14], columns[15], now=now),
         stability=columns[16],
         reviewed_at=_seconds(columns[17]),
         content_hash=columns[18],
         terms=_terms(rows, tags),
     )
+
+
+def _importance(
+    given: Sequence[float | None], uses: Sequence[int], last_used: Sequence[int], *, now: int
+) -> Sequence[float]:
+    """As `effective_importance`, many times as fast for many."""
+    import numpy as np
+
+    idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY, 0.0)
+    counts = np.array(uses, np.float64)
+    computed = (np.exp2(-idle_days / HALF_LIFE_DAYS) + counts / (counts + HABIT)) / 2
+    found = np.array(given, np.float64)
+    importances: list[float] = np.where(np.isnan(found), computed.round(3), found).tolist()
+    return importances
 
 
 def _seconds(microseconds: Sequence[int | None]) -> list[float | None]:
