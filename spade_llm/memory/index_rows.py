@@ -41,7 +41,7 @@ MESSAGE = f"""
         {CONTENT_TYPES.number(ContentType.TEXT)}, NULL, at,
         NULL, NULL, NULL, NULL, 0,
         at, NULL, NULL, content_hash, terms, data,
-        iif({HAS_OLD_TERMS}, content, NULL), NULL
+        iif({HAS_OLD_TERMS}, content, NULL), iif({HAS_OLD_TERMS}, speaker, NULL)
     FROM message JOIN conversation ON conversation.number = message.conversation
         LEFT JOIN vector ON vector.row = message.seq * 2 + 1
         AND vector.model = (SELECT number FROM model WHERE name = :model)

@@ -23,7 +23,7 @@ OLD_ENTRY_TERMS = f"""
     WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
 """
 OLD_MESSAGE_TERMS = f"""
-    SELECT seq, content, NULL, NULL FROM message
+    SELECT seq, content, speaker, NULL FROM message
     WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
 """
 SET_ENTRY_TERMS = "UPDATE entry SET terms = :terms WHERE seq = :seq"

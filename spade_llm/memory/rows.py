@@ -201,7 +201,7 @@ def message_row(message: ObservedMessage) -> Mapping[str, Value]:
         "speaker": message.speaker,
         "content": message.content,
         "content_hash": content_hash(message.content),
-        "terms": encode_terms(message.content),
+        "terms": encode_terms(message.content, message.speaker),
         "at": to_microseconds(message.at),
         "recalled": packed_ids(message.recalled),
     }

@@ -135,7 +135,7 @@ def _found_by(kind: str, values: Mapping[str, Value]) -> Mapping[str, Value]:
     """What a row is found by; its vector is wanted by the table itself."""
     if kind not in ("entry", "message"):
         return {}
-    content, context = str(values["content"]), values.get("context")
+    content, context = str(values["content"]), values.get("context") or values.get("speaker")
     tags = transfer.read_tags(values.get("tags"))
     return {
         "content_hash": content_hash(content),

@@ -76,7 +76,7 @@ class Postings:
 
     def _replace(self, before: tuple[Segment, ...], merged: Segment) -> None:
         """Unless others were merged meanwhile."""
-        if tuple(self._segments[: len(before)]) == before:
+        if before and tuple(self._segments[: len(before)]) == before:
             self._segments[: len(before)] = [merged]
 
 

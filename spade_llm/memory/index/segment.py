@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
 
 ROW_BITS, WEIGHT_BITS = 24, 8
 MAX_ROWS = 1 << ROW_BITS
@@ -83,12 +85,20 @@ def build_segment(
 
 
 def merge_segments(segments: Sequence[Segment], is_alive: NDArray[np.bool_]) -> Segment:
-    """One of several, without the rows that are gone."""
-    terms = np.concatenate([np.repeat(part.terms, np.diff(part.starts)) for part in segments])
-    rows = np.concatenate([part.rows for part in segments])
-    weights = np.concatenate([part.weights for part in segments])
+    """One of some, without the rows that are gone."""
+    terms = _concatenated(np.uint32, [_each_term(part) for part in segments])
+    rows = _concatenated(np.int32, [part.rows for part in segments])
+    weights = _concatenated(np.uint8, [part.weights for part in segments])
     kept = is_alive[rows]
     return build_segment(terms[kept], rows[kept], weights[kept])
+
+
+def _each_term(segment: Segment) -> NDArray[np.uint32]:
+    return np.repeat(segment.terms, np.diff(segment.starts))
+
+
+def _concatenated(dtype: type[T], parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    return np.concatenate([np.empty(0, dtype), *parts])
 
 
 def _unpacked(packed: NDArray[np.uint64]) -> Segment:
