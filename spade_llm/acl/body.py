@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -41,7 +42,7 @@ class Body(BaseModel):
         Raises:
             InvalidArguments: larger than MAX_BODY_BYTES, or a text in it is not valid Unicode.
         """
-        text = _xml_safe(self._dump())
+        text = _xml_safe(self._json)
         if self.op:
             text = f'{{"op":"{self.op}"' + ("}" if text == "{}" else f",{text[1:]}")
         if _is_too_large(text):
@@ -79,9 +80,11 @@ class Body(BaseModel):
     @property
     def size_bytes(self) -> int:
         """Of its JSON, before what XML needs."""
-        return len(self._dump().encode())
+        return len(self._json.encode())
 
-    def _dump(self) -> str:
+    @cached_property
+    def _json(self) -> str:
+        """Written once: an answer is measured before it is sent."""
         try:
             return self.model_dump_json(exclude_none=True, exclude_defaults=self.skips_defaults)
         except PydanticSerializationError:
