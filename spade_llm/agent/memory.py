@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.conversation.own_memories import OwnMemories
+from spade_llm.conversation.own_memories import OwnMemories, read_wish
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learner import Learner
 from spade_llm.memory.upkeep import Upkeep
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService
+from spade_llm.services.memory_forgetting import ENTRY_SUBJECT
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class MemoryAgent(XmppAgent):
 
     async def _answer_person(self, utterance: Utterance) -> Reply:
         text = await self._own_memories.answer(utterance.text, subject=utterance.peer)
+        if read_wish(utterance.text).verb in ("correct", "forget"):
+            await self.node.dispatcher.scrub(ENTRY_SUBJECT, [utterance.peer])
         return Reply(text=text)
 
     async def _summary(self) -> str:

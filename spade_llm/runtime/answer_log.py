@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.acl import AclMessage, Encoding, from_metadata, to_metadata
-from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.acl import AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
+from spade_llm.errors import ConfigurationError, NotFound, StorageFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +38,7 @@ BUSY_S = 0.05
 _PRAGMAS = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 PRAGMA wal_autocheckpoint=0;"""
 _CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+_EMPTY_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     sender TEXT NOT NULL,
@@ -64,6 +65,13 @@ _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answe
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
+_SCRUB = """UPDATE requests
+    SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
+    WHERE instr(answer, :member)
+    AND (:peer IS NULL OR sender = :peer OR instr(sender, :peer || '/') = 1)
+    AND CASE WHEN json_valid(json_extract(answer, '$[1]'))
+        THEN json_extract(json_extract(answer, '$[1]'), :path) END
+    IN (SELECT value FROM json_each(:values))"""
 _PURGE_OLD = "DELETE FROM requests WHERE at < ?"
 _PURGE_MANY = """DELETE FROM requests WHERE at <
     (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT ?))"""
@@ -104,6 +112,14 @@ class AnswerLog(Protocol):
 
     async def restore(self, answer: AclMessage) -> None:
         """Take an `erase` back: it did not arrive after all."""
+        ...
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        """Put a refusal in the place of answers with one of these values at this JSON path, and
+        leave no bytes of them: what they speak of was forgotten.
+
+        `peer` is the bare JID that asked; None: anybody.
+        """
         ...
 
     async def unfinished(self) -> Sequence[AclMessage]:
@@ -151,6 +167,9 @@ class VolatileAnswerLog:
             if key[:2] == (answer.receiver, answer.in_reply_to) and row.is_erased:
                 self._rows[key] = (request, Logged(answer))
                 return
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        """Nothing: it is gone with the process."""
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]
@@ -230,6 +249,14 @@ class SqliteAnswerLog:
     async def restore(self, answer: AclMessage) -> None:
         self._run(_RESTORE, _dump(answer), answer.receiver, answer.in_reply_to)
 
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        refusal = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
+        # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
+        member = path.split(".")[1]
+        wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
+        self._run(_SCRUB, {**wanted, "refusal": refusal})
+        await asyncio.to_thread(self._checkpoint, _EMPTY_WAL)
+
     async def unfinished(self) -> Sequence[AclMessage]:
         return [_load(question) for (question,) in self._run(_UNFINISHED)]
 
@@ -248,19 +275,21 @@ class SqliteAnswerLog:
             self._run(_PURGE_MANY, self._max)
             await asyncio.to_thread(self._checkpoint)
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, how: str = _CHECKPOINT) -> None:
         """Bring the WAL into the file, by a connection of this thread's own."""
         try:
             with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection:
-                connection.execute(_CHECKPOINT)
+                connection.execute(how)
         except sqlite3.Error as error:
             raise StorageFailed("the answer log cannot be written") from error
 
     def _run(self, sql: str, *values: object) -> list[tuple[str, ...]]:
+        """`values` may be one mapping, for a statement with names."""
         if self._db is None:
             raise StorageFailed("the answer log is not open")
+        named = values[0] if values and isinstance(values[0], dict) else values
         try:
-            return self._db.execute(sql, values).fetchall()
+            return self._db.execute(sql, named).fetchall()
         except sqlite3.Error as error:
             raise StorageFailed("the answer log cannot be used") from error
 

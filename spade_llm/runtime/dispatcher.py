@@ -33,7 +33,7 @@ from spade_llm.errors import (
 from spade_llm.runtime.route import Effect, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable
+    from collections.abc import Coroutine, Hashable, Sequence
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
     from spade_llm.runtime.route import Route
@@ -128,6 +128,14 @@ class Dispatcher:
             await self._log.restore(answer)
         except StorageFailed as error:
             logger.warning("an answer to %s is lost: %s", answer.receiver, error)
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None = None) -> None:
+        """No answer that is remembered shows any more what a store has forgotten: AnswerLog.scrub.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        await self._log.scrub(path, values, peer=peer)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         """Refuse what comes, let what runs end within `patience_s`, then cancel it."""

@@ -29,7 +29,6 @@ __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
 _ROLES = (
     EntriesService,
     SearchService,
-    ForgettingService,
     LinksService,
     GrantsService,
     DecayService,
@@ -53,6 +52,7 @@ class MemoryService:
         service = Service(ONTOLOGY)
         for role in _ROLES:
             role(self._store).attach(service)
+        ForgettingService(self._store, dispatcher).attach(service)
         HistoryService(self._store, on_observed=self._on_observed).attach(service)
         service.attach(dispatcher)
 

@@ -12,9 +12,13 @@ from spade_llm.services.memory_body import MAX_LIMIT, Count, MemoryBody
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.runtime import Request
+    from spade_llm.runtime import Dispatcher, Request
     from spade_llm.services.memory_body import StoreOf
     from spade_llm.services.service import Peer, Service
+
+
+ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.entry.session"
+"""Where the answers of memory_entries.py name what they show."""
 
 
 class Delete(MemoryBody):
@@ -55,8 +59,11 @@ class ClearedSession(MemoryBody):
 
 
 class ForgettingService:
-    def __init__(self, store_of: StoreOf) -> None:
+    """What is forgotten is not in the answers that the agent remembers either."""
+
+    def __init__(self, store_of: StoreOf, dispatcher: Dispatcher) -> None:
         self._store = store_of
+        self._dispatcher = dispatcher
 
     def attach(self, service: Service) -> None:
         service.on(Delete, self._delete, effect=Effect.WRITE)
@@ -76,13 +83,19 @@ class ForgettingService:
         return Deleted(ids=tuple(deleted), is_all=page.total <= len(ids) or not deleted)
 
     async def _forget(self, request: Request, body: Forget) -> Count:
-        return Count(count=await self._store(request).forget(body.ids, subject=body.subject))
+        count = await self._store(request).forget(body.ids, subject=body.subject)
+        await self._dispatcher.scrub(ENTRY_ID, [id.lower() for id in body.ids])
+        return Count(count=count)
 
     async def _forget_subject(self, request: Request, body: ForgetSubject) -> Count:
-        return Count(count=await self._store(request).forget_subject(body.subject))
+        count = await self._store(request).forget_subject(body.subject)
+        await self._dispatcher.scrub(ENTRY_SUBJECT, [body.subject], peer=request.message.owner)
+        return Count(count=count)
 
     async def _forget_session(self, request: Request, body: ForgetSession) -> ClearedSession:
-        return ClearedSession(cleared=await self._store(request).forget_session(body.session))
+        cleared = await self._store(request).forget_session(body.session)
+        await self._dispatcher.scrub(ENTRY_SESSION, [body.session], peer=request.message.owner)
+        return ClearedSession(cleared=cleared)
 
     async def _reviewed(self, request: Request, body: Reviewed) -> Empty:
         await self._store(request).reviewed(body.ids)

@@ -346,3 +346,28 @@ async def test_an_answer_that_did_not_arrive_after_all_is_unsent_again(log: Answ
 
     assert sent == []
     assert await log.unsent() == [answer]
+
+
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_what_was_forgotten_is_in_no_answer_and_leaves_no_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    shown = '{"entry":{"id":"7","content":"swordfish"}}'
+    kept = '{"entry":{"id":"8","content":"herring"}}'
+    async with SqliteAnswerLog(path) as log:
+        asked = [request("swordfish", id=str(n)) for n in range(3)]
+        for one, answer in zip(asked, (shown, kept, "no JSON"), strict=True):
+            await log.start(one)
+            await log.finish(one, one.reply(Performative.INFORM, answer))
+
+        await log.scrub("$.entry.id", ["7"], peer="ana@home")
+        await log.scrub("$.entry.id", ["8"], peer="an")
+        found = [row.answer for one in asked if (row := await log.find(one)) and row.answer]
+        bytes_left = bytes_in(tmp_path)
+
+    assert [answer.performative for answer in found] == ["refuse", "inform", "inform"]
+    assert code_of(found[0]) == "not-found"
+    assert [answer.content for answer in found[1:]] == [kept, "no JSON"]
+    assert b"swordfish" not in bytes_left
