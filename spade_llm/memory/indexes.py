@@ -79,6 +79,8 @@ class _Held:
     """Keys whose use was counted since; each counts once."""
     has_dead: bool = False
     """Rows were removed since the last merge."""
+    size_bytes: int = 0
+    """When it was last measured."""
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     """An index is read and written by one at a time."""
@@ -106,6 +108,7 @@ class IndexRanker:
         self._is_behind, self._settled, self._max_bytes = is_behind, settled, max_bytes
         self._held: OrderedDict[str, _Held] = OrderedDict()
         """The one used last is at the end."""
+        self._size_bytes = 0
         self._threads: ThreadPoolExecutor | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -116,6 +119,7 @@ class IndexRanker:
     async def __aexit__(self, *_: object) -> None:
         threads, self._threads = self._threads, None
         self._held.clear()
+        self._size_bytes = 0
         if self._tidying is not None:
             self._tidying.cancel()
             await asyncio.wait([self._tidying])
@@ -142,7 +146,7 @@ class IndexRanker:
 
     @property
     def size_bytes(self) -> int:
-        return sum(EMPTY_BYTES + held.index.size_bytes for held in self._held.values())
+        return self._size_bytes
 
     def changed(self, owner: str, keys: Set[int]) -> None:
         held = self._held.get(owner)
@@ -236,6 +240,7 @@ class IndexRanker:
         read = partial(_loaded, owner=held.owner, model=self._model, now=now)
         held.index = await self._reading.read(read)
         held.is_loaded = True
+        self._measure(held)
 
     async def _refresh(self, held: _Held) -> None:
         """Bring it up to what is committed."""
@@ -254,6 +259,14 @@ class IndexRanker:
         held.index.remove(list(gone))
         held.has_dead |= bool(gone)
         put(held.index, found)
+        self._measure(held)
+
+    def _measure(self, held: _Held) -> None:
+        if self._held.get(held.owner) is not held:
+            return
+        size = EMPTY_BYTES + held.index.size_bytes
+        self._size_bytes += size - held.size_bytes
+        held.size_bytes = size
 
     async def _tidy(self) -> None:
         """Also what is forgotten leaves RAM, although nobody asks for it any more."""
@@ -281,15 +294,17 @@ class IndexRanker:
         finish = await asyncio.get_running_loop().run_in_executor(self._threads, job)
         async with held.alone:
             finish()
+            self._measure(held)
 
     def _let_go(self) -> None:
         """Of those used longest ago, until the rest fits."""
-        size = self.size_bytes
+        if self._size_bytes <= self._max_bytes:
+            return
         for held in [one for one in self._held.values() if not one.users][:-1]:
-            if size <= self._max_bytes:
-                return
-            size -= EMPTY_BYTES + held.index.size_bytes
             del self._held[held.owner]
+            self._size_bytes -= held.size_bytes
+            if self._size_bytes <= self._max_bytes:
+                return
 
     async def _newest_embedded(self, held: _Held) -> None:
         """Nothing but its vector can find a row by meaning, also one that was stored just now."""
@@ -319,7 +334,13 @@ class IndexRanker:
     async def _run(self, held: _Held, search: Callable[[], T]) -> T:
         if len(held.index) <= INLINE_ROWS:
             return search()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, search)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, search)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # Who asked has left; the thread still reads the index, which must not change yet.
+            await asyncio.wait([running])
+            raise
 
     def _outcome(
         self,
@@ -329,7 +350,7 @@ class IndexRanker:
         hits: Sequence[IndexHit],
     ) -> Outcome:
         if query.mode is not SearchMode.KEYWORD:
-            has_all = held.index.without_vector == 0 or not self._is_behind()
+            has_all = not self._is_behind() or held.index.without_vector == 0
             if vector is None or not has_all:
                 return Outcome.DEGRADED
         return Outcome.OK if hits else Outcome.EMPTY

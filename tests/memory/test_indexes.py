@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, indexes
 from spade_llm.memory.indexes import EMPTY_BYTES, IndexRanker
 from spade_llm.memory.store import (
     MemoryChange,
@@ -24,6 +24,8 @@ from tests.rag.bag_of_words import BagOfWords
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
     from spade_llm.memory import OwnedMemory
     from spade_llm.memory.transaction import Transaction
@@ -248,3 +250,18 @@ async def test_what_was_used_more_is_more_important_to_the_next_search() -> None
         first, *_ = (await store.search(query)).hits
 
     assert first.entry.id == ids[1]
+
+
+async def test_whoever_leaves_in_the_middle_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "INLINE_ROWS", 0)
+    async with SQLiteMemoryBackend(":memory:") as backend:
+        store = backend.for_owner(OWNER)
+        await store.add_many([MemoryDraft(content=f"apple number{n}") for n in range(200)])
+        for number in range(30):
+            leaving = asyncio.create_task(store.search(words("apple")))
+            for _ in range(number):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            await store.add(MemoryDraft(content=f"pear number{number}"))
+
+        assert len(await found(store, "pear")) == 30

