@@ -11,10 +11,18 @@ import pytest
 from spade_llm.acl import MAX_BODY_BYTES, new_id
 from spade_llm.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.store import MemoryChange, MemoryFilter, ObservedMessage, OnError
+from spade_llm.memory.retrieve import retrieve_memory
+from spade_llm.memory.session_context import session_context
+from spade_llm.memory.store import (
+    MemoryChange,
+    MemoryFilter,
+    MemoryType,
+    ObservedMessage,
+    OnError,
+)
 from spade_llm.runtime import Question
 from spade_llm.services.memory import ONTOLOGY, MemoryClient, MemoryService
-from tests.memory.contract import NOON
+from tests.memory.contract import NOON, said
 from tests.runtime.harness import Member, network_of
 
 if TYPE_CHECKING:
@@ -170,6 +178,29 @@ async def test_the_same_request_again_gets_the_same_answer(ana: Member) -> None:
     again = await say(ana, request="r1", op="add", draft=draft, merge=False)
 
     assert again == first
+
+
+async def test_what_a_model_reads_is_made_where_the_memory_is(client: MemoryClient) -> None:
+    await client.add(MemoryDraft(content="Ada rows on the lake", session="c", subject="ada@x"))
+    await client.observe("c", [said("1", "the lake is calm")], subject="ada@x")
+
+    found = await client.retrieve("lake", limit=1)
+    context = await client.session_context("c", max_tokens=200, language="en")
+    one_type = await client.session_context("c", types=(MemoryType.PROFILE,))
+
+    assert found == await retrieve_memory(client, "lake", limit=1)
+    assert "**Summary:** Ada rows on the lake" in found
+    assert context == await session_context(client, "c", max_tokens=200, language="en")
+    assert "the lake is calm" in context.context_text
+    assert one_type.memory_types_included == ()
+
+
+@pytest.mark.parametrize("tokens", [99, 8001])
+async def test_a_budget_out_of_range_is_refused_by_field(client: MemoryClient, tokens: int) -> None:
+    with pytest.raises(RequestRefused, match="max_tokens") as refused:
+        await client.session_context("c", max_tokens=tokens)
+
+    assert refused.value.wire_code == "invalid-arguments"
 
 
 SPOOFED: list[dict[str, object]] = [
