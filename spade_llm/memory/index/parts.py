@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.memory.index.keywords import ALONE, SPREAD, lengths_of
-from spade_llm.memory.index.recall import substance
+from spade_llm.memory.index.recall import lengths_around, substance
 from spade_llm.memory.index.terms import QUESTION
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Parts:
     ) -> None:
         self.table, self.postings, self.vectors = table, postings, vectors
         self._neighbours = neighbours
+        self._around: tuple[int, NDArray[np.float32]] | None = None
 
     @cached_property
     def reach(self) -> Mapping[int, NDArray[np.int32]]:
@@ -45,6 +46,13 @@ class Parts:
     @cached_property
     def substance(self) -> NDArray[np.float32]:
         return substance(self.table)
+
+    def lengths_around(self) -> NDArray[np.float32]:
+        """As recall has them; vectors come later than their rows."""
+        if self._around is None or self._around[0] != self.vectors.version:
+            around = lengths_around(self.vectors.has, self.reach[-1], self.reach[1])
+            self._around = (self.vectors.version, around)
+        return self._around[1]
 
     def lengths(
         self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None

@@ -16,7 +16,7 @@ from spade_llm.memory.index.codes import UNKNOWN
 from spade_llm.memory.index.dates import periods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -71,17 +71,14 @@ def _questions(parts: Parts, keyword: Row) -> Mapping[str, Row]:
     return {"question": asks[:-1], "answer": answered[:-1]}
 
 
-def neighbourhood(
-    cosines: Row,
-    has: NDArray[np.bool_],
-    places: Sequence[NDArray[np.int32] | NDArray[np.intp] | slice],
+def lengths_around(
+    has: NDArray[np.bool_], before: NDArray[np.int32], after: NDArray[np.int32]
 ) -> Row:
-    """The cosine with the sum of the vectors at these places (a row, the one before it, the one
-    after it), nearly. The last element of `cosines` and `has` is nobody's."""
-    total: Row = np.sum([cosines[place] for place in places], axis=0, dtype=np.float32)
-    several: Row = np.sum([has[place] for place in places], axis=0, dtype=np.float32)
+    """Of the sum of a row's vector and its neighbours', nearly: by how many of them there are."""
+    there = np.append(has, False).astype(np.float32)
+    several = there[:-1] + there[before[:-1]] + there[after[:-1]]
     lengths = np.sqrt(several + several * (several - 1) * np.float32(ALIKE))
-    return np.asarray(total / np.maximum(lengths, 1), np.float32)
+    return np.maximum(lengths, np.float32(1))
 
 
 def fused(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:

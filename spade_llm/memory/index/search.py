@@ -175,14 +175,14 @@ class Search:
         return 1.0 if self._vector is None else self._query.keyword_weight
 
     def _near(self, rows: Rows | None) -> Row:
-        """A row without neighbours is as near as it is by itself."""
-        if rows is None:
-            near = self._cosines[:-1].copy()
-            linked = self._parts.linked
-            near[linked] = self._near(linked)
-            return near
-        reach, has = self._parts.reach, np.append(self._parts.vectors.has, False)
-        return recall.neighbourhood(self._cosines, has, [rows, reach[-1][rows], reach[1][rows]])
+        """Cosine with the sum of a row's vector and its neighbours', nearly."""
+        reach, cosines = self._parts.reach, self._cosines
+        at = slice(None, -1) if rows is None else rows
+        total = cosines[at] + cosines[reach[-1][at]]
+        total += cosines[reach[1][at]]
+        lengths = self._parts.lengths_around()
+        total /= lengths if rows is None else lengths[rows]
+        return total
 
     @cached_property
     def _bonus(self) -> Row:
@@ -201,9 +201,10 @@ class Search:
     def _named(self) -> str | None:
         """Of those whose messages may be found."""
         table = self._parts.table
-        texts = table.codes["speaker"].texts
-        there = np.flatnonzero(np.bincount(table.speaker.rows[self.rows])[1:])
-        named = named_in(self._query.text, [texts[place] for place in there.tolist()])
+        codes = table.codes["speaker"]
+        said = named_in(self._query.text, codes.texts)
+        speakers = table.speaker.rows[self.rows] if said else np.empty(0, np.int32)
+        named = [name for name in said if (speakers == codes.find(name)).any()]
         return named[0] if len(named) == 1 else None
 
     @cached_property

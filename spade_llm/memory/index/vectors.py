@@ -21,6 +21,8 @@ class Vectors:
     """As many rows as the table's; one without a vector has cosine 0 to everything."""
 
     def __init__(self) -> None:
+        self.version = 0
+        """Another when a row gains or loses its vector."""
         self._rows = 0
         self._dimensions = 0
         self._values: Grown[np.int8] = Grown(np.int8, 0)
@@ -56,6 +58,7 @@ class Vectors:
             raise ValueError(f"{values.shape[1]} dimensions among {self._dimensions}")
         self._values.rows[rows] = values
         self._scales.rows[rows] = _scales_of(values)
+        self.version += 1
         for words, column in zip(self._sketch, _sketch_of(values).T, strict=True):
             words.rows[rows] = column
 
@@ -67,6 +70,7 @@ class Vectors:
     def drop(self, rows: NDArray[np.int32]) -> None:
         """Nothing of them stays."""
         self._scales.rows[rows] = 0
+        self.version += 1
         if self._dimensions:
             self._values.rows[rows] = 0
         for words in self._sketch:
@@ -87,7 +91,9 @@ class Vectors:
         for words, word in zip(self._sketch, asked, strict=True):
             differing += np.bitwise_count(words.rows ^ word)
         angles = np.arange(self._dimensions + 1, dtype=np.float32) * (np.pi / self._dimensions)
-        return np.where(self.has, np.cos(angles).astype(np.float32)[differing], np.float32(0))
+        cosines: NDArray[np.float32] = np.cos(angles).astype(np.float32)[differing]
+        cosines *= self.has
+        return cosines
 
     def of(self, row: int) -> NDArray[np.float32] | None:
         """Of length 1."""
