@@ -34,6 +34,9 @@ jid = "{jid}"
 password_file = "password"
 embeddings = "none"
 
+[learning]
+enabled = false
+
 [server]
 host = "{host}"
 port = {port}
