@@ -88,7 +88,8 @@ async def owner(agent: ChatAgent, jid: str, words: tuple[str, ...]) -> Owner:
     """With a conversation, and a memory for each of its turns; all else is the same for all."""
     memory = MemoryClient(agent.node.requester, jid)
     said = [turn.format(*words) for turn in TURNS]
-    start = datetime(2026, 3, 1, tzinfo=UTC)
+    # Of now: nothing is learned from a conversation that still goes on, and counted below.
+    start = datetime.now(UTC) - timedelta(minutes=len(said))
     messages = [
         ObservedMessage(id=str(n), role="user", content=text, at=start + n * timedelta(minutes=1))
         for n, text in enumerate(said)
