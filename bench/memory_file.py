@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.corpus import Corpus
-from spade_llm.memory.codes import CONTENT_TYPES, ORIGINS, TIERS, TYPES
 from spade_llm.memory.index.packed import pack
-from spade_llm.memory.rows import text_columns
-from spade_llm.memory.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from spade_llm.memory.sqlite.codes import CONTENT_TYPES, ORIGINS, TIERS, TYPES
+from spade_llm.memory.sqlite.rows import text_columns
+from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from spade_llm.memory.store import ContentType, MemoryType, Origin, Tier
 
 if TYPE_CHECKING:

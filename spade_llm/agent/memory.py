@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.conversation.own_memories import OwnMemories, read_wish
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.learner import Learner
-from spade_llm.memory.upkeep import Upkeep
+from spade_llm.memory.learning.learner import Learner
+from spade_llm.memory.sqlite.upkeep import Upkeep
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService

@@ -19,8 +19,9 @@ from spade_llm.cli.place import data_directory
 from spade_llm.cli.progress import progress_bar
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import ConfigurationError
-from spade_llm.memory import SQLiteMemoryBackend, transfer_file
-from spade_llm.memory.verification import verify
+from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.transfer import transfer_file
+from spade_llm.memory.transfer.verification import verify
 
 if TYPE_CHECKING:
     import argparse

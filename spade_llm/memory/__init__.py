@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spade_llm.memory.agent_memory import AgentBaseMemory
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
-    from spade_llm.memory.learner import Learner
+    from spade_llm.memory.learning.learner import Learner
     from spade_llm.memory.retrieve import retrieve_memory
-    from spade_llm.memory.sqlite_backend import SQLiteMemoryBackend
-    from spade_llm.memory.sqlite_store import SqliteMemoryStore
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.store import SqliteMemoryStore
     from spade_llm.memory.store import (
         Category,
         HistoryStore,
@@ -42,7 +42,7 @@ _MODULE_OF = {
     "AgentBaseMemoryStoreTool": "tools",
     "Category": "store",
     "HistoryStore": "store",
-    "Learner": "learner",
+    "Learner": "learning.learner",
     "MemoryBackend": "backend",
     "MemoryDraft": "store",
     "MemoryEntry": "store",
@@ -53,9 +53,9 @@ _MODULE_OF = {
     "MemoryType": "store",
     "ObservedMessage": "store",
     "OwnedMemory": "backend",
-    "SQLiteMemoryBackend": "sqlite_backend",
+    "SQLiteMemoryBackend": "sqlite.backend",
     "ScoredMemory": "store",
-    "SqliteMemoryStore": "sqlite_store",
+    "SqliteMemoryStore": "sqlite.store",
     "Tier": "store",
     "retrieve_memory": "retrieve",
 }

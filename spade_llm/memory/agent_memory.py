@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.memory.categorised import SubjectMemory
-from spade_llm.memory.sqlite_backend import SQLiteMemoryBackend
+from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.memory.tool_texts import LIST_DEFAULT, SEARCH_DEFAULT
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.episodes import (
+from spade_llm.memory.learning.episodes import (
     HARD_GAP,
     MAX_CHARS,
     MAX_MESSAGES,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import InvalidModelOutput, ModelUnavailable
-from spade_llm.memory.extraction_model import ModelExtractor
-from spade_llm.memory.extraction_prompt import INSTRUCTION, PARAMETERS, REPAIR, TOOL_NAME
-from spade_llm.memory.learned import Learned, Reading
+from spade_llm.memory.learning.extraction_model import ModelExtractor
+from spade_llm.memory.learning.extraction_prompt import INSTRUCTION, PARAMETERS, REPAIR, TOOL_NAME
+from spade_llm.memory.learning.learned import Learned, Reading
 from spade_llm.memory.limits import check_draft
 from spade_llm.memory.store import Category, MemoryType, Origin
 from spade_llm.providers.model import Completion, ToolCall

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.memory.extraction_rules import RuleExtractor, facts_of
-from spade_llm.memory.learned import Learned, Reading
+from spade_llm.memory.learning.extraction_rules import RuleExtractor, facts_of
+from spade_llm.memory.learning.learned import Learned, Reading
+from spade_llm.memory.learning.slots import read_fact
 from spade_llm.memory.limits import check_draft
-from spade_llm.memory.slots import read_fact
 from spade_llm.memory.store import (
     Category,
     Found,

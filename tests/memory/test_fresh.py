@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spade_llm.memory.fresh import fresh_text
+from spade_llm.memory.learning.fresh import fresh_text
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.providers.quoted import FIRST_LINE, QuotedMemory, quote_context
 

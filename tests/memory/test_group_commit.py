@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import Busy, StorageFailed
-from spade_llm.memory.group_commit import MAX_QUEUED, GroupCommit
-from spade_llm.memory.sqlite_thread import SqliteThread
+from spade_llm.memory.sqlite.group_commit import MAX_QUEUED, GroupCommit
+from spade_llm.memory.sqlite.thread import SqliteThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from spade_llm.memory.transaction import Transaction
+    from spade_llm.memory.sqlite.transaction import Transaction
 
 PRAGMAS = ("CREATE TABLE number (n INTEGER UNIQUE) STRICT",)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, indexes
-from spade_llm.memory.indexes import EMPTY_BYTES, IndexRanker
+from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.memory.sqlite import indexes
+from spade_llm.memory.sqlite.indexes import EMPTY_BYTES, IndexRanker
 from spade_llm.memory.store import (
     MemoryChange,
     MemoryFilter,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pytest
 
     from spade_llm.memory import OwnedMemory
-    from spade_llm.memory.transaction import Transaction
+    from spade_llm.memory.sqlite.transaction import Transaction
 
 T = TypeVar("T")
 

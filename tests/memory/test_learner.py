@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import ModelUnavailable, RateLimited
-from spade_llm.memory.extraction_prompt import TOOL_NAME
-from spade_llm.memory.learner import Learner, Pace
+from spade_llm.memory.learning.extraction_prompt import TOOL_NAME
+from spade_llm.memory.learning.learner import Learner, Pace
 from spade_llm.memory.retrieve import retrieve_memory
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, ObservedMessage, Origin
 from spade_llm.providers.model import Completion, ToolCall

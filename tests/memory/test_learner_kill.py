@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.learner import Learner
+from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 CHILD = """
 import asyncio, sys
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.learner import Learner
+from spade_llm.memory.learning.learner import Learner
 
 class Loud:
     "Says what was kept, so that it can be killed right after."

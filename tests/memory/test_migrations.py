@@ -12,9 +12,9 @@ import pytest
 
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import Category, MemoryDraft, SQLiteMemoryBackend, Tier
-from spade_llm.memory.rows import KEY_NAMESPACE
-from spade_llm.memory.schema import APPLICATION_ID, SCHEMA_VERSION
-from spade_llm.memory.verification import verify
+from spade_llm.memory.sqlite.rows import KEY_NAMESPACE
+from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
+from spade_llm.memory.transfer.verification import verify
 from tests.memory.contract import contents, said
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.recalled import recalled_texts
+from spade_llm.memory.learning.recalled import recalled_texts
 from spade_llm.memory.store import (
     Found,
     MemoryEntry,

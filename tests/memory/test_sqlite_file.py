@@ -14,14 +14,14 @@ import pytest
 
 from spade_llm.errors import ConfigurationError, StorageFailed
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
-from spade_llm.memory.schema import APPLICATION_ID, SCHEMA_VERSION
+from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from spade_llm.memory.store import MemoryChange
 from tests.memory.contract import ADA, hits, said
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.memory.transaction import Transaction
+    from spade_llm.memory.sqlite.transaction import Transaction
 
 OWNER = "assistant@localhost"
 

@@ -11,8 +11,8 @@ import pytest
 
 from spade_llm.errors import NotFound
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, Tier
-from spade_llm.memory.importance import importance_of_use
-from spade_llm.memory.review import reviewed
+from spade_llm.memory.sqlite.importance import importance_of_use
+from spade_llm.memory.sqlite.review import reviewed
 from spade_llm.memory.store import DecayPolicy, Episode, MemoryChange, MemoryFilter
 from tests.memory.contract import contents, said
 

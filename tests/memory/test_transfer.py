@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.errors import InvalidArguments, StorageFailed
-from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, transfer, transfer_file
+from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.store import (
     Access,
     Category,
@@ -22,7 +22,8 @@ from spade_llm.memory.store import (
     ObservedMessage,
     Tier,
 )
-from spade_llm.memory.verification import verify
+from spade_llm.memory.transfer import transfer, transfer_file
+from spade_llm.memory.transfer.verification import verify
 from tests.memory.contract import NOON, said
 
 if TYPE_CHECKING:

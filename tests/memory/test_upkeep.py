@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from spade_llm.errors import Busy
-from spade_llm.memory.upkeep import EVERY_S, Upkeep
+from spade_llm.memory.sqlite.upkeep import EVERY_S, Upkeep
 
 
 class Days:

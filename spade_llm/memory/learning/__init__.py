@@ -1,0 +1,1 @@
+"""From messages to episodes, from episodes to facts. Knows no database."""

@@ -1,0 +1,164 @@
+"""Facts from an episode by a language model: one call, and one more to repair its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spade_llm.errors import InvalidModelOutput, ModelUnavailable
+from spade_llm.memory.learning.extraction_prompt import (
+    MAX_FACT_CHARS,
+    MAX_FACTS,
+    REPAIR,
+    TOOL,
+    TOOL_NAME,
+    build_extraction,
+)
+from spade_llm.memory.learning.learned import Learned, about
+from spade_llm.memory.one_line import one_line
+from spade_llm.memory.store import (
+    Category,
+    MemoryDraft,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    Origin,
+    SearchMode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.learning.learned import KnownMemories, Reading
+    from spade_llm.memory.store import MemoryEntry
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel, Completion
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 120.0
+"""For an episode: both calls."""
+MAX_KNOWN = 15
+MAX_QUERY_CHARS = 2000
+MAX_PROBLEMS = 5
+TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+
+    content: str = Field(min_length=1, max_length=MAX_FACT_CHARS)
+    category: Literal["fact", "preference", "pattern", "capability"]
+    about: str = "user"
+    confidence: float = Field(default=0.7, ge=0, le=1)
+    contradicts: list[int] = Field(default=[], max_length=50)
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    facts: list[_Fact] = Field(max_length=MAX_FACTS)
+
+
+class ModelExtractor:
+    """Raises ModelError; InvalidModelOutput when the second answer is no better than the first."""
+
+    def __init__(self, model: ChatModel, *, deadline_s: float = DEADLINE_S) -> None:
+        self._model = model
+        self._deadline_s = deadline_s
+
+    async def extract(self, reading: Reading, known: KnownMemories) -> Learned:
+        if not any(message.content.strip() for message in reading.messages):
+            return Learned()
+        candidates = await _candidates(reading, known)
+        found = await self._ask(build_extraction(reading, candidates))
+        return Learned(
+            drafts=tuple(_draft(fact, reading) for fact in found.facts),
+            invalid=_closed(found, candidates),
+        )
+
+    async def _ask(self, messages: Sequence[ContextMessage]) -> _Facts:
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                answer = await self._complete(messages)
+                try:
+                    return _read(answer)
+                except ValidationError as error:
+                    return _read(await self._complete([*messages, *_repair(answer, error)]))
+        except TimeoutError:
+            raise ModelUnavailable(f"{self._model.name} did not answer in time.") from None
+        except ValidationError as error:
+            raise InvalidModelOutput(
+                f"{self._model.name} gave no facts that fit the schema: {_problems(error)}."
+            ) from None
+
+    async def _complete(self, messages: Sequence[ContextMessage]) -> str:
+        return _answered(await self._model.complete(messages, [TOOL], tool_choice=TOOL_NAME))
+
+
+async def _candidates(reading: Reading, known: KnownMemories) -> list[MemoryEntry]:
+    """What was known of the same person, and is near to what was said."""
+    which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
+    text = reading.episode.content[:MAX_QUERY_CHARS]
+    found = await known.search(
+        MemoryQuery(text=text, mode=SearchMode.RECALL, limit=MAX_KNOWN, which=which)
+    )
+    until = max(message.at for message in reading.messages)
+    entries = about(reading, [hit.entry for hit in found.hits])
+    return [entry for entry in entries if (entry.valid_at or entry.created_at) <= until]
+
+
+def _answered(completion: Completion) -> str:
+    """The arguments of the tool; else the text, without the fence that models like to draw."""
+    for call in completion.tool_calls:
+        if call.name == TOOL_NAME:
+            return call.arguments
+    begin, end = completion.text.find("{"), completion.text.rfind("}")
+    return completion.text[begin : end + 1] if 0 <= begin < end else completion.text
+
+
+def _read(answer: str) -> _Facts:
+    """Raises ValidationError."""
+    return _Facts.model_validate_json(answer)
+
+
+def _repair(answer: str, error: ValidationError) -> list[ContextMessage]:
+    return [
+        {"role": "assistant", "content": answer or "(nothing)"},
+        {"role": "user", "content": REPAIR.format(problems=_problems(error))},
+    ]
+
+
+def _problems(error: ValidationError) -> str:
+    """Where, and what; nothing of the answer itself."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
+        for one in problems[:MAX_PROBLEMS]
+    )
+
+
+def _closed(found: _Facts, candidates: Sequence[MemoryEntry]) -> tuple[str, ...]:
+    """A number that was not given means nothing."""
+    numbers = (number for fact in found.facts for number in fact.contradicts)
+    ids = (candidates[n - 1].id for n in numbers if 1 <= n <= len(candidates))
+    return tuple(dict.fromkeys(ids))
+
+
+def _draft(fact: _Fact, reading: Reading) -> MemoryDraft:
+    episode = reading.episode
+    is_other = fact.about.casefold() not in ("user", "")
+    return MemoryDraft(
+        content=fact.content,
+        category=Category(fact.category),
+        confidence=fact.confidence,
+        subject=episode.subject,
+        session=episode.session,
+        metadata={"about": one_line(fact.about, 100)} if is_other else {},
+        valid_at=episode.valid_at,
+        origin=Origin.EXTRACTED,
+        sources=(episode.id,),
+    )

@@ -1,0 +1,88 @@
+"""What a person says of themselves in a message, clause by clause. Pure; knows no fact.
+
+Cautious on purpose: English and Spanish, and only what is plainly stated. No questions, nothing
+supposed, wished or denied, nothing in quotation marks or code, no text that is to be worked on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from spade_llm.memory.learning.fresh import without_quotes
+from spade_llm.memory.sentences import sentences
+
+MAX_MESSAGE_CHARS = 1500
+"""A longer one is more likely pasted than said."""
+MAX_CLAUSE_CHARS = 200
+
+_I = re.IGNORECASE
+
+_TASK = re.compile(
+    r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|spell-?check|summari[sz]e"
+    r"|correct (?:this|the|my)|write (?:a|an|me|the|my)|draft|compose|role-?play\w*"
+    r"|pretend\w*|act as|story|lyrics|poem|novel|fictional|my character"
+    r"|fix (?:this|the|my) (?:text|sentence|grammar)"
+    r"|traduc\w+|reescrib\w+|corrig\w+|corregir|resum\w+|redact\w+"
+    r"|escrib(?:e|ir|eme) (?:un|una|el|la)"
+    r"|act[uú]a como|cuento|relato|poema|novela|personaje|juego de rol)\b",
+    _I,
+)
+"""A message that gives a text to work on: whose words they are is anybody's guess."""
+
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|whether|would|could|might|(?-i:may)|maybe|perhaps|probably|possibly"
+    r"|suppose\w*|supposing|imagin\w+|wish|hopefully|hypothetical\w*|let'?s say|say that|as though"
+    r"|kidding|joking|just a joke|sarcasm|used to|in my dream|for example|for instance|e\.g"
+    r"|someone|somebody|si|ojal[aá]|quiz[aá]s?|tal vez|a lo mejor"
+    r"|probablemente|posiblemente|supon\w+|imag[ií]n\w+"
+    r"|como si|podr[ií]a\w*|gustar[ií]a\w*|har[ií]a\w*|ser[ií]a\w*|por ejemplo|es broma|bromeando"
+    r"|alguien|antes (?:viv|trabaj)\w+)\b",
+    _I,
+)
+_QUESTION = re.compile(r"[?？¿؟]")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_QUOTATION = re.compile(r"[\"“„«‹][^\"”“»›]*(?:[\"”“»›]|\Z)|(?<!\w)['‘][^'’]*['’](?!\w)")
+
+_OPENER = re.compile(
+    r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|actually|anyway|btw|by the way|okay|ok|oh|fyi"
+    r"|plus|please|and|but|bueno|pues|adem[aá]s|por cierto|por favor|vale|y|pero)\b[\s,.!:–—-]*"
+    r"|(?:yes|yeah|yep|no|nope|s[ií]|claro|nah|thanks|thank you|gracias)\s*[,.!:–—-]+\s*)+",
+    _I,
+)
+_SPLIT = re.compile(
+    r"\s*;\s*|(?:,\s+|,?\s+(?:and|but|so|y|pero|e)\s+)"
+    r"(?=(?:no me|i|i'm|i’m|i've|i’ve|my|call me|(?:work|live) (?:at|for|as|in)|speak|study"
+    r"|me|mi|mis|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo)\b)",
+    _I,
+)
+_BARE_VERB = re.compile(r"(?:work|live|speak|study)\b", _I)
+_FIRST_PERSON = re.compile(r"i\b", _I)
+
+
+def statements(text: str) -> list[str]:
+    """Clauses in the first person that are plainly stated, without what leads in."""
+    if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text):
+        return []
+    return [
+        clause
+        for sentence in sentences(_own_words(text))
+        if not _QUESTION.search(sentence) and not _SUPPOSED.search(sentence)
+        for clause in _clauses(sentence)
+        if len(clause) <= MAX_CLAUSE_CHARS
+    ]
+
+
+def _own_words(text: str) -> str:
+    """A quotation leaves a mark behind, so that what stands around it does not run together."""
+    return _QUOTATION.sub('"', _CODE.sub('"', without_quotes(text)))
+
+
+def _clauses(sentence: str) -> list[str]:
+    parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
+    is_own = bool(_FIRST_PERSON.match(parts[0]))
+    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
+
+
+def _with_person(clause: str, is_own: bool) -> str:
+    """`I live in Rome and work at a bank`: both are about the same person."""
+    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause

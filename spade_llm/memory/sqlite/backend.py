@@ -1,0 +1,276 @@
+"""SQLiteMemoryBackend: many owners' memories in one SQLite file. Knows no wire.
+
+One connection writes, in group commits with a synced write-ahead log; others read beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.memory.limits import check_name
+from spade_llm.memory.sqlite import maintenance, reindexing, vectors
+from spade_llm.memory.sqlite.embedding import EmbeddingWorker
+from spade_llm.memory.sqlite.errors import meaning
+from spade_llm.memory.sqlite.group_commit import GroupCommit
+from spade_llm.memory.sqlite.indexes import IndexRanker
+from spade_llm.memory.sqlite.learning_store import SqliteLearningStore
+from spade_llm.memory.sqlite.migrations import migrate
+from spade_llm.memory.sqlite.private_file import make_private
+from spade_llm.memory.sqlite.readers import Readers
+from spade_llm.memory.sqlite.store import SqliteMemoryStore
+from spade_llm.memory.sqlite.subjects import SqliteSubjectStore
+from spade_llm.memory.sqlite.thread import SqliteThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from spade_llm.memory.sqlite.embedding import Progress
+    from spade_llm.memory.sqlite.transaction import Transaction
+    from spade_llm.providers.embedder import Embedder
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IN_MEMORY = ":memory:"
+
+READERS = 2
+"""Connections that read. More would not be faster: rows become objects one thread at a time."""
+
+WRITER_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+)
+
+READER_PRAGMAS = ("PRAGMA query_only = ON",)
+
+SHORT_TERM_TTL_S = 86_400.0
+
+KEEP_DELETED_DAYS = 30.0
+
+
+class SQLiteMemoryBackend:
+    """A MemoryBackend. Open it with `async with` or `open`; whoever opens it closes it.
+
+    Args:
+        path: the file; it is made if it is not there, its folder is not. `:memory:` is a file
+            that goes when it is closed.
+        embedder: what makes vectors; it stays open. None: keywords only.
+        now: the clock, UTC.
+        short_term_ttl_s: how long a `short_term` memory lives that does not say it itself.
+        keep_deleted_days: how long a deleted memory stays in the file, hidden.
+        is_reindexing: open it although another model made its vectors, only to `reindex`.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        embedder: Embedder | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        short_term_ttl_s: float = SHORT_TERM_TTL_S,
+        keep_deleted_days: float = KEEP_DELETED_DAYS,
+        is_reindexing: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.now = now
+        self.short_term_ttl_s = short_term_ttl_s
+        self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind, settled=self.settled)
+        self._embedder, self._is_reindexing = embedder, is_reindexing
+        self._worker: EmbeddingWorker | None = None
+        self._keep_deleted_days = keep_deleted_days
+        self._opening = asyncio.Lock()
+        self._resources = AsyncExitStack()
+        self._writer: GroupCommit | None = None
+        self._readers: Readers | None = None
+
+    def for_owner(self, owner: str) -> SqliteMemoryStore:
+        """The memory of one owner, a bare JID.
+
+        Raises:
+            InvalidArguments: it is empty or too long.
+        """
+        check_name("owner", owner)
+        return SqliteMemoryStore(self, owner)
+
+    def about(self, subject: str) -> SqliteSubjectStore:
+        """What all owners remember about one subject, for that subject itself.
+
+        Raises:
+            InvalidArguments: it is empty or too long.
+        """
+        check_name("subject", subject)
+        return SqliteSubjectStore(self, subject)
+
+    def learning(self) -> SqliteLearningStore:
+        """What is still to be learned from conversations, of all owners."""
+        return SqliteLearningStore(self)
+
+    async def purge(self) -> int:
+        """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
+
+        Run it daily; `open` does it too. Returns how many memories were removed.
+        """
+        return await maintenance.purge(self, keep_deleted_days=self._keep_deleted_days)
+
+    async def settled(self) -> None:
+        """Return once every row has its vector; at once without an embedder."""
+        if self._worker is not None:
+            await self._worker.settled()
+
+    async def reindex(self, progress: Progress = lambda done, total: None) -> None:
+        """Make anew what is derived from the text: terms, and every vector, by this embedder.
+
+        Raises:
+            ModelUnavailable: no vectors now; the next run of the agent goes on with them.
+            StorageFailed: the file is closed or could not be written.
+        """
+        await reindexing.renew_terms(self)
+        self.ranker.clear()
+        if self._worker is not None:
+            await self.write(reindexing.want_all_vectors)
+            await self._worker.catch_up(progress)
+
+    async def open(self) -> Self:
+        """Open the file, bring its schema up to date, purge; nothing if it is open.
+
+        Raises:
+            ConfigurationError: it cannot be opened, is newer than this version, or no memory.
+        """
+        async with self._opening:
+            if self._writer is None:
+                await self._open_or_explain()
+                await self._purge_or_go_on()
+        return self
+
+    async def close(self) -> None:
+        """Commit what is queued, let running reads finish, close the file."""
+        async with self._opening:
+            self._writer = self._readers = self._worker = None
+            await self._resources.aclose()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run what only reads; all its statements see the same state of the file.
+
+        Raises:
+            StorageFailed: the file is closed or could not be read.
+            ServiceError: whatever the operation refuses with.
+        """
+        if self._readers is None:
+            raise StorageFailed("the memory is closed")
+        return await self._readers.read(operation)
+
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run it in the next group commit; return when that is synced.
+
+        Raises:
+            Busy: too many writes wait.
+            StorageFailed: the file is closed or could not be written.
+            ServiceError: whatever the operation refuses with.
+        """
+        if self._writer is None:
+            raise StorageFailed("the memory is closed")
+        return await self._writer.write(operation)
+
+    def write_later(self, operation: Callable[[Transaction], object]) -> None:
+        """Write what may be lost, without waiting."""
+        if self._writer is not None:
+            self._writer.write_later(operation)
+
+    async def _open_or_explain(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                await self._open(stack)
+                self._resources = stack.pop_all()
+        except sqlite3.Error as error:
+            reason = meaning(error) or "SQLite refuses it"
+            raise ConfigurationError(
+                f"{str(self.path)!r}: {reason}; check the path and its rights"
+            ) from error
+
+    async def _purge_or_go_on(self) -> None:
+        """A file that cannot be written can still be read."""
+        try:
+            await self.purge()
+        except StorageFailed as error:
+            logger.warning("%s could not be purged: %s", self.path, error)
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        path = self.path if str(self.path) != IN_MEMORY else _fleeting_path(stack)
+        make_private(path)
+        thread = await _connect(stack, path, "memory-writer", WRITER_PRAGMAS)
+        await thread.run(partial(migrate, path=str(path)))
+        await thread.run(_check_references)
+        readers = Readers(
+            [await _connect(stack, path, "memory-reader", READER_PRAGMAS) for _ in range(READERS)]
+        )
+        writer = GroupCommit(thread, on_commit=self._changed)
+        stack.push_async_callback(writer.close)
+        stack.push_async_callback(readers.drain)
+        self._readers, self._writer = readers, writer
+        await stack.enter_async_context(self.ranker)
+        if self._embedder is not None:
+            await self._refuse_other_models(self._embedder.name)
+            self._worker = EmbeddingWorker(self, self._embedder, self.ranker)
+            if not self._is_reindexing:
+                await stack.enter_async_context(self._worker)
+
+    async def _refuse_other_models(self, model: str) -> None:
+        """Vectors of two models must not meet."""
+        others = await self.read(partial(vectors.other_models, model=model))
+        if others and not self._is_reindexing:
+            raise ConfigurationError(
+                f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"
+                " run `spade-llm memory reindex`, or set `embeddings` back"
+            )
+
+    def _changed(self, transaction: Transaction) -> None:
+        for owner, keys in transaction.used.items():
+            self.ranker.used(owner, keys)
+        for owner, keys in transaction.touched.items():
+            self.ranker.changed(owner, keys)
+            if self._worker is not None:
+                self._worker.wake(keys)
+
+    def _is_behind(self) -> bool:
+        return self._worker is not None and self._worker.is_behind
+
+
+def _check_references(connection: sqlite3.Connection) -> None:
+    """Not while tables are rebuilt: hence after the migration."""
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _fleeting_path(stack: AsyncExitStack) -> Path:
+    """SQLite's own memory databases cannot be read beside a writer without blocking it."""
+    return Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
+
+
+async def _connect(
+    stack: AsyncExitStack, path: Path, name: str, pragmas: Sequence[str]
+) -> SqliteThread:
+    thread = await SqliteThread.open(path, name=name, pragmas=pragmas)
+    stack.push_async_callback(thread.close)
+    return thread

@@ -1,0 +1,39 @@
+"""The Database role: what the stores ask of the file. Knows no table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from spade_llm.memory.sqlite.ranker import Ranker
+    from spade_llm.memory.sqlite.transaction import Transaction
+
+T = TypeVar("T")
+
+
+class Database(Protocol):
+    """Reads, and writes that are synced when they return. Raises Busy, StorageFailed."""
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+    @property
+    def short_term_ttl_s(self) -> float: ...
+
+    @property
+    def ranker(self) -> Ranker: ...
+
+    async def read(self, operation: Callable[[Transaction], T]) -> T:
+        """In a reader's thread; all its statements see the same state of the file."""
+        ...
+
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
+        """In the writer's thread; it may be tried again, and refuses before it changes anything."""
+        ...
+
+    def write_later(self, operation: Callable[[Transaction], object]) -> None:
+        """What may be lost."""
+        ...

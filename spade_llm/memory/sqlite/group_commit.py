@@ -1,0 +1,213 @@
+"""One writer for many: queued writes share a transaction and are acknowledged after its sync.
+
+Knows no statement of the memory. When a write fails, its transaction is undone and each write of it
+is tried in one of its own, so that no other is touched; operations must therefore be repeatable.
+One that refuses (ServiceError) must do so before it changes anything, and undoes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from spade_llm.errors import Busy, ServiceError, StorageFailed
+from spade_llm.memory.sqlite.errors import storage_failed
+from spade_llm.memory.sqlite.transaction import Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spade_llm.memory.sqlite.thread import SqliteThread
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_QUEUED = 1024
+"""Writes waiting; one more is refused."""
+
+MAX_BATCH = 256
+"""Writes that share one transaction."""
+
+EMPTY_LOG = "PRAGMA wal_checkpoint (TRUNCATE)"
+
+
+class _Write(Generic[T]):
+    """One operation, what came of it until the commit, and who waits for it."""
+
+    def __init__(self, operation: Callable[[Transaction], T]) -> None:
+        self._operation = operation
+        self._result: list[T] = []
+        self._refusal: ServiceError | None = None
+        self.transaction: Transaction | None = None
+        self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        """Raises sqlite3.Error, and ServiceError of an operation that refuses too late."""
+        self._refusal, self.transaction = None, Transaction(connection)
+        before = connection.total_changes
+        try:
+            self._result = [self._operation(self.transaction)]
+        except ServiceError as refusal:
+            self._refusal = refusal
+            if connection.total_changes != before:
+                raise
+
+    def acknowledge(self) -> None:
+        if self.done.done():
+            return
+        if self._refusal is not None:
+            self.done.set_exception(self._refusal)
+        else:
+            self.done.set_result(self._result[0])
+
+    def fail(self, error: ServiceError) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class GroupCommit:
+    """The only writer of one connection, whose transactions it owns.
+
+    Open it inside the running loop; `close` commits what is queued.
+
+    Args:
+        on_commit: told what each write touched, before it is acknowledged.
+    """
+
+    def __init__(
+        self,
+        thread: SqliteThread,
+        *,
+        on_commit: Callable[[Transaction], None] = lambda transaction: None,
+    ) -> None:
+        self._thread = thread
+        self._on_commit = on_commit
+        self._queue: asyncio.Queue[_Write[Any] | None] = asyncio.Queue(MAX_QUEUED)
+        self._is_closed = False
+        self._has_to_erase = False
+        self._task = asyncio.create_task(self._run(), name="memory-writer")
+
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run it in the writer's thread, once in effect; return when it is committed and synced.
+
+        Raises:
+            Busy: too many writes are waiting; nothing changed.
+            StorageFailed: it was not written.
+            ServiceError: whatever the operation refuses with.
+        """
+        return await self._enqueue(operation).done
+
+    def write_later(self, operation: Callable[[Transaction], object]) -> None:
+        """The same without waiting, for what may be lost: dropped when the queue is full."""
+        if self._is_open and not self._queue.full():
+            self._enqueue(operation).done.add_done_callback(_log_failure)
+
+    async def close(self) -> None:
+        """Commit what is queued, then refuse everything."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self._queue.put(None)
+        await self._task
+
+    @property
+    def _is_open(self) -> bool:
+        return not (self._is_closed or self._task.done())
+
+    def _enqueue(self, operation: Callable[[Transaction], T]) -> _Write[T]:
+        if not self._is_open:
+            raise StorageFailed("the memory is closed")
+        write = _Write(operation)
+        try:
+            self._queue.put_nowait(write)
+        except asyncio.QueueFull:
+            raise Busy("too many writes wait for the memory: ask again later") from None
+        return write
+
+    async def _run(self) -> None:
+        batch: list[_Write[Any]] = []
+        try:
+            while batch := await self._next_batch():
+                await self._commit(batch)
+        finally:
+            for write in (*batch, *self._drained()):
+                write.fail(StorageFailed("the memory was stopped"))
+
+    async def _next_batch(self) -> list[_Write[Any]]:
+        """What is waiting, at least one; nothing once the end is reached."""
+        batch: list[_Write[Any]] = []
+        item = await self._queue.get()
+        while item is not None:
+            batch.append(item)
+            if len(batch) == MAX_BATCH or self._queue.empty():
+                return batch
+            item = self._queue.get_nowait()
+        if batch:
+            self._queue.put_nowait(None)
+        return batch
+
+    def _drained(self) -> list[_Write[Any]]:
+        items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        return [item for item in items if item is not None]
+
+    async def _commit(self, writes: Sequence[_Write[Any]]) -> None:
+        """All in one transaction; if one of them fails, each in its own."""
+        failure = await self._thread.run(lambda connection: _attempt(connection, writes))
+        if failure is None:
+            await self._acknowledge(writes)
+        elif len(writes) == 1 or _is_locked(failure):
+            for write in writes:
+                write.fail(_explained(failure))
+        else:
+            for write in writes:
+                await self._commit([write])
+
+    async def _acknowledge(self, writes: Sequence[_Write[Any]]) -> None:
+        transactions = [write.transaction for write in writes if write.transaction is not None]
+        for transaction in transactions:
+            self._on_commit(transaction)
+        if self._has_to_erase or any(transaction.is_erasing for transaction in transactions):
+            self._has_to_erase = not await self._thread.run(_has_emptied_log)
+        for write in writes:
+            write.acknowledge()
+
+
+def _attempt(
+    connection: sqlite3.Connection, writes: Sequence[_Write[Any]]
+) -> sqlite3.Error | ServiceError | None:
+    """Commit them together; what went wrong, after undoing all."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for write in writes:
+            write.run(connection)
+        connection.execute("COMMIT")
+    except (sqlite3.Error, ServiceError) as error:
+        connection.rollback()
+        return error
+    return None
+
+
+def _is_locked(failure: sqlite3.Error | ServiceError) -> bool:
+    """Another program has the file: to try each write alone would wait as often in vain."""
+    return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
+def _has_emptied_log(connection: sqlite3.Connection) -> bool:
+    """False if a reader was in the way: it is tried again after the next commit."""
+    try:
+        ((is_busy, _, _),) = connection.execute(EMPTY_LOG).fetchall()
+    except sqlite3.Error as error:
+        logger.warning("the memory's log could not be emptied yet: %s", error)
+        return False
+    return not is_busy
+
+
+def _explained(failure: sqlite3.Error | ServiceError) -> ServiceError:
+    return storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
+
+
+def _log_failure(done: asyncio.Future[object]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        logger.warning("a note about use was not written to the memory: %s", error)

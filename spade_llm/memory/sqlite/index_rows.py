@@ -1,0 +1,152 @@
+"""An owner's rows as an OwnerIndex takes them, read from the file. Knows no ranking."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.index.columns import Columns
+from spade_llm.memory.index.terms import VERSION, encode_terms
+from spade_llm.memory.sqlite.codes import CATEGORIES, CONTENT_TYPES, TIERS, TYPES
+from spade_llm.memory.sqlite.importance import HABIT, HALF_LIFE_DAYS
+from spade_llm.memory.sqlite.rows import DAY
+from spade_llm.memory.store import Category, ContentType, MemoryType, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spade_llm.memory.sqlite.codes import Codes
+    from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+
+PAGE_ROWS = 16_384
+"""Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
+
+HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{VERSION:02X}')"
+"""Not encoded yet, or in an older way (their fourth byte): they are made of the text."""
+
+ENTRY = f"""
+    SELECT seq * 2, subject, session, NULL, type, category, tier, content_type, tags, created_at,
+        expires_at, valid_at, invalid_at, importance, access_count,
+        coalesce(last_accessed_at, created_at), stability, reviewed_at, content_hash, terms, data,
+        iif({HAS_OLD_TERMS}, content, NULL), iif({HAS_OLD_TERMS}, context, NULL)
+    FROM entry LEFT JOIN vector ON vector.row = entry.seq * 2
+        AND vector.model = (SELECT number FROM model WHERE name = :model)
+    WHERE entry.owner = (SELECT number FROM owner WHERE jid = :owner) AND deleted_at IS NULL
+"""
+
+MESSAGE = f"""
+    SELECT message.seq * 2 + 1, message.subject, name, speaker,
+        {TYPES.number(MemoryType.EPISODIC)}, NULL, {TIERS.number(Tier.WORKING)},
+        {CONTENT_TYPES.number(ContentType.TEXT)}, NULL, at,
+        NULL, NULL, NULL, NULL, 0,
+        at, NULL, NULL, content_hash, terms, data,
+        iif({HAS_OLD_TERMS}, content, NULL), iif({HAS_OLD_TERMS}, speaker, NULL)
+    FROM message JOIN conversation ON conversation.number = message.conversation
+        LEFT JOIN vector ON vector.row = message.seq * 2 + 1
+        AND vector.model = (SELECT number FROM model WHERE name = :model)
+    WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner)
+"""
+
+# In the order of an index that leads to this owner's rows and to no others.
+ALL_ENTRIES = f"{ENTRY} ORDER BY created_at"
+ALL_MESSAGES = f"{MESSAGE} ORDER BY message.conversation, message.seq"
+
+ENTRIES = f"{ENTRY} AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)"
+MESSAGES = f"""
+    {MESSAGE} AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+    ORDER BY message.seq
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRows:
+    """Some rows, and the packed vectors of those that have one."""
+
+    columns: Columns
+    vectors: Mapping[int, bytes]
+
+
+def all_rows(transaction: Transaction, owner: str, *, model: str, now: int) -> Iterator[IndexRows]:
+    """All that is not deleted, page by page; expired rows too, which the index hides by time."""
+    which: Mapping[str, Value] = {"owner": owner, "model": model}
+    for sql in (ALL_ENTRIES, ALL_MESSAGES):
+        for page in transaction.pages(sql, which, size=PAGE_ROWS):
+            yield _index_rows(page, now=now)
+
+
+def rows_of(
+    transaction: Transaction, owner: str, keys: Sequence[int], *, model: str, now: int
+) -> IndexRows:
+    """Those that are still there."""
+    which: Mapping[str, Value] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
+    found = [*transaction.all(ENTRIES, which), *transaction.all(MESSAGES, which)]
+    return _index_rows(found, now=now)
+
+
+def _index_rows(rows: Sequence[Row], *, now: int) -> IndexRows:
+    vectors = {row[0]: row[20] for row in rows if row[20] is not None}
+    return IndexRows(columns=_columns(rows, now=now), vectors=vectors)
+
+
+def _columns(rows: Sequence[Row], *, now: int) -> Columns:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 23
+    tags = [tuple(json.loads(packed)) if packed else () for packed in columns[8]]
+    return Columns(
+        key=columns[0],
+        subject=columns[1],
+        session=columns[2],
+        speaker=columns[3],
+        type=list(map(TYPE_OF.__getitem__, columns[4])),
+        category=list(map(CATEGORY_OF.__getitem__, columns[5])),
+        tier=list(map(TIER_OF.__getitem__, columns[6])),
+        content_type=list(map(CONTENT_TYPE_OF.__getitem__, columns[7])),
+        tags=tags,
+        created_at=[at / 1e6 for at in columns[9]],
+        expires_at=_seconds(columns[10]),
+        valid_at=_seconds(columns[11]),
+        invalid_at=_seconds(columns[12]),
+        importance=_importance(columns[13], columns[14], columns[15], now=now),
+        stability=columns[16],
+        reviewed_at=_seconds(columns[17]),
+        content_hash=columns[18],
+        terms=_terms(rows, tags),
+    )
+
+
+def _importance(
+    given: Sequence[float | None], uses: Sequence[int], last_used: Sequence[int], *, now: int
+) -> Sequence[float]:
+    """As `effective_importance`, many times as fast for many."""
+    import numpy as np
+
+    idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY, 0.0)
+    counts = np.array(uses, np.float64)
+    computed = (np.exp2(-idle_days / HALF_LIFE_DAYS) + counts / (counts + HABIT)) / 2
+    found = np.array(given, np.float64)
+    importances: list[float] = np.where(np.isnan(found), computed.round(3), found).tolist()
+    return importances
+
+
+def _seconds(microseconds: Sequence[int | None]) -> list[float | None]:
+    return [None if at is None else at / 1e6 for at in microseconds]
+
+
+def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]]) -> list[bytes]:
+    return [
+        row[19] if row[21] is None else encode_terms(row[21], row[22], its)
+        for row, its in zip(rows, tags, strict=True)
+    ]
+
+
+def _names(
+    codes: Codes[Category] | Codes[MemoryType] | Codes[Tier] | Codes[ContentType],
+    values: type[Category] | type[MemoryType] | type[Tier] | type[ContentType],
+) -> dict[int | None, str | None]:
+    return {None: None, **{codes.number(value): value.value for value in values}}  # type: ignore[arg-type]
+
+
+TYPE_OF = _names(TYPES, MemoryType)
+CATEGORY_OF = _names(CATEGORIES, Category)
+TIER_OF = _names(TIERS, Tier)
+CONTENT_TYPE_OF = _names(CONTENT_TYPES, ContentType)

@@ -1,0 +1,200 @@
+"""Hiding entries, and removing every trace of them. Says what is gone; knows no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.sqlite import audit
+from spade_llm.memory.sqlite.codes import ORIGINS, TYPES
+from spade_llm.memory.sqlite.conditions import VISIBLE, Condition, all_of, wanted, within
+from spade_llm.memory.sqlite.finding import OWNED
+from spade_llm.memory.sqlite.rows import entry_key, message_key
+from spade_llm.memory.store import Cleared, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spade_llm.memory.index.scope import Scope
+    from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+    from spade_llm.memory.store import MemoryFilter
+
+HIDE = f"""
+    UPDATE entry SET deleted_at = :now WHERE {OWNED} AND {VISIBLE} AND {{condition}}
+    RETURNING seq, id
+"""
+
+ENTRIES = f"SELECT seq, id, origin, type FROM entry WHERE {OWNED} AND {{condition}}"
+
+REMOVE = f"DELETE FROM entry WHERE {OWNED} AND seq = :seq"
+
+OF_EPISODE = "episode = :episode AND episode > 0"
+
+OF_CONTENT = f"""
+    (content_hash, content) =
+        (SELECT content_hash, content FROM entry WHERE {OWNED} AND seq = :seq)
+"""
+
+MESSAGES = """
+    SELECT seq FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
+"""
+
+OF_SUBJECT = "subject = :subject"
+
+OF_CONVERSATION = """
+    conversation = (SELECT number FROM conversation
+        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND name = :session)
+"""
+
+REMOVE_MESSAGE = """
+    DELETE FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND seq = :seq
+"""
+
+REMOVE_EMPTY_CONVERSATIONS = """
+    DELETE FROM conversation
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND NOT EXISTS (
+        SELECT 1 FROM message
+        WHERE message.owner = conversation.owner AND conversation = conversation.number)
+"""
+
+RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {OF_EPISODE}"
+
+DUE = """
+    SELECT jid, seq, id FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE deleted_at <= :deleted_before OR expires_at <= :now
+    LIMIT :limit
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doomed:
+    """An entry that is to be removed."""
+
+    seq: int
+    id: bytes
+    origin: Origin
+    type: int
+
+
+def hide(
+    transaction: Transaction,
+    owner: str,
+    which: MemoryFilter,
+    ids: Sequence[bytes] | None,
+    *,
+    scopes: Sequence[Scope] | None,
+    now: int,
+) -> Sequence[bytes]:
+    """The ids of what is now hidden."""
+    common = all_of([wanted(which), within(scopes)])
+    rows: list[Row] = []
+    for one in [common] if ids is None else [all_of([common, _has_id(id)]) for id in ids]:
+        values = {**one.parameters, "owner": owner, "now": now}
+        rows += transaction.all(HIDE.format(condition=one.sql), values)
+    transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+    hidden = [id for _, id in rows]
+    if hidden:
+        audit.note(transaction, owner, "delete", hidden, now=now)
+    return hidden
+
+
+def forget_ids(
+    transaction: Transaction,
+    owner: str,
+    ids: Sequence[bytes],
+    *,
+    subject: str | None,
+    scopes: Sequence[Scope] | None,
+    now: int,
+) -> int:
+    """Hidden and expired ones too; how many there were."""
+    about = [] if subject is None else [_of("subject", subject)]
+    conditions = [all_of([_has_id(id), within(scopes), *about]) for id in dict.fromkeys(ids)]
+    doomed = [one for condition in conditions for one in _doomed(transaction, owner, condition)]
+    return _erase(transaction, owner, doomed, now=now)
+
+
+def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
+    """Memories and messages; how many memories there were."""
+    about = _of("subject", subject)
+    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, now=now)
+    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
+    return _erase(transaction, owner, _doomed(transaction, owner, about), now=now)
+
+
+def forget_session(transaction: Transaction, owner: str, session: str, *, now: int) -> Cleared:
+    of_session = _of("session", session)
+    doomed = _doomed(transaction, owner, of_session)
+    messages = _erase_messages(transaction, owner, OF_CONVERSATION, of_session.parameters, now=now)
+    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
+    _erase(transaction, owner, doomed, now=now)
+    types = [TYPES.value(one.type) for one in doomed]
+    return Cleared(messages=messages, by_type={type: types.count(type) for type in set(types)})
+
+
+def purge(transaction: Transaction, *, deleted_before: int, now: int, limit: int) -> int:
+    """Remove what is expired, and what was hidden long enough ago; how many there were."""
+    rows = transaction.all(DUE, {"deleted_before": deleted_before, "now": now, "limit": limit})
+    for owner, seq, _ in rows:
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(REMOVE, {"owner": owner, "seq": seq})
+        transaction.touch(owner, [entry_key(seq)])
+    for owner in {row[0] for row in rows}:
+        audit.note(transaction, owner, "purge", [id for o, _, id in rows if o == owner], now=now)
+    transaction.is_erasing = transaction.is_erasing or bool(rows)
+    return len(rows)
+
+
+def _doomed(transaction: Transaction, owner: str, condition: Condition) -> Sequence[Doomed]:
+    values = {**condition.parameters, "owner": owner}
+    return [
+        Doomed(seq=seq, id=id, origin=ORIGINS.value(origin), type=type)
+        for seq, id, origin, type in transaction.all(
+            ENTRIES.format(condition=condition.sql), values
+        )
+    ]
+
+
+def _erase(transaction: Transaction, owner: str, doomed: Sequence[Doomed], *, now: int) -> int:
+    """Rows, links, vectors; messages that say the same, or that an episode was cut from."""
+    for one in doomed:
+        which: dict[str, Value] = {"owner": owner, "seq": one.seq, "episode": one.seq}
+        _erase_messages(transaction, owner, OF_CONTENT, which, now=now)
+        if one.origin is Origin.EPISODE:
+            _erase_messages(transaction, owner, OF_EPISODE, which, now=now)
+        transaction.count(REMOVE, which)
+    if doomed:
+        transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
+        transaction.touch(owner, [entry_key(one.seq) for one in doomed])
+        audit.note(transaction, owner, "forget", [one.id for one in doomed], now=now)
+        transaction.is_erasing = True
+    return len(doomed)
+
+
+def _erase_messages(
+    transaction: Transaction,
+    owner: str,
+    condition: str,
+    values: Mapping[str, Value],
+    *,
+    now: int,
+) -> int:
+    """How many there were."""
+    found = transaction.all(MESSAGES.format(condition=condition), {**values, "owner": owner})
+    seqs = [seq for (seq,) in found]
+    if seqs:
+        transaction.each(REMOVE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
+        transaction.touch(owner, [message_key(seq) for seq in seqs])
+        audit.note_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        transaction.is_erasing = True
+    return len(seqs)
+
+
+def _has_id(id: bytes) -> Condition:
+    return _of("id", id)
+
+
+def _of(column: str, value: Value) -> Condition:
+    return Condition(sql=f"{column} = :{column}", parameters={column: value})

@@ -1,0 +1,119 @@
+"""SqliteSubjectStore: what all owners together remember about one subject, who may see to it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.memory import limits
+from spade_llm.memory.sqlite import audit, changing, removing
+from spade_llm.memory.sqlite.conditions import VISIBLE
+from spade_llm.memory.sqlite.finding import not_found
+from spade_llm.memory.sqlite.rows import ENTRY_COLUMNS, entry_from_row, to_microseconds
+from spade_llm.memory.store import MemoryChange, MemoryPage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.sqlite.database import Database
+    from spade_llm.memory.sqlite.transaction import Transaction, Value
+    from spade_llm.memory.store import MemoryEntry
+
+LIST = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE subject = :subject AND {VISIBLE}
+    ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
+"""
+
+COUNT = f"SELECT count(*) FROM entry WHERE subject = :subject AND {VISIBLE}"
+
+OWNER_OF = """
+    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE subject = :subject AND id = :id
+"""
+
+OWNERS = """
+    SELECT jid FROM owner WHERE number IN (
+        SELECT owner FROM entry WHERE subject = :subject
+        UNION SELECT owner FROM message WHERE subject = :subject)
+"""
+
+
+class SqliteSubjectStore:
+    """A SubjectStore."""
+
+    def __init__(self, database: Database, subject: str) -> None:
+        self._database = database
+        self._subject = subject
+
+    async def list(self, *, limit: int = 20, offset: int = 0) -> MemoryPage:
+        limits.check_number("limit", limit, 1, limits.MAX_ROWS)
+        limits.check_number("offset", offset, 0, limits.MAX_OFFSET)
+        operation = partial(
+            _page, subject=self._subject, limit=limit, offset=offset, now=self._now()
+        )
+        return await self._database.read(operation)
+
+    async def correct(self, id: str, content: str) -> MemoryEntry:
+        limits.check_content(content)
+        limits.parsed_id(id)
+        operation = partial(
+            _correct,
+            subject=self._subject,
+            change=MemoryChange(id=id, content=content),
+            now=self._now(),
+            ttl_s=self._database.short_term_ttl_s,
+        )
+        return await self._database.write(operation)
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        operation = partial(
+            _forget, subject=self._subject, ids=limits.parsed_ids(ids), now=self._now()
+        )
+        return await self._database.write(operation)
+
+    async def forget_all(self) -> int:
+        return await self._database.write(
+            partial(_forget_all, subject=self._subject, now=self._now())
+        )
+
+    def _now(self) -> int:
+        return to_microseconds(self._database.now())
+
+
+def _page(
+    transaction: Transaction, *, subject: str, limit: int, offset: int, now: int
+) -> MemoryPage:
+    which: dict[str, Value] = {"subject": subject, "now": now}
+    rows = transaction.all(LIST, {**which, "limit": limit, "offset": offset})
+    return MemoryPage(
+        entries=tuple(entry_from_row(row, now=now) for row in rows),
+        total=transaction.all(COUNT, which)[0][0],
+    )
+
+
+def _correct(
+    transaction: Transaction, *, subject: str, change: MemoryChange, now: int, ttl_s: float
+) -> MemoryEntry:
+    id = limits.parsed_id(change.id)
+    owner = transaction.first(OWNER_OF, {"subject": subject, "id": id})
+    if owner is None:
+        raise not_found(id)
+    changed = changing.change(transaction, owner[0], change, now=now, ttl_s=ttl_s)
+    audit.note(transaction, owner[0], "corrected_by_subject", [id], now=now)
+    return changed
+
+
+def _forget(transaction: Transaction, *, subject: str, ids: Sequence[bytes], now: int) -> int:
+    count = 0
+    for id in dict.fromkeys(ids):
+        for (owner,) in transaction.all(OWNER_OF, {"subject": subject, "id": id}):
+            count += removing.forget_ids(
+                transaction, owner, [id], subject=subject, scopes=None, now=now
+            )
+    return count
+
+
+def _forget_all(transaction: Transaction, *, subject: str, now: int) -> int:
+    owners = [row[0] for row in transaction.all(OWNERS, {"subject": subject})]
+    return sum(removing.forget_subject(transaction, owner, subject, now=now) for owner in owners)
