@@ -38,7 +38,9 @@ def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
 
     assert {line.split()[0] for line in lines} == {"make", "spade-llm"}
     assert {words[0] for words in commands("make")} == {"up", "test"}
-    assert [words[0] for words in commands("spade-llm")] == ["up", "ask", "rag", "chat", "doctor"]
+    assert [words[0] for words in commands("spade-llm")] == [
+        *("up", "ask", "rag", "memory", "chat", "doctor")
+    ]
 
 
 @pytest.mark.parametrize(("target", "what"), [("up", "spade-llm up"), ("test", "pytest")])
@@ -59,16 +61,18 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
-    up, ask, rag, chat, doctor = commands("spade-llm")
+    up, ask, rag, memory, chat, doctor = commands("spade-llm")
     async with program.up(*up[1:]) as running:
         await running.ready()
         asked = await program.run(*ask)
         added = await program.run(*rag[:-1], str(ROOT / rag[-1]))
+        counted = await program.run(*memory)
         chatted = await program.run(*chat, stdin="What does cancel do to a turn?\n/quit\n")
         checked = await program.run(*doctor, "--agents", str(program.agents))
 
     assert "Tokyo:" in asked.output
     assert "docs/design/wire.md" in added.output
+    assert "assistant@localhost" in counted.output
     assert "docs/" in chatted.output
     assert "assistant@localhost" in checked.output
 
