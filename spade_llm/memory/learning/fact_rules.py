@@ -45,6 +45,7 @@ class Form(StrEnum):
     PLACE = "place"
     DATE = "date"
     THING = "thing"
+    TONGUE = "tongue"
     HABIT = "habit"
 
 
@@ -94,6 +95,15 @@ _DIET = r"(?P<x>vegetarian|vegan|pescatarian|coeliac|celiac|lactose intolerant|d
 _DIET_ES = r"(?P<x>vegetarian[oa]|vegan[oa]|cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
 _TO_ME = r"(?:a m[ií] )?"
 _P = Category.PREFERENCE
+
+_NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
+"""`I study the proposal` is what somebody does just now."""
+_NO_MANNER = (
+    r"(?!(?:free|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?|the moment"
+    r"|equipo|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana|lunes|pie|gratis|mí"
+    r"|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*|\w+[aei]r)\b)"
+)
+"""How, when or why somebody works is not where or as what."""
 
 ENGLISH = (
     _rule(
@@ -151,22 +161,25 @@ ENGLISH = (
     _rule("en", _AM + r"(?P<x>\d{1,3}) years old", "{who} is {x} years old", Form.THING, Slot.AGE),
     _rule(
         "en",
-        r"i (?:currently |now )?work (?:at|for) (?P<x>.+)",
+        r"i (?:currently |now )?work (?:at|for) (?P<x>" + _NO_MANNER + r".+)",
         "{who} works at {x}",
         Form.THING,
         Slot.WORK,
     ),
     _rule(
         "en",
-        r"i (?:currently |now )?work as (?P<x>an? .+)",
+        r"i (?:currently |now )?work as (?P<x>an? (?!team|group|unit|slave|dog|horse|charm).+)",
         "{who} works as {x}",
         Form.THING,
         Slot.ROLE,
     ),
     _rule(
-        "en", r"i (?:study|am studying|['’]m studying) (?P<x>.+)", "{who} studies {x}", Form.THING
+        "en",
+        r"i(?: study| am studying|['’]m studying) (?P<x>" + _NO_ARTICLE + r".+)",
+        "{who} studies {x}",
+        Form.THING,
     ),
-    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", Form.NAME),
+    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", Form.TONGUE),
     _rule(
         "en", _AM + r"(?:severely )?allergic to (?P<x>.+)", "{who} is allergic to {x}", Form.THING
     ),
@@ -188,7 +201,8 @@ ENGLISH = (
     _rule(
         "en",
         r"i have (?P<x>(?:an?|one|two|three|four|five|\d+)"
-        r" (?:dog|cat|son|daughter|child|kid|brother|sister|horse|rabbit|children)s?\b.*)",
+        r" (?:dog|cat|son|daughter|child|kid|brother|sister|horse|rabbit|children)s?"
+        r"(?:,? (?:named|called|and|who|aged)\b.*)?)",
         "{who} has {x}",
         Form.THING,
     ),
@@ -221,7 +235,7 @@ ENGLISH = (
     _rule(
         "en",
         "i " + _VERY + r"(?:hate|dislike|can(?:['’]t|not) stand|detest"
-        r"|don['’]?t (?:really )?like|do not like) (?P<x>.+)",
+        r"|don['’]?t (?:really )?like|do not like) (?P<x>(?!to ).+)",
         "{who} dislikes {x}",
         Form.THING,
         Slot.TASTE,
@@ -241,7 +255,7 @@ ENGLISH = (
         r"(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in (?P<x>"
         r"[^\W\d_]+)",
         "{who} wants answers in {x}",
-        Form.THING,
+        Form.TONGUE,
         Slot.LANGUAGE,
         _P,
     ),
@@ -278,7 +292,7 @@ SPANISH = (
         Form.PLACE,
         Slot.HOME,
     ),
-    _rule("es", r"(?:yo )?(?:soy|vengo) de (?P<x>.+)", "{who} es de {x}", Form.PLACE, Slot.ORIGIN),
+    _rule("es", r"(?:yo )?soy de (?P<x>.+)", "{who} es de {x}", Form.PLACE, Slot.ORIGIN),
     _rule("es", r"(?:yo )?nac[ií] en (?P<x>.+)", "{who} nació en {x}", Form.PLACE, Slot.BIRTHPLACE),
     _rule(
         "es",
@@ -292,22 +306,20 @@ SPANISH = (
     ),
     _rule(
         "es",
-        r"(?:yo )?(?:ahora )?trabajo (?:en|para) (?P<x>.+)",
+        r"(?:yo )?(?:ahora )?trabajo (?:en|para) (?P<x>" + _NO_MANNER + r".+)",
         "{who} trabaja en {x}",
         Form.THING,
         Slot.WORK,
     ),
     _rule(
         "es",
-        r"(?:yo )?(?:ahora )?trabajo (?:de|como) (?P<x>.+)",
+        r"(?:yo )?(?:ahora )?trabajo (?:de|como) (?P<x>" + _NO_MANNER + r".+)",
         "{who} trabaja como {x}",
         Form.THING,
         Slot.ROLE,
     ),
-    _rule("es", r"(?:yo )?estudio (?P<x>.+)", "{who} estudia {x}", Form.THING),
-    _rule(
-        "es", r"(?:yo )?hablo (?P<x>(?!con |de |en |por |sobre ).+)", "{who} habla {x}", Form.THING
-    ),
+    _rule("es", r"(?:yo )?estudio (?P<x>" + _NO_ARTICLE + r".+)", "{who} estudia {x}", Form.THING),
+    _rule("es", r"(?:yo )?hablo (?P<x>.+)", "{who} habla {x}", Form.TONGUE),
     _rule(
         "es",
         r"(?:yo )?(?:soy al[eé]rgic[oa]|tengo alergia) (?P<x>al? .+)",
@@ -332,7 +344,8 @@ SPANISH = (
     _rule(
         "es",
         r"(?:yo )?tengo (?P<x>(?:una?|dos|tres|cuatro|cinco|\d+)"
-        r" (?:perr|gat|hij|herman|caball|conej)[oa]s?\b.*)",
+        r" (?:perr|gat|hij|herman|caball|conej)[oa]s?"
+        r"(?:,? (?:llamad[oa]s?|que se llaman?|y|de \d)\b.*)?)",
         "{who} tiene {x}",
         Form.THING,
     ),
@@ -375,19 +388,26 @@ SPANISH = (
     _rule("es", r"(?:yo )?adoro (?P<x>.+)", "{who} adora {x}", Form.THING, Slot.TASTE, _P),
     _rule(
         "es",
-        r"(?:yo )?(?:odio|detesto|no soporto) (?P<x>.+)",
+        r"(?:yo )?(?:odio|detesto|no soporto) (?P<x>(?!\w+[aei]r(?:l[oa]s?|[mt]e)?\b).+)",
         "{who} detesta {x}",
         Form.THING,
         Slot.TASTE,
         _P,
     ),
-    _rule("es", r"(?:yo )?suelo (?P<x>.+)", "{who} suele {x}", Form.THING, None, Category.PATTERN),
+    _rule(
+        "es",
+        r"(?:yo )?suelo (?P<x>(?!decir|pensar|creer).+)",
+        "{who} suele {x}",
+        Form.THING,
+        None,
+        Category.PATTERN,
+    ),
     _rule(
         "es",
         r"(?:siempre |a partir de ahora,? )?(?:responde|contesta|h[aá]bla|escribe)(?:me)?"
         r"(?: siempre)? en (?P<x>[^\W\d_]+)",
         "{who} quiere respuestas en {x}",
-        Form.THING,
+        Form.TONGUE,
         Slot.LANGUAGE,
         _P,
     ),

@@ -1,7 +1,8 @@
 """What a person says of themselves in a message, clause by clause. Pure; knows no fact.
 
 Cautious on purpose: English and Spanish, and only what is plainly stated. No questions, nothing
-supposed, wished or denied, nothing in quotation marks or code, no text that is to be worked on.
+supposed, wished, denied or taken back, nothing in quotation marks or code, no joke, no part in a
+game, no text that is to be worked on.
 """
 
 from __future__ import annotations
@@ -29,13 +30,36 @@ _TASK = re.compile(
 )
 """A message that gives a text to work on: whose words they are is anybody's guess."""
 
+_NOT_MEANT = re.compile(
+    r"\b(?:kidding|joking|just a joke|sarcasm|jk|lol|lmao|ha(?:ha)+|ja(?:ja)+|xd+"
+    r"|es broma|bromeando|imagin\w+|hypothetical\w*|that(?:['’]s| is) (?:a lie|false)"
+    r"|not true|untrue|it(?:['’]s| is) false|no es (?:verdad|cierto)|es (?:mentira|falso))\b|/s\b"
+    r"|^(?:you(?:['’]re| are)|(?:t[uú] )?eres) (?:an? |the |una? |el |la )?(?-i:[A-ZÁÉÍÓÚÑ])"
+    r"|^(?:you(?:['’]re| are) (?:now )?|(?:ahora )?(?:t[uú] )?eres )(?:an?|the|una?|el|la)\b"
+    r"|^\s*(?:dear|querid[oa]s?|estimad[oa]s?)\s+[^\n]*[,:]\s*$|^(?:subject|from|to|asunto|de|para):",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A message that is a joke, takes back what it says, gives out parts, or is a letter."""
+
+_OF_OTHERS = re.compile(
+    r"\b(?:said|says|wrote|writes|told|according to|dijo|dice[ns]?|dijeron|escribi[oó]|seg[uú]n"
+    r"|in (?:this|the|that|my|our|an?) (?:game|story|book|scenario|movie|film|dream|photo|picture"
+    r"|example|song|sketch|text|sentence)"
+    r"|en (?:est[ea]|ese|esa|el|la|mi|una?) (?:juego|historia|libro|pel[ií]cula|sue[ñn]o|ejemplo"
+    r"|canci[oó]n|foto|texto|frase))\b"
+    r"|^(?:oh,? (?:great|sure|wonderful|joy|fantastic|perfect|yes)|yeah,? right|sure,)"
+    r"|,? (?:claro|seguro)[\s.!…]*$|\b(?:not|no)(?: really| anymore| any more| at all)?[\s.!…)]*$",
+    _I,
+)
+"""Said by another, true in a story only, or meant the other way round."""
+
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|would|could|might|(?-i:may)|maybe|perhaps|probably|possibly"
-    r"|suppose\w*|supposing|imagin\w+|wish|hopefully|hypothetical\w*|let'?s say|say that|as though"
-    r"|kidding|joking|just a joke|sarcasm|used to|in my dream|for example|for instance|e\.g"
+    r"|suppose\w*|supposing|wish|hopefully|let'?s say|say that|as though"
+    r"|used to|in my dream|for example|for instance|e\.g"
     r"|someone|somebody|si|ojal[aá]|quiz[aá]s?|tal vez|a lo mejor"
     r"|probablemente|posiblemente|supon\w+|imag[ií]n\w+"
-    r"|como si|podr[ií]a\w*|gustar[ií]a\w*|har[ií]a\w*|ser[ií]a\w*|por ejemplo|es broma|bromeando"
+    r"|como si|podr[ií]a\w*|gustar[ií]a\w*|har[ií]a\w*|ser[ií]a\w*|por ejemplo"
     r"|alguien|antes (?:viv|trabaj)\w+)\b",
     _I,
 )
@@ -61,12 +85,12 @@ _FIRST_PERSON = re.compile(r"i\b", _I)
 
 def statements(text: str) -> list[str]:
     """Clauses in the first person that are plainly stated, without what leads in."""
-    if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text):
+    if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text) or _NOT_MEANT.search(text):
         return []
     return [
         clause
         for sentence in sentences(_own_words(text))
-        if not _QUESTION.search(sentence) and not _SUPPOSED.search(sentence)
+        if not any(one.search(sentence) for one in (_QUESTION, _SUPPOSED, _OF_OTHERS))
         for clause in _clauses(sentence)
         if len(clause) <= MAX_CLAUSE_CHARS
     ]
