@@ -31,6 +31,16 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+
 _KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
 _ARTICLE = re.compile(r"^(?i:the|an?|el|la|un|una|der|das|eine?|le|une) +(?=[a-zà-ÿ])")
 """Not of a name: La Paz, The Hague."""
+_LITTLE = re.compile(
+    r"(?<=\w )(?:is|are|was|were|the|an?|es|está|son|el|la|los|las|una?|ist|sind|est|sont) (?=\w)"
+)
+"""Within a line, and understood without."""
+_NEEDLESS_GAP = re.compile(
+    r"(?<=[^\w\s])[\n ](?=[^\d\s])|(?<=[^\W\d])\n(?=[^\w\s])"
+    r"|(?<=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])\n"
+    r"|\n(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
+)
+"""A line end or a blank behind a sign. Without it no two words and no two numbers become one."""
 _UNSPACED_END = re.compile(r"[\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
 OPENERS = """
@@ -197,18 +207,18 @@ def _beginning(text: str, limit: int) -> str:
 
 def _fitting(chosen: Sequence[_Sentence], room: int) -> str:
     """One source per line. If the line ends alone make it longer than the sources, the beginnings
-    and ends of lines give way; where there is nothing to spare, no sentence is lost for that."""
+    and ends of lines give way, then little words; then what says least is shortened."""
     lines = _joined(chosen).split("\n")
     shorter = list(lines)
     excess = sum(map(len, lines)) + len(lines) - 1 - room
-    for shortened in (_without_stop, _without_article, _without_repeated_name):
+    for shortened in (_without_stop, _without_article, _without_repeated_name, _without_little):
         for at in range(len(lines)):
             if excess <= 0:
                 return "\n".join(shorter)
             line = shortened(shorter[at], lines, at)
             excess -= len(shorter[at]) - len(line)
             shorter[at] = line
-    return "\n".join(shorter)
+    return _without_least(_run_on("\n".join(shorter), room).split("\n"), room)
 
 
 def _without_stop(line: str, lines: Sequence[str], at: int) -> str:
@@ -226,6 +236,32 @@ def _without_repeated_name(line: str, lines: Sequence[str], at: int) -> str:
     name, _, rest = line.partition(" ")
     is_repeated = at > 0 and name[:1].isupper() and lines[at - 1].startswith(f"{name} ")
     return rest if is_repeated and rest and len(sentences(lines[at - 1])) == 1 else line
+
+
+def _without_little(line: str, lines: Sequence[str], at: int) -> str:
+    return _LITTLE.sub("", line, count=1)
+
+
+def _run_on(text: str, room: int) -> str:
+    """Without as many gaps as have to go, of those that can."""
+    return _NEEDLESS_GAP.sub("", text, count=max(0, len(text) - room)) if text[room:] else text
+
+
+def _without_least(lines: list[str], room: int) -> str:
+    """At most `room`. The line with fewest facts gives way first, of equals the shorter."""
+    while (excess := len("\n".join(lines)) - room) > 0 and len(lines) > 1:
+        least = min(range(len(lines)), key=lambda at: (len(facts(lines[at])), len(lines[at]), -at))
+        rest = _cut(lines[least], len(lines[least]) - excess)
+        lines[least : least + 1] = [rest] if rest else []
+    return _beginning("\n".join(lines), room)
+
+
+def _cut(line: str, most: int) -> str:
+    """Up to a word; empty if no word fits: half a number is another number."""
+    space = line.rfind(" ", 0, max(0, most))
+    if space > 0:
+        return f"{line[:space].rstrip()}…"
+    return f"{line[: most - 1]}…" if line.isalpha() and most > 2 else ""
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:
