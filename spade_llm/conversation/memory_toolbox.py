@@ -18,7 +18,7 @@ from spade_llm.memory.entry_tools import (
     entry_tools,
     further_tools,
 )
-from spade_llm.memory.entry_tools.answers import as_text
+from spade_llm.memory.entry_tools.as_text import as_text
 from spade_llm.memory.retrieve import Recallable
 from spade_llm.memory.retrieve_tool import RetrieveMemoryTool
 from spade_llm.memory.tools import MemoryTools

@@ -1,11 +1,10 @@
-"""What the entry tools answer: JSON objects of entries, dates and errors. Pure.
+"""What the entry tools answer: objects of entries, dates and errors. Pure.
 
 An error says what to change, or that the memory is away, and nothing of what is behind it.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from spade_llm.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from spade_llm.memory.store import Found, MemoryEntry, ScoredMemory
@@ -45,10 +43,6 @@ _MESSAGE_OF_TYPE = {
     UNAVAILABLE: "the memory is not available now",
     MODEL: "no summary came from the model; summary_strategy 'extractive' needs none",
 }
-
-
-def as_text(answer: Mapping[str, object]) -> str:
-    return json.dumps(answer, ensure_ascii=False)
 
 
 def error_object(error: ServiceError | RequestError | ModelError) -> dict[str, object]:

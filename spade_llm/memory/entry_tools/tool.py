@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spade_llm.errors import ModelError, RequestError, ServiceError
-from spade_llm.memory.entry_tools.answers import as_text, error_object
+from spade_llm.memory.entry_tools.answers import error_object
+from spade_llm.memory.entry_tools.as_text import as_text
 from spade_llm.memory.entry_tools.parameters import Arguments, Parameter, object_schema
 from spade_llm.providers.model import ToolSpec
 
@@ -28,6 +29,7 @@ class EntryTool:
         return ToolSpec(name=self.name, description=self.description, parameters=schema)
 
     async def execute(self, /, **arguments: object) -> str:
+        """What a model reads; of a long answer the first items."""
         return as_text(await self.answer(arguments))
 
     async def answer(self, arguments: object) -> Answer:
