@@ -30,7 +30,7 @@ ENGLISH = Texts(
 I keep what agents remember. To you ({}) I show what is about you, and whose memory it is:
 /memories [words] – list it, newest first
 /correct NUMBER new text – say how it really is
-/forget NUMBER – remove one memory, without a trace
+/forget NUMBER – remove one memory, and the messages that say it in these words
 /forget all – remove everything about you, conversations too
 /export – everything about you as JSON, one memory per line
 También en español: /ayuda""",
@@ -43,7 +43,10 @@ También en español: /ayuda""",
     nothing_with_words="Nothing with these words is remembered about you.",
     no_single="There is no single memory {!r} about you: /memories lists them.",
     corrected="Corrected:",
-    forgotten="Forgotten, without a trace.",
+    forgotten=(
+        "Forgotten, and the messages that said it in these words. Where you said it otherwise, it"
+        " is still in your conversations: /forget all removes those too."
+    ),
     confirm=(
         "This removes all {} memories about you and your conversations, with every agent, for good."
         " Write /forget all yes if that is what you want."
@@ -60,7 +63,7 @@ SPANISH = Texts(
 Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y de quién es:
 /recuerdos [palabras] – lo enumera, lo más nuevo primero
 /corregir NÚMERO texto nuevo – di cómo es en realidad
-/olvidar NÚMERO – borra un recuerdo sin dejar rastro
+/olvidar NÚMERO – borra un recuerdo, y los mensajes que lo dicen con estas palabras
 /olvidar todo – borra todo sobre ti, también las conversaciones
 /exportar – todo sobre ti en JSON, un recuerdo por línea""",
     listed="Lo que se recuerda de ti:",
@@ -72,7 +75,10 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
     nothing_with_words="No se recuerda nada de ti con esas palabras.",
     no_single="No hay un solo recuerdo {!r} sobre ti: /recuerdos los enumera.",
     corrected="Corregido:",
-    forgotten="Olvidado, sin dejar rastro.",
+    forgotten=(
+        "Olvidado, y los mensajes que lo decían con estas palabras. Donde lo dijiste de otro modo"
+        " sigue en tus conversaciones: /olvidar todo las borra también."
+    ),
     confirm=(
         "Esto borra para siempre los {} recuerdos sobre ti y tus conversaciones, con todos los"
         " agentes. Escribe /olvidar todo sí si es lo que quieres."

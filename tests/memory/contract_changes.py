@@ -501,6 +501,21 @@ async def test_forgetting_a_memory_removes_the_message_that_says_the_same(
     assert [message.id for message in await store.history("c")] == ["2"]
 
 
+async def test_forgetting_a_memory_removes_what_a_person_said_in_its_words_among_others(
+    store: OwnedMemory,
+) -> None:
+    entry = await store.add(MemoryDraft(content="My name is Ana.", subject=ADA))
+    short = await store.add(MemoryDraft(content="tea", subject=ADA))
+    hers = [said("1", "Hello! my name is Ana and I row."), said("2", "What is my name? Tea?")]
+    await store.observe("a", hers, subject=ADA)
+    await store.observe("b", [said("3", "Hello! My name is Ana, too.")], subject=BOB)
+
+    await store.forget([entry.id, short.id])
+
+    assert [message.id for message in await store.history("a")] == ["2"]
+    assert [message.id for message in await store.history("b")] == ["3"]
+
+
 async def test_a_message_keeps_its_speaker_and_what_it_was_written_with(store: OwnedMemory) -> None:
     message = replace(said("1"), speaker="Ada", recalled=(str(uuid4()), str(uuid4())))
 

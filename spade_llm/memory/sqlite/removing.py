@@ -35,6 +35,17 @@ OF_CONTENT = f"""
         (SELECT content_hash, content FROM entry WHERE {OWNED} AND seq = :seq)
 """
 
+FEWEST_CHARS = 8
+"""Fewer stand in messages that speak of something else."""
+
+HOLDING = f"""
+    subject = (SELECT subject FROM entry WHERE {OWNED} AND seq = :seq)
+    AND instr(lower(content), (
+        SELECT lower(rtrim(content, ' .!')) FROM entry
+        WHERE {OWNED} AND seq = :seq AND length(content) >= {FEWEST_CHARS})) > 0
+"""
+"""Of the same person, with the memory's words among others."""
+
 MESSAGES = """
     SELECT seq FROM message
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
@@ -158,10 +169,12 @@ def _doomed(transaction: Transaction, owner: str, condition: Condition) -> Seque
 
 
 def _erase(transaction: Transaction, owner: str, doomed: Sequence[Doomed], *, now: int) -> int:
-    """Rows, links, vectors; messages that say the same, or that an episode was cut from."""
+    """Rows, links, vectors; messages that say the same, the person's that say it among other
+    things, or that an episode was cut from."""
     for one in doomed:
         which: dict[str, Value] = {"owner": owner, "seq": one.seq, "episode": one.seq}
         _erase_messages(transaction, owner, OF_CONTENT, which, now=now)
+        _erase_messages(transaction, owner, HOLDING, which, now=now)
         if one.origin is Origin.EPISODE:
             _erase_messages(transaction, owner, OF_EPISODE, which, now=now)
         transaction.count(REMOVE, which)
