@@ -49,6 +49,10 @@ class Counted:
         self.reads += 1
         return await self._backend.read(operation)
 
+    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+        self.reads += 1
+        return await self._backend.glance(operation)
+
 
 def words(text: str, limit: int = 100) -> MemoryQuery:
     return MemoryQuery(text=text, mode=SearchMode.KEYWORD, limit=limit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,13 @@ from spade_llm.memory.sqlite.group_commit import GroupCommit
 from spade_llm.memory.sqlite.indexes import IndexRanker
 from spade_llm.memory.sqlite.learning_store import SqliteLearningStore
 from spade_llm.memory.sqlite.migrations import migrate
+from spade_llm.memory.sqlite.near_reader import NearReader
 from spade_llm.memory.sqlite.private_file import make_private
 from spade_llm.memory.sqlite.readers import Readers
 from spade_llm.memory.sqlite.store import SqliteMemoryStore
 from spade_llm.memory.sqlite.subjects import SqliteSubjectStore
 from spade_llm.memory.sqlite.thread import SqliteThread
+from spade_llm.memory.sqlite.uses import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,6 +96,8 @@ class SQLiteMemoryBackend:
         self._resources = AsyncExitStack()
         self._writer: GroupCommit | None = None
         self._readers: Readers | None = None
+        self._near: NearReader | None = None
+        self.uses = Uses(self)
 
     def for_owner(self, owner: str) -> SqliteMemoryStore:
         """The memory of one owner, a bare JID.
@@ -157,7 +161,8 @@ class SQLiteMemoryBackend:
     async def close(self) -> None:
         """Commit what is queued, let running reads finish, close the file."""
         async with self._opening:
-            self._writer = self._readers = self._worker = None
+            self.uses.write()
+            self._writer = self._readers = self._near = self._worker = None
             await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
@@ -178,9 +183,21 @@ class SQLiteMemoryBackend:
             StorageFailed: the file is closed or could not be read.
             ServiceError: whatever the operation refuses with.
         """
-        if self._readers is None:
-            raise StorageFailed("the memory is closed")
-        return await self._readers.read(operation)
+        await self.uses.settle()
+        return await self._read(operation)
+
+    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+        """The same for a few rows by key, without the uses that are only gathered.
+
+        Raises:
+            StorageFailed: the file is closed or could not be read.
+            ServiceError: whatever the operation refuses with.
+        """
+        await self.uses.written()
+        if self._near is not None:
+            with suppress(BlockingIOError):
+                return self._near.read(operation)
+        return await self._read(operation)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run it in the next group commit; return when that is synced.
@@ -192,12 +209,19 @@ class SQLiteMemoryBackend:
         """
         if self._writer is None:
             raise StorageFailed("the memory is closed")
+        self.uses.write()
         return await self._writer.write(operation)
 
-    def write_later(self, operation: Callable[[Transaction], object]) -> None:
-        """Write what may be lost, without waiting."""
-        if self._writer is not None:
-            self._writer.write_later(operation)
+    def write_later(
+        self, operation: Callable[[Transaction], object]
+    ) -> asyncio.Future[object] | None:
+        """Write what may be lost, without waiting; None: it is dropped."""
+        return None if self._writer is None else self._writer.write_later(operation)
+
+    async def _read(self, operation: Callable[[Transaction], T]) -> T:
+        if self._readers is None:
+            raise StorageFailed("the memory is closed")
+        return await self._readers.read(operation)
 
     async def _open_or_explain(self) -> None:
         try:
@@ -229,7 +253,9 @@ class SQLiteMemoryBackend:
         writer = GroupCommit(thread, on_commit=self._changed)
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
-        self._readers, self._writer = readers, writer
+        near = NearReader(path, pragmas=READER_PRAGMAS)
+        stack.callback(near.close)
+        self._readers, self._writer, self._near = readers, writer, near
         await stack.enter_async_context(self.ranker)
         if self._embedder is not None:
             await self._refuse_other_models(self._embedder.name)

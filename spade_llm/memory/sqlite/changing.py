@@ -45,8 +45,8 @@ SET_IMPORTANCE = f"""
 """
 
 USED = f"""
-    UPDATE entry SET access_count = access_count + 1, last_accessed_at = :now
-    WHERE {OWNED} AND id = :id
+    UPDATE entry SET access_count = access_count + :times, last_accessed_at = :at
+    WHERE {OWNED} AND seq = :seq
 """
 
 REVIEW_STATE = f"""
@@ -120,12 +120,17 @@ def set_importance(
     return there.entry.importance
 
 
-def count_use(
-    transaction: Transaction, owner: str, entries: Sequence[tuple[int, bytes]], *, now: int
-) -> None:
-    """One access more for each of (key, id)."""
-    transaction.each(USED, [{"owner": owner, "id": id, "now": now} for _, id in entries])
-    transaction.use(owner, [key for key, _ in entries])
+def count_uses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    """So many accesses more, the last one at that time, for each entry by (owner, key)."""
+    transaction.each(
+        USED,
+        [
+            {"owner": owner, "seq": key // 2, "times": times, "at": at}
+            for (owner, key), (times, at) in uses.items()
+        ],
+    )
+    for owner, key in uses:
+        transaction.use(owner, [key])
 
 
 def review(transaction: Transaction, owner: str, ids: Sequence[bytes], *, at: datetime) -> None:

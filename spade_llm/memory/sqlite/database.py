@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.sqlite.ranker import Ranker
     from spade_llm.memory.sqlite.transaction import Transaction
+    from spade_llm.memory.sqlite.uses import Uses
 
 T = TypeVar("T")
 
@@ -30,10 +31,16 @@ class Database(Protocol):
         """In a reader's thread; all its statements see the same state of the file."""
         ...
 
+    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+        """The same in the loop's own thread: a few rows by key. Uses that are only gathered are not
+        in them."""
+        ...
+
     async def write(self, operation: Callable[[Transaction], T]) -> T:
         """In the writer's thread; it may be tried again, and refuses before it changes anything."""
         ...
 
-    def write_later(self, operation: Callable[[Transaction], object]) -> None:
-        """What may be lost."""
+    @property
+    def uses(self) -> Uses:
+        """Gathered until the next write, or read."""
         ...

@@ -100,10 +100,15 @@ class GroupCommit:
         """
         return await self._enqueue(operation).done
 
-    def write_later(self, operation: Callable[[Transaction], object]) -> None:
-        """The same without waiting, for what may be lost: dropped when the queue is full."""
-        if self._is_open and not self._queue.full():
-            self._enqueue(operation).done.add_done_callback(_log_failure)
+    def write_later(
+        self, operation: Callable[[Transaction], object]
+    ) -> asyncio.Future[object] | None:
+        """The same without waiting, for what may be lost: dropped (None) when the queue is full."""
+        if not self._is_open or self._queue.full():
+            return None
+        done = self._enqueue(operation).done
+        done.add_done_callback(_log_failure)
+        return done
 
     async def close(self) -> None:
         """Commit what is queued, then refuse everything."""

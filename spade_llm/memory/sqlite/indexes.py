@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 from spade_llm.errors import ModelUnavailable, StorageFailed
 from spade_llm.memory.index.owner_index import OwnerIndex
 from spade_llm.memory.sqlite.index_rows import all_rows, rows_of
-from spade_llm.memory.sqlite.ranker import Ranked
+from spade_llm.memory.sqlite.ranker import Ranked, weighs_importance
 from spade_llm.memory.sqlite.rows import to_microseconds
-from spade_llm.memory.store import ANY, MemoryQuery, Outcome, SearchMode, SortBy
+from spade_llm.memory.store import ANY, MemoryQuery, Outcome, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
@@ -53,6 +53,8 @@ WAITED_FOR_ROWS = 64
 """A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
 WAITED_FOR_S = 0.5
 """… and not longer: what has no vector by then is not found by this search."""
+GLANCED_ROWS = 32
+"""Changed ones that are read in the loop's own thread."""
 TIDY_AFTER_S = 0.05
 """What was changed or forgotten is read again, or leaves RAM, so long after it, at the latest."""
 
@@ -64,6 +66,8 @@ class Reading(Protocol):
     def now(self) -> Callable[[], datetime]: ...
 
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
+
+    async def glance(self, operation: Callable[[Transaction], T]) -> T: ...
 
 
 @dataclass(slots=True)
@@ -170,7 +174,7 @@ class IndexRanker:
                 await self._newest_embedded(held)
             vector = await self._query_vector(held.index, query)
             async with held.alone:
-                if _weighs_importance(query):
+                if weighs_importance(query):
                     held.stale |= held.used
                 await self._refresh(held)
                 search = partial(
@@ -250,8 +254,9 @@ class IndexRanker:
         held.used -= keys
         now = to_microseconds(self._reading.now())
         read = partial(rows_of, owner=held.owner, keys=sorted(keys), model=self._model, now=now)
+        is_few = len(keys) <= GLANCED_ROWS
         try:
-            found = await self._reading.read(read)
+            found = await (self._reading.glance(read) if is_few else self._reading.read(read))
         except BaseException:
             held.stale |= keys
             raise
@@ -361,10 +366,6 @@ class IndexRanker:
 
     def _now_s(self) -> float:
         return self._reading.now().timestamp()
-
-
-def _weighs_importance(query: MemoryQuery) -> bool:
-    return query.importance_weight > 0 or query.sort_by is SortBy.IMPORTANCE
 
 
 def _by_words(query: MemoryQuery) -> MemoryQuery:

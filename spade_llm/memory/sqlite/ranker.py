@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.memory.store import SortBy
+
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
@@ -49,3 +51,8 @@ class Ranker(Protocol):
     ) -> Ranked:
         """Entries that say nearly the same as the one with this key, without it."""
         ...
+
+
+def weighs_importance(query: MemoryQuery) -> bool:
+    """Hence uses, which are written now and then only, must be known before."""
+    return query.importance_weight > 0 or query.sort_by is SortBy.IMPORTANCE

@@ -37,7 +37,7 @@ class Readers:
         """
         async with self._one() as thread:
             try:
-                return await thread.run(lambda connection: _snapshot(connection, operation))
+                return await thread.run(lambda connection: snapshot(connection, operation))
             except sqlite3.Error as error:
                 raise storage_failed(error) from error
 
@@ -58,7 +58,7 @@ class Readers:
             self._free.put_nowait(thread)
 
 
-def _snapshot(connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
+def snapshot(connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
     connection.execute("BEGIN")
     try:
         return operation(Transaction(connection))

@@ -34,7 +34,7 @@ class SqliteThread:
     async def open(cls, path: Path, *, name: str, pragmas: Sequence[str]) -> Self:
         """Raises sqlite3.Error."""
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-        opening = asyncio.get_running_loop().run_in_executor(executor, _connect, path, pragmas)
+        opening = asyncio.get_running_loop().run_in_executor(executor, connect, path, pragmas)
         try:
             return cls(await opening, executor)
         except BaseException:
@@ -52,7 +52,7 @@ class SqliteThread:
         self._executor.shutdown(wait=True)
 
 
-def _connect(path: Path, pragmas: Sequence[str]) -> sqlite3.Connection:
+def connect(path: Path, pragmas: Sequence[str]) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=LOCK_WAIT_S, isolation_level=None, cached_statements=CACHED_STATEMENTS
     )
