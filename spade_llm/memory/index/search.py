@@ -178,6 +178,8 @@ class Search:
         """Cosine with the sum of a row's vector and its neighbours', nearly."""
         reach, cosines = self._parts.reach, self._cosines
         at = slice(None, -1) if rows is None else rows
+        if not len(self._parts.linked):
+            return np.asarray(cosines[at])
         total = cosines[at] + cosines[reach[-1][at]]
         total += cosines[reach[1][at]]
         lengths = self._parts.lengths_around()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORD_BITS = 64
+CHUNK_ROWS = 8192
+"""Sketches of so many rows are compared while they are in the processor's cache."""
 
 
 class Vectors:
@@ -87,13 +89,21 @@ class Vectors:
     def near_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Of all rows, from how many signs differ: within 0.08, mostly."""
         asked = _sketch_of(query[None, :])[0]
-        differing = np.zeros(self._rows, np.uint16)
-        for words, word in zip(self._sketch, asked, strict=True):
-            differing += np.bitwise_count(words.rows ^ word)
         angles = np.arange(self._dimensions + 1, dtype=np.float32) * (np.pi / self._dimensions)
-        cosines: NDArray[np.float32] = np.cos(angles).astype(np.float32)[differing]
+        cosine_of = np.cos(angles).astype(np.float32)
+        cosines = np.empty(self._rows, np.float32)
+        for start in range(0, self._rows, CHUNK_ROWS):
+            part = slice(start, start + CHUNK_ROWS)
+            np.take(cosine_of, self._differing(asked, part), out=cosines[part], mode="clip")
         cosines *= self.has
         return cosines
+
+    def _differing(self, asked: NDArray[np.uint64], part: slice) -> NDArray[np.uint16]:
+        """Signs, of some rows."""
+        total = np.zeros(len(self._scales.rows[part]), np.uint16)
+        for words, word in zip(self._sketch, asked, strict=True):
+            total += np.bitwise_count(words.rows[part] ^ word)
+        return total
 
     def of(self, row: int) -> NDArray[np.float32] | None:
         """Of length 1."""

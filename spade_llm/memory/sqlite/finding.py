@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from spade_llm.memory.sqlite.rows import (
     entry_key,
     message_as_entry,
     message_from_row,
+    message_key,
 )
 from spade_llm.memory.store import MemoryPage
 
@@ -48,12 +50,18 @@ BY_SEQ = f"""
     WHERE {OWNED} AND seq = :seq
 """
 
-BY_KEY = f"{BY_SEQ} AND {VISIBLE}"
+# The plus: by number, not by what leads to all rows of the owner.
+BY_KEYS = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE +{OWNED} AND {VISIBLE}
+        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+"""
 
-MESSAGE_BY_KEY = f"""
-    SELECT {MESSAGE_COLUMNS}, name, message.subject
+MESSAGES_BY_KEYS = f"""
+    SELECT {MESSAGE_COLUMNS}, message.seq, name, message.subject
     FROM message JOIN conversation ON conversation.number = message.conversation
-    WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner) AND message.seq = :seq
+    WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
 """
 
 
@@ -96,8 +104,19 @@ def by_keys(
     transaction: Transaction, owner: str, keys: Sequence[int], *, now: int
 ) -> dict[int, MemoryEntry]:
     """Those that are still there and visible, messages too."""
-    found = {key: _by_key(transaction, owner, key, now=now) for key in keys}
-    return {key: entry for key, entry in found.items() if entry is not None}
+    which: Mapping[str, Value] = {"owner": owner, "keys": json.dumps(keys), "now": now}
+    found = {
+        entry_key(row[0]): entry_from_row(row, now=now) for row in transaction.all(BY_KEYS, which)
+    }
+    if any(key & 1 for key in keys):
+        for *message, seq, conversation, subject in transaction.all(MESSAGES_BY_KEYS, which):
+            found[message_key(seq)] = message_as_entry(
+                message_from_row(tuple(message)),
+                owner=owner,
+                conversation=conversation,
+                subject=subject,
+            )
+    return found
 
 
 def not_found(id: bytes) -> NotFound:
@@ -107,17 +126,3 @@ def not_found(id: bytes) -> NotFound:
 
 def _count(transaction: Transaction, condition: Condition, common: Mapping[str, Value]) -> int:
     return int(transaction.all(COUNT.format(condition=condition.sql), common)[0][0])
-
-
-def _by_key(transaction: Transaction, owner: str, key: int, *, now: int) -> MemoryEntry | None:
-    which: Mapping[str, Value] = {"owner": owner, "seq": key // 2, "now": now}
-    if key == entry_key(key // 2):
-        row = transaction.first(BY_KEY, which)
-        return None if row is None else entry_from_row(row, now=now)
-    row = transaction.first(MESSAGE_BY_KEY, which)
-    if row is None:
-        return None
-    *message, conversation, subject = row
-    return message_as_entry(
-        message_from_row(tuple(message)), owner=owner, conversation=conversation, subject=subject
-    )
