@@ -257,11 +257,12 @@ def _without_least(lines: list[str], room: int) -> str:
 
 
 def _cut(line: str, most: int) -> str:
-    """Up to a word; empty if no word fits: half a number is another number."""
-    space = line.rfind(" ", 0, max(0, most))
-    if space > 0:
-        return f"{line[:space].rstrip()}…"
-    return f"{line[: most - 1]}…" if line.isalpha() and most > 2 else ""
+    """Within a word of letters, else before it; empty if nothing fits: half a number is another."""
+    cut = line[: max(0, most - 1)]
+    before, _, kept = cut.rpartition(" ")
+    if len(kept) > 1 and line[len(cut) - len(kept) :].split()[0].isalpha():
+        return f"{cut}…"
+    return f"{before.rstrip()}…" if before.strip() else ""
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:
