@@ -67,6 +67,18 @@ async def test_one_memory_is_corrected_and_another_removed(network: Network) -> 
     assert (await second.list()).total == 0
 
 
+async def test_a_memory_that_turns_the_direction_of_text_does_not_turn_who_keeps_it(
+    network: Network,
+) -> None:
+    memory, ada = await network.memory(), await network.person()
+    await remembered(network, memory, ada)
+    rows = number_of(await answer_to(ada, memory, "/memories"), "rows")
+
+    corrected = await answer_to(ada, memory, f"/correct {rows} Ada \u202esails\u2067 in اليمن")
+
+    assert "Ada sails in اليمن (kept by one" in corrected
+
+
 async def test_everything_goes_after_one_question(network: Network) -> None:
     memory, ada = await network.memory(), await network.person()
     first, second = await remembered(network, memory, ada)
