@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -86,8 +87,7 @@ def check_query(query: MemoryQuery) -> None:
     """Raises InvalidArguments, naming the field."""
     check_filter(query.which)
     check_number("limit", query.limit, 1, MAX_ROWS)
-    if len(query.text) > MAX_QUERY_CHARS:
-        raise InvalidArguments(f"text must have at most {MAX_QUERY_CHARS} characters")
+    check_text("text", query.text, MAX_QUERY_CHARS)
     check_fraction("min_score", query.min_score)
     check_fraction("keyword_weight", query.keyword_weight)
     check_fraction("importance_weight", query.importance_weight)
@@ -162,9 +162,16 @@ def check_seconds(field: str, seconds: float | None) -> None:
 
 
 def check_time(field: str, at: datetime | None) -> None:
-    """Raises InvalidArguments if it has no UTC offset; None is fine."""
-    if at is not None and at.utcoffset() is None:
+    """Raises InvalidArguments if it has no UTC offset, or no year from 1 to 9999 in UTC; None is
+    fine."""
+    if at is None:
+        return
+    if at.utcoffset() is None:
         raise InvalidArguments(f"{field} must have a time zone (an offset from UTC)")
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        raise InvalidArguments(f"{field} must be within the years 1 to 9999 of UTC") from None
 
 
 def check_sources(field: str, ids: Sequence[str]) -> None:

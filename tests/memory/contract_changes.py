@@ -547,3 +547,35 @@ async def test_the_same_question_has_the_same_answer(store: OwnedMemory) -> None
     first = await contents(store, "tea 3")
 
     assert await contents(store, "tea 3") == first
+
+
+BEFORE_THE_FIRST_YEAR = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+
+
+async def test_a_date_that_no_calendar_of_utc_has_is_refused_and_the_memory_goes_on(
+    store: OwnedMemory,
+) -> None:
+    entry = await store.add(MemoryDraft(content="tea"))
+    early = replace(said("m1"), at=BEFORE_THE_FIRST_YEAR)
+
+    with pytest.raises(REFUSED, match="valid_at"):
+        await store.add(MemoryDraft(content="old", valid_at=BEFORE_THE_FIRST_YEAR))
+    with pytest.raises(REFUSED, match="invalid_at"):
+        await store.update(MemoryChange(id=entry.id, invalid_at=BEFORE_THE_FIRST_YEAR))
+    with pytest.raises(REFUSED, match="at must"):
+        await store.observe("talk", [early])
+
+    assert (await store.add(MemoryDraft(content="milk"))).content == "milk"
+
+
+async def test_half_a_character_in_a_relation_is_refused_and_the_memory_goes_on(
+    store: OwnedMemory,
+) -> None:
+    one, two = [await store.add(MemoryDraft(content=text)) for text in ("tea", "milk")]
+
+    with pytest.raises(REFUSED, match="Unicode"):
+        await store.unlink(one.id, two.id, relation="\ud800")
+    with pytest.raises(REFUSED, match="Unicode"):
+        await store.search(MemoryQuery(text="tea \ud800"))
+
+    assert (await store.add(MemoryDraft(content="bread"))).content == "bread"

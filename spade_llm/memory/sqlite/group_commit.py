@@ -45,7 +45,7 @@ class _Write(Generic[T]):
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run(self, connection: sqlite3.Connection) -> None:
-        """Raises sqlite3.Error, and ServiceError of an operation that refuses too late."""
+        """Raises whatever the operation does, but not a refusal that came before any change."""
         self._refusal, self.transaction = None, Transaction(connection)
         before = connection.total_changes
         try:
@@ -63,7 +63,7 @@ class _Write(Generic[T]):
         else:
             self.done.set_result(self._result[0])
 
-    def fail(self, error: ServiceError) -> None:
+    def fail(self, error: BaseException) -> None:
         if not self.done.done():
             self.done.set_exception(error)
 
@@ -159,7 +159,11 @@ class GroupCommit:
 
     async def _commit(self, writes: Sequence[_Write[Any]]) -> None:
         """All in one transaction; if one of them fails, each in its own."""
-        failure = await self._thread.run(lambda connection: _attempt(connection, writes))
+        attempt = asyncio.ensure_future(
+            self._thread.run(lambda connection: _attempt(connection, writes))
+        )
+        await asyncio.wait([attempt])
+        failure = attempt.exception()
         if failure is None:
             await self._acknowledge(writes)
         elif len(writes) == 1 or _is_locked(failure):
@@ -179,22 +183,18 @@ class GroupCommit:
             write.acknowledge()
 
 
-def _attempt(
-    connection: sqlite3.Connection, writes: Sequence[_Write[Any]]
-) -> sqlite3.Error | ServiceError | None:
-    """Commit them together; what went wrong, after undoing all."""
+def _attempt(connection: sqlite3.Connection, writes: Sequence[_Write[Any]]) -> None:
+    """Commit them together. Raises whatever one of them raises, after undoing all."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         for write in writes:
             write.run(connection)
         connection.execute("COMMIT")
-    except (sqlite3.Error, ServiceError) as error:
+    finally:
         connection.rollback()
-        return error
-    return None
 
 
-def _is_locked(failure: sqlite3.Error | ServiceError) -> bool:
+def _is_locked(failure: BaseException) -> bool:
     """Another program has the file: to try each write alone would wait as often in vain."""
     return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
@@ -209,7 +209,8 @@ def _has_emptied_log(connection: sqlite3.Connection) -> bool:
     return not is_busy
 
 
-def _explained(failure: sqlite3.Error | ServiceError) -> ServiceError:
+def _explained(failure: BaseException) -> BaseException:
+    """A mistake of ours goes to who asked; the writer goes on for everybody else."""
     return storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
 
 

@@ -316,6 +316,7 @@ class SqliteMemoryStore:
         return await self._database.write(operation)
 
     async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
+        limits.check_optional("relation", relation, limits.MAX_RELATION_CHARS)
         operation = partial(
             links.unlink,
             owner=self._owner,
