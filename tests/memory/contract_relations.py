@@ -22,7 +22,7 @@ from spade_llm.memory.store import (
     Outcome,
     SearchMode,
 )
-from tests.memory.contract import contents
+from tests.memory.contract import contents, said
 from tests.memory.contract_changes import code_of, listed
 
 if TYPE_CHECKING:
@@ -193,6 +193,24 @@ async def test_who_was_granted_to_write_corrects_deletes_and_forgets(
     assert list(await other_store.delete(theirs, ids=[two])) == [two]
     assert await other_store.forget([three_]) == 1
     assert await listed(store) == ["corrected"]
+
+
+async def test_who_may_write_a_tag_forgets_nothing_that_was_said_elsewhere(
+    store: OwnedMemory, other_store: OwnedMemory, other: str
+) -> None:
+    await store.observe("private", [said("1", "the pin is 1234")])
+    await store.observe("common", [said("2", "the door is 77")])
+    tagged = await store.add(MemoryDraft(content="x", tags=("shared",)))
+    of_session = await store.add(MemoryDraft(content="y", session="common"))
+    await store.grant(other, access=Access.WRITE, tag="shared")
+    await store.grant(other, access=Access.WRITE, session="common")
+
+    for id, text in ((tagged.id, "the pin is 1234"), (of_session.id, "the door is 77")):
+        await other_store.update(MemoryChange(id=id, content=text))
+        assert await other_store.forget([id]) == 1
+
+    assert len(await store.history("private")) == 1
+    assert len(await store.history("common")) == 0
 
 
 async def test_a_grant_of_a_tag_or_a_session_shows_no_more(

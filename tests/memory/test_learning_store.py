@@ -9,7 +9,7 @@ import pytest
 
 from spade_llm.memory import MemoryDraft, OwnedMemory
 from spade_llm.memory.store import Episode, LearningStore, MemoryFilter, MemoryType, Origin
-from tests.memory.contract import ADA, NOON, said
+from tests.memory.contract import ADA, BOB, NOON, said
 
 if TYPE_CHECKING:
     from spade_llm.memory import MemoryEntry, SQLiteMemoryBackend
@@ -179,3 +179,45 @@ async def test_a_fact_is_true_from_its_own_date_if_it_has_one(
     (id,) = await learning.keep_learned(kept, [MemoryDraft(content="x y", valid_at=earlier)])
 
     assert (await store.get(id)).valid_at == earlier
+
+
+async def test_what_is_forgotten_is_not_quoted_by_an_episode_any_more(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 3)
+    (id,) = await learning.keep_episodes(stretch, [episode(0, 2)])
+    told = await store.add(MemoryDraft(content="line 1"))
+
+    await store.forget([told.id])
+
+    assert list(await store.peek([id])) == []
+    assert [one.id for one in await store.history("c")] == ["0", "2"]
+    assert list(await learning.stretches()) == []
+
+
+async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("c", [said("0", "Ada is ill")], subject=ADA)
+    await store.observe("c", [said("1", "Bob is well")], subject=BOB)
+    (stretch,) = await learning.stretches()
+    (id,) = await learning.keep_episodes(stretch, [episode(0, 1)])
+    assert (await store.get(id)).subject == BOB
+
+    await store.forget_subject(ADA)
+
+    assert list(await store.peek([id])) == []
+    assert [one.content for one in await store.history("c")] == ["Bob is well"]
+
+
+async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("c", [said("0", "tea"), said("1", "milk")])
+    (stretch,) = await learning.stretches()
+    draft = MemoryDraft(content="tea")
+    one = Episode(draft=draft, first_message="0", last_message="1")
+    (id,) = await learning.keep_episodes(stretch, [one])
+
+    assert await store.forget([id]) == 1
+    assert list(await store.history("c")) == []

@@ -72,6 +72,23 @@ def within(scopes: Sequence[Scope] | None) -> Condition:
     )
 
 
+def messages_within(scopes: Sequence[Scope] | None) -> Condition:
+    """The messages that at least one of the scopes holds; a tag is none of a message's."""
+    if scopes is None or any(scope.tag is None and scope.session is None for scope in scopes):
+        return all_of([])
+    names = {
+        f"session_{number}": scope.session
+        for number, scope in enumerate(scopes)
+        if scope.tag is None
+    }
+    listed = ", ".join(f":{name}" for name in names)
+    sql = f"""
+        conversation IN (SELECT number FROM conversation
+            WHERE conversation.owner = message.owner AND name IN ({listed}))
+    """
+    return Condition(sql=sql, parameters=names)
+
+
 def all_of(conditions: Sequence[Condition]) -> Condition:
     return Condition(
         sql=" AND ".join(one.sql for one in conditions) or "true",

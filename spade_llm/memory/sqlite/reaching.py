@@ -88,8 +88,10 @@ def forget(
     for id in dict.fromkeys(ids):
         granted = grants.granted_entry(transaction, id, asker=asker)
         if granted is not None and granted[2] is Access.WRITE:
+            owner = granted[0]
+            scopes = grants.granted_scopes(transaction, owner, asker=asker, access=Access.WRITE)
             count += removing.forget_ids(
-                transaction, granted[0], [id], subject=subject, scopes=None, now=now
+                transaction, owner, [id], subject=subject, scopes=scopes, now=now
             )
     _log_missing(asker, len(set(ids)) - count)
     return count

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.sqlite import audit
 from spade_llm.memory.sqlite.codes import ORIGINS, TYPES
-from spade_llm.memory.sqlite.conditions import VISIBLE, Condition, all_of, wanted, within
+from spade_llm.memory.sqlite.conditions import (
+    VISIBLE,
+    Condition,
+    all_of,
+    messages_within,
+    wanted,
+    within,
+)
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.sqlite.rows import entry_key, message_key
 from spade_llm.memory.store import Cleared, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from spade_llm.memory.index.scope import Scope
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
@@ -42,7 +50,7 @@ HOLDING = f"""
     subject = (SELECT subject FROM entry WHERE {OWNED} AND seq = :seq)
     AND instr(lower(content), (
         SELECT lower(rtrim(content, ' .!')) FROM entry
-        WHERE {OWNED} AND seq = :seq AND length(content) >= {FEWEST_CHARS})) > 0
+        WHERE {OWNED} AND seq = :seq AND length(rtrim(content, ' .!')) >= {FEWEST_CHARS})) > 0
 """
 """Of the same person, with the memory's words among others."""
 
@@ -72,11 +80,19 @@ REMOVE_EMPTY_CONVERSATIONS = """
 
 RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {OF_EPISODE}"
 
+EPISODES_WITH = f"""
+    SELECT DISTINCT entry.seq, entry.id FROM message JOIN entry ON entry.seq = message.episode
+    WHERE {OWNED} AND message.seq IN (SELECT value FROM json_each(:seqs))
+"""
+
 DUE = """
     SELECT jid, seq, id FROM entry JOIN owner ON owner.number = entry.owner
     WHERE deleted_at <= :deleted_before OR expires_at <= :now
     LIMIT :limit
 """
+
+
+ALL = messages_within(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,27 +136,33 @@ def forget_ids(
     scopes: Sequence[Scope] | None,
     now: int,
 ) -> int:
-    """Hidden and expired ones too; how many there were."""
+    """Hidden and expired ones too; how many there were.
+
+    With `scopes` only what one of them holds goes, also of the messages.
+    """
     about = [] if subject is None else [_of("subject", subject)]
     conditions = [all_of([_has_id(id), within(scopes), *about]) for id in dict.fromkeys(ids)]
     doomed = [one for condition in conditions for one in _doomed(transaction, owner, condition)]
-    return _erase(transaction, owner, doomed, now=now)
+    return _erase(transaction, owner, doomed, messages_within(scopes), now=now)
 
 
 def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
     """Memories and messages; how many memories there were."""
     about = _of("subject", subject)
-    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, now=now)
+    doomed = _doomed(transaction, owner, about)
+    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, doomed=doomed, now=now)
     transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
-    return _erase(transaction, owner, _doomed(transaction, owner, about), now=now)
+    return _erase(transaction, owner, doomed, ALL, now=now)
 
 
 def forget_session(transaction: Transaction, owner: str, session: str, *, now: int) -> Cleared:
     of_session = _of("session", session)
     doomed = _doomed(transaction, owner, of_session)
-    messages = _erase_messages(transaction, owner, OF_CONVERSATION, of_session.parameters, now=now)
+    messages = _erase_messages(
+        transaction, owner, OF_CONVERSATION, of_session.parameters, doomed=doomed, now=now
+    )
     transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
-    _erase(transaction, owner, doomed, now=now)
+    _erase(transaction, owner, doomed, ALL, now=now)
     types = [TYPES.value(one.type) for one in doomed]
     return Cleared(messages=messages, by_type={type: types.count(type) for type in set(types)})
 
@@ -168,15 +190,25 @@ def _doomed(transaction: Transaction, owner: str, condition: Condition) -> Seque
     ]
 
 
-def _erase(transaction: Transaction, owner: str, doomed: Sequence[Doomed], *, now: int) -> int:
-    """Rows, links, vectors; messages that say the same, the person's that say it among other
-    things, or that an episode was cut from."""
+def _erase(
+    transaction: Transaction,
+    owner: str,
+    doomed: Sequence[Doomed],
+    messages: Condition,
+    *,
+    now: int,
+) -> int:
+    """Rows, links, vectors; those of `messages` that say the same, the person's that say it among
+    other things, or that an episode was cut from."""
     for one in doomed:
-        which: dict[str, Value] = {"owner": owner, "seq": one.seq, "episode": one.seq}
-        _erase_messages(transaction, owner, OF_CONTENT, which, now=now)
-        _erase_messages(transaction, owner, HOLDING, which, now=now)
+        which = {**messages.parameters, "owner": owner, "seq": one.seq, "episode": one.seq}
         if one.origin is Origin.EPISODE:
-            _erase_messages(transaction, owner, OF_EPISODE, which, now=now)
+            condition = f"{OF_EPISODE} AND {messages.sql}"
+            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
+            transaction.count(RELEASE_MESSAGES, which)
+        for saying in (OF_CONTENT, HOLDING):
+            condition = f"{saying} AND {messages.sql}"
+            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
         transaction.count(REMOVE, which)
     if doomed:
         transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
@@ -192,17 +224,34 @@ def _erase_messages(
     condition: str,
     values: Mapping[str, Value],
     *,
+    doomed: Sequence[Doomed],
     now: int,
 ) -> int:
-    """How many there were."""
+    """How many there were. The episodes that they were in quote them, and go too; of those that
+    are not doomed themselves the other messages stay."""
     found = transaction.all(MESSAGES.format(condition=condition), {**values, "owner": owner})
     seqs = [seq for (seq,) in found]
     if seqs:
+        _erase_episodes(transaction, owner, seqs, but={one.seq for one in doomed}, now=now)
         transaction.each(REMOVE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
         transaction.touch(owner, [message_key(seq) for seq in seqs])
         audit.note_count(transaction, owner, "forget_messages", len(seqs), now=now)
         transaction.is_erasing = True
     return len(seqs)
+
+
+def _erase_episodes(
+    transaction: Transaction, owner: str, messages: Sequence[int], *, but: Set[int], now: int
+) -> None:
+    """Those that were cut from one of these messages."""
+    found = transaction.all(EPISODES_WITH, {"owner": owner, "seqs": json.dumps(messages)})
+    rows = [(seq, id) for seq, id in found if seq not in but]
+    for seq, _ in rows:
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(REMOVE, {"owner": owner, "seq": seq})
+    if rows:
+        transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+        audit.note(transaction, owner, "forget", [id for _, id in rows], now=now)
 
 
 def _has_id(id: bytes) -> Condition:
