@@ -199,6 +199,7 @@ class MemoryFilter:
     """All of these."""
     created_after: datetime | None = None
     created_before: datetime | None = None
+    """Both moments belong to what is meant."""
     as_of: datetime | None = None
     """What was held to be true then. None: now."""
 

@@ -13,7 +13,7 @@ from spade_llm.errors import NotFound
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend, Tier
 from spade_llm.memory.sqlite.importance import importance_of_use
 from spade_llm.memory.sqlite.review import reviewed
-from spade_llm.memory.store import DecayPolicy, Episode, MemoryChange, MemoryFilter
+from spade_llm.memory.store import DecayPolicy, Episode, MemoryChange, MemoryFilter, MemoryQuery
 from tests.memory.contract import contents, said
 
 if TYPE_CHECKING:
@@ -208,3 +208,28 @@ async def test_a_clock_that_goes_back_loses_nothing(
     assert len(await contents(backend.for_owner("a@b"), "tea")) == 2
     assert 0 <= (await store.get(entry.id)).importance <= 1
     assert later.created_at == START - timedelta(days=400)
+
+
+async def test_a_clock_set_back_hides_nothing_that_was_true_when_it_was_stored(
+    backend: SQLiteMemoryBackend, clock: Clock
+) -> None:
+    store = backend.for_owner("a@x")
+    await store.add(MemoryDraft(content="the tea is green", valid_at=clock.now))
+    later = clock.now + timedelta(days=2)
+    await store.add(MemoryDraft(content="the tea will be black", valid_at=later))
+
+    clock.go(hours=-1)
+
+    assert [one.content for one in (await store.list()).entries] == ["the tea is green"]
+    assert await contents(store, "tea") == ["the tea is green"]
+
+
+async def test_a_list_and_a_search_mean_the_same_by_dates(
+    backend: SQLiteMemoryBackend, clock: Clock
+) -> None:
+    store = backend.for_owner("a@x")
+    await store.add(MemoryDraft(content="tea"))
+
+    for which in (MemoryFilter(created_after=clock.now), MemoryFilter(created_before=clock.now)):
+        assert (await store.list(which)).total == 1
+        assert len((await store.search(MemoryQuery(text="tea", which=which))).hits) == 1

@@ -51,12 +51,14 @@ def wanted(table: RowTable, which: MemoryFilter, *, now: float, with_messages: b
 
 def _holds(table: RowTable, as_of: datetime | None, now: float) -> Mask:
     """Not expired, and true then. A clock that was set back hides nothing of today."""
-    then = as_of.timestamp() if as_of else now
-    valid_at = table.valid_at.rows
+    valid_at, created_at = table.valid_at.rows, table.created_at.rows
     if as_of:
-        valid_at = np.where(np.isinf(valid_at), table.created_at.rows, valid_at)
-    in_time = (valid_at <= then) & (then < table.invalid_at.rows)
-    return np.asarray(in_time & (now < table.expires_at.rows))
+        then = as_of.timestamp()
+        begun = np.where(np.isinf(valid_at), created_at, valid_at) <= then
+    else:
+        then = now
+        begun = (valid_at <= then) | (valid_at <= created_at)
+    return np.asarray(begun & (then < table.invalid_at.rows) & (now < table.expires_at.rows))
 
 
 def _conditions(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 """Neither deleted nor expired; from the second on at which it expires."""
 
-TRUE_NOW = "(valid_at IS NULL OR valid_at <= :now) AND (invalid_at IS NULL OR invalid_at > :now)"
+# A clock that was set back does not hide what was true already when it was stored.
+TRUE_NOW = """
+    (valid_at IS NULL OR valid_at <= max(:now, created_at))
+    AND (invalid_at IS NULL OR invalid_at > :now)
+"""
 
 TRUE_THEN = (
     "coalesce(valid_at, created_at) <= :as_of AND (invalid_at IS NULL OR invalid_at > :as_of)"
@@ -113,9 +117,10 @@ def _typed(which: MemoryFilter) -> Condition:
 
 
 def _dated(which: MemoryFilter) -> list[Condition]:
+    """Both ends belong to it, as in a search."""
     bounds = (
-        ("created_after", ">", which.created_after),
-        ("created_before", "<", which.created_before),
+        ("created_after", ">=", which.created_after),
+        ("created_before", "<=", which.created_before),
     )
     return [
         Condition(sql=f"created_at {sign} :{name}", parameters={name: to_microseconds(at)})
