@@ -485,9 +485,11 @@ class MemoryStore(Protocol):
         which: MemoryFilter,
         *,
         ids: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> Sequence[str]:
-        """Hide those among `ids` (None: among all) that `which` means, until the purge removes
-        them; returns the ids of those that there were."""
+        """Hide those among `ids` (None: among all, at most `limit`) that `which` means, also what
+        is no longer true, until the purge removes them; returns the ids of those that there were.
+        """
         ...
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
 
 from spade_llm.acl import Empty
 from spade_llm.memory.store import Cleared, MemoryFilter
@@ -25,6 +26,8 @@ class Delete(MemoryBody):
     op: ClassVar[str] = "delete"
     which: MemoryFilter
     ids: tuple[str, ...] | None = None
+    limit: int | None = None
+    """Without ids: no more than so many."""
 
 
 class Forget(MemoryBody):
@@ -77,14 +80,13 @@ class ForgettingService:
         store, ids = self._store(request), body.ids
         if ids is not None:
             return Deleted(ids=tuple(await store.delete(body.which, ids=ids)))
-        page = await store.list(body.which, limit=MAX_LIMIT)
-        ids = tuple(entry.id for entry in page.entries)
-        deleted = await store.delete(body.which, ids=ids) if ids else ()
-        return Deleted(ids=tuple(deleted), is_all=page.total <= len(ids) or not deleted)
+        limit = MAX_LIMIT if body.limit is None else min(body.limit, MAX_LIMIT)
+        deleted = await store.delete(body.which, limit=limit)
+        return Deleted(ids=tuple(deleted), is_all=len(deleted) < limit)
 
     async def _forget(self, request: Request, body: Forget) -> Count:
         count = await self._store(request).forget(body.ids, subject=body.subject)
-        await self._dispatcher.scrub(ENTRY_ID, [id.lower() for id in body.ids])
+        await self._dispatcher.scrub(ENTRY_ID, [str(UUID(id)) for id in body.ids])
         return Count(count=count)
 
     async def _forget_subject(self, request: Request, body: ForgetSubject) -> Count:
@@ -109,16 +111,21 @@ class ForgettingClient:
         self._peer = peer
 
     async def delete(
-        self, which: MemoryFilter, *, ids: Sequence[str] | None = None
+        self,
+        which: MemoryFilter,
+        *,
+        ids: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> Sequence[str]:
         """All that `which` means goes in steps of MAX_LIMIT, each a transaction of its own."""
         wanted = None if ids is None else tuple(ids)
         deleted: list[str] = []
         is_all = False
         while not is_all:
-            answer = await self._peer.ask(Delete(which=which, ids=wanted), Deleted)
+            left = None if limit is None else limit - len(deleted)
+            answer = await self._peer.ask(Delete(which=which, ids=wanted, limit=left), Deleted)
             deleted.extend(answer.ids)
-            is_all = answer.is_all
+            is_all = answer.is_all or len(deleted) == limit
         return deleted
 
     async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:

@@ -579,3 +579,17 @@ async def test_half_a_character_in_a_relation_is_refused_and_the_memory_goes_on(
         await store.search(MemoryQuery(text="tea \ud800"))
 
     assert (await store.add(MemoryDraft(content="bread"))).content == "bread"
+
+
+async def test_deleting_asks_not_what_is_still_true(store: OwnedMemory) -> None:
+    closed = await store.add(MemoryDraft(content="Ada lives in Rome", subject=ADA))
+    await store.update(MemoryChange(id=closed.id, invalid_at=closed.created_at))
+
+    assert list(await store.delete(MemoryFilter(subject=ADA))) == [closed.id]
+
+
+async def test_deleting_stops_at_its_limit(store: OwnedMemory) -> None:
+    await store.add_many([GOOD] * 5)
+
+    assert len(await store.delete(MemoryFilter(), limit=2)) == 2
+    assert len(await store.delete(MemoryFilter())) == 3

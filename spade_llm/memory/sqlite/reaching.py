@@ -71,11 +71,14 @@ def hide(
     which: MemoryFilter,
     ids: Sequence[bytes] | None,
     *,
+    limit: int | None,
     now: int,
 ) -> Sequence[bytes]:
     """The ids of what is now deleted. Raises Unauthorised."""
     found = _allowed(asked(transaction, asker, which.of, access=Access.WRITE))
-    hidden = removing.hide(transaction, found.owner, which, ids, scopes=found.scopes, now=now)
+    hidden = removing.hide(
+        transaction, found.owner, which, ids, scopes=found.scopes, limit=limit, now=now
+    )
     _log_missing(asker, len(set(ids or ())) - len(hidden))
     return hidden
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.store import MemoryFilter
 
 HIDE = f"""
-    UPDATE entry SET deleted_at = :now WHERE {OWNED} AND {VISIBLE} AND {{condition}}
+    UPDATE entry SET deleted_at = :now WHERE seq IN (
+        SELECT seq FROM entry WHERE {OWNED} AND {VISIBLE} AND {{condition}} LIMIT :limit)
     RETURNING seq, id
 """
 
@@ -92,6 +93,9 @@ DUE = """
 """
 
 
+NO_LIMIT = -1
+"""As SQLite says it."""
+
 ALL = messages_within(None)
 
 
@@ -113,12 +117,14 @@ def hide(
     *,
     scopes: Sequence[Scope] | None,
     now: int,
+    limit: int | None = None,
 ) -> Sequence[bytes]:
-    """The ids of what is now hidden."""
+    """The ids of what is now hidden; `limit` is for all, not for those with ids."""
     common = all_of([wanted(which), within(scopes)])
     rows: list[Row] = []
     for one in [common] if ids is None else [all_of([common, _has_id(id)]) for id in ids]:
-        values = {**one.parameters, "owner": owner, "now": now}
+        most = NO_LIMIT if limit is None else limit
+        values = {**one.parameters, "owner": owner, "now": now, "limit": most}
         rows += transaction.all(HIDE.format(condition=one.sql), values)
     transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
     hidden = [id for _, id in rows]

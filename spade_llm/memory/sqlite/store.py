@@ -220,14 +220,20 @@ class SqliteMemoryStore:
         return await self._database.read(operation)
 
     async def delete(
-        self, which: MemoryFilter, *, ids: Sequence[str] | None = None
+        self,
+        which: MemoryFilter,
+        *,
+        ids: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> Sequence[str]:
         limits.check_filter(which)
+        limits.check_number("limit", limit or 0, 0, limits.MAX_OFFSET)
         operation = partial(
             reaching.hide,
             asker=self._owner,
             which=which,
             ids=None if ids is None else limits.parsed_ids(ids),
+            limit=limit,
             now=self._now(),
         )
         return _texts(await self._database.write(operation))
