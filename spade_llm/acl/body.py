@@ -18,6 +18,8 @@ from spade_llm.errors import InvalidArguments, MalformedContent
 MAX_BODY_BYTES = 128 * 1024
 """Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
 ×1.84 on the way into it, so anything larger goes in pages or as a file."""
+MAX_ESCAPED_BYTES = 240 * 1024
+"""Of a body inside its stanza, which may have 255 KB."""
 MAX_DETAIL = 500
 """Characters of an error's sentence, ours or a peer's."""
 
@@ -81,6 +83,14 @@ class Body(BaseModel):
     def size_bytes(self) -> int:
         """Of its JSON, before what XML needs."""
         return len(self._json.encode())
+
+    @property
+    def fits_one_message(self) -> bool:
+        """Whether a server takes it, as JSON and with what XML escapes of it."""
+        text = _xml_safe(self._json)
+        size = len(text.encode())
+        escapes = 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
+        return size <= MAX_BODY_BYTES and size + escapes <= MAX_ESCAPED_BYTES
 
     @cached_property
     def _json(self) -> str:

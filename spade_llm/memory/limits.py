@@ -31,6 +31,8 @@ MAX_TAGS = 32
 MAX_TAG_CHARS = 128
 MAX_METADATA_CHARS = 16 * 1024
 """As JSON."""
+MAX_ENTRY_BYTES = 100 * 1024
+"""Of what is told of an entry, as JSON: what can be stored can be answered in one message."""
 MAX_MESSAGE_CHARS = 128 * 1024
 """What fits into one request; a long message of a person is kept whole."""
 MAX_SOURCES = 64
@@ -58,6 +60,8 @@ def check_draft(draft: MemoryDraft) -> None:
     check_sources("sources", draft.sources)
     _check_tags(draft.tags)
     check_metadata(draft.metadata)
+    names = (draft.subject or "", draft.session or "")
+    check_whole(draft.content, draft.context, draft.tags, draft.metadata, names)
 
 
 def check_change(change: MemoryChange) -> None:
@@ -189,6 +193,22 @@ def check_metadata(metadata: Mapping[str, object]) -> None:
     except (TypeError, ValueError, RecursionError):
         raise InvalidArguments("metadata must be a JSON object") from None
     check_text("metadata", text, MAX_METADATA_CHARS)
+
+
+def check_whole(
+    content: str,
+    context: str | None,
+    tags: Sequence[str],
+    metadata: Mapping[str, object],
+    names: Sequence[str] = (),
+) -> None:
+    """Raises InvalidArguments if they are more together than one message carries."""
+    parts = [content, context or "", list(tags), dict(metadata), *names]
+    if len(json.dumps(parts, ensure_ascii=False).encode()) > MAX_ENTRY_BYTES:
+        raise InvalidArguments(
+            f"content, context, tags and metadata have over {MAX_ENTRY_BYTES} bytes together:"
+            " shorten them"
+        )
 
 
 def check_relation(relation: str) -> None:

@@ -269,6 +269,8 @@ class Found:
 
     outcome: Outcome
     hits: tuple[ScoredMemory, ...] = ()
+    left_out: int = 0
+    """How many more there are that one answer from afar does not carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,12 @@ class EpisodeMessages(MemoryBody):
 
 class Messages(MemoryBody):
     messages: tuple[ObservedMessage, ...]
+    left: int = 0
+    """How many more were asked for that do not fit into one message."""
+
+    @classmethod
+    def of(cls, messages: Sequence[ObservedMessage], *, count: int) -> Messages:
+        return cls(messages=tuple(messages), left=count - len(messages))
 
 
 class HistoryService:
@@ -66,8 +72,8 @@ class HistoryService:
 
     async def _history(self, request: Request, body: History) -> Body:
         messages = await self._store(request).history(body.conversation, limit=body.limit)
-        newest_first = messages[::-1]
-        return fitting(newest_first, lambda some: Messages(messages=tuple(some[::-1])))
+        count = len(messages)
+        return fitting(messages[::-1], lambda some: Messages.of(some[::-1], count=count))
 
     async def _close(self, request: Request, body: CloseConversation) -> Empty:
         await self._store(request).close_conversation(body.conversation)
@@ -75,7 +81,8 @@ class HistoryService:
 
     async def _episode(self, request: Request, body: EpisodeMessages) -> Body:
         messages = await self._store(request).episode_messages(body.id)
-        return fitting(messages, lambda some: Messages(messages=tuple(some)))
+        count = len(messages)
+        return fitting(messages, lambda some: Messages.of(some, count=count))
 
 
 class HistoryClient:

@@ -21,6 +21,8 @@ from spade_llm.services.memory_body import MemoryBody
 from spade_llm.services.service import fitting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spade_llm.acl import Body
     from spade_llm.memory.store import MemoryEntry
     from spade_llm.runtime import Request
@@ -78,6 +80,15 @@ class AskStats(MemoryBody):
 class Found(MemoryBody):
     results: tuple[ScoredMemory, ...]
     outcome: Outcome = Outcome.OK
+    left: int = 0
+    """How many more were found that do not fit into one message."""
+
+    @classmethod
+    def of(cls, outcome: Outcome, hits: Sequence[ScoredMemory], *, count: int) -> Found:
+        return cls(results=tuple(hits), outcome=outcome, left=count - len(hits))
+
+    def as_found(self) -> store.Found:
+        return store.Found(outcome=self.outcome, hits=self.results, left_out=self.left)
 
 
 class Page(MemoryBody):
@@ -132,15 +143,13 @@ class SearchClient:
         self._peer = peer
 
     async def search(self, query: MemoryQuery) -> store.Found:
-        answer = await self._peer.ask(Search(query=query), Found)
-        return store.Found(outcome=answer.outcome, hits=answer.results)
+        return (await self._peer.ask(Search(query=query), Found)).as_found()
 
     async def similar(
         self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY
     ) -> store.Found:
         body = Similar(id=id, limit=limit, min_score=min_score, which=which)
-        answer = await self._peer.ask(body, Found)
-        return store.Found(outcome=answer.outcome, hits=answer.results)
+        return (await self._peer.ask(body, Found)).as_found()
 
     async def list(
         self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
@@ -159,4 +168,11 @@ class SearchClient:
 
 
 def _found(found: store.Found) -> Body:
-    return fitting(found.hits, lambda some: Found(results=tuple(some), outcome=found.outcome))
+    """A message of a person may be too large to go with its score: the others are given."""
+    count = len(found.hits)
+    whole = Found.of(found.outcome, found.hits, count=count)
+    if whole.fits_one_message:
+        return whole
+    single = [(hit, Found.of(found.outcome, [hit], count=count)) for hit in found.hits]
+    hits = [hit for hit, body in single if body.fits_one_message]
+    return fitting(hits, lambda some: Found.of(found.outcome, some, count=count))

@@ -5,11 +5,12 @@ Knows no op by itself.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.acl import MAX_BODY_BYTES, AclMessage, Body, glimpse_op, new_id, read_request
+from spade_llm.acl import AclMessage, Body, glimpse_op, new_id, read_request
 from spade_llm.errors import MalformedContent, RequestFailed, SpadeLLMError, Unauthorised
 from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
 
@@ -132,7 +133,8 @@ class Peer:
 def fitting(items: Sequence[T], build: Callable[[Sequence[T]], Body]) -> Body:
     """The body with as many of the items, from the first on, as one message can carry."""
     body = build(items)
-    while items and body.size_bytes > MAX_BODY_BYTES - 1024:
-        items = items[: len(items) // 2]
-        body = build(items)
-    return body
+    if body.fits_one_message:
+        return body
+    fewer = range(len(items))
+    count = bisect_left(fewer, True, key=lambda n: not build(items[:n]).fits_one_message)
+    return build(items[: max(count - 1, 0)])

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.errors import ConfigurationError, InvalidArguments, StorageFailed
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from spade_llm.memory.store import MemoryChange
@@ -361,3 +361,21 @@ def sentence(number: int) -> str:
         f"{names[number % 5]} told me that the meeting about project {number:04} is now"
         f" on Friday in {places[number % 4]}, and that we should bring tea"
     ).ljust(110, ".")[:110]
+
+
+async def test_what_is_more_than_an_answer_carries_is_refused_before_it_is_stored(
+    store: OwnedMemory,
+) -> None:
+    large, half = {"a": "é" * 16_000}, {"a": "é" * 8_000}
+    with pytest.raises(InvalidArguments, match="together"):
+        await store.add(MemoryDraft(content="é" * 32_000, metadata=large, context="é" * 4000))
+    one = await store.add(MemoryDraft(content="é" * 32_000, metadata=half))
+    other = await store.add(MemoryDraft(content="x", metadata={"b": "é" * 7_900}))
+    tags = tuple(f"{number}" + "日" * 120 for number in range(32))
+    with pytest.raises(InvalidArguments, match="together"):
+        await store.update(MemoryChange(id=one.id, tags=tags, context="日" * 4000))
+    await store.update(MemoryChange(id=other.id, tags=tags, context="日" * 4000))
+    with pytest.raises(InvalidArguments, match="together"):
+        await store.merge(one.id, [other.id])
+
+    assert (await store.list()).total == 2

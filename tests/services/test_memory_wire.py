@@ -16,9 +16,11 @@ from spade_llm.memory.session_context import session_context
 from spade_llm.memory.store import (
     MemoryChange,
     MemoryFilter,
+    MemoryQuery,
     MemoryType,
     ObservedMessage,
     OnError,
+    SearchMode,
 )
 from spade_llm.runtime import Question
 from spade_llm.services.memory import ONTOLOGY, MemoryClient, MemoryService
@@ -244,3 +246,53 @@ async def test_two_ops_in_one_body_are_none(ana: Member) -> None:
 
     with pytest.raises(Exception, match="two ops"):
         await ana.node.requester.ask(question, timeout_s=5)
+
+
+async def test_a_search_that_does_not_fit_says_how_many_it_left_out(client: MemoryClient) -> None:
+    for draft in drafts(8, size=30_000):
+        await client.add(draft)
+
+    found = await client.search(MemoryQuery(text="0 1 2 3 4 5 6 7", mode=SearchMode.KEYWORD))
+
+    assert len(found.hits) == 4
+    assert found.left_out == 4
+
+
+async def test_a_history_that_does_not_fit_has_as_many_of_the_newest_as_fit(
+    ana: Member, client: MemoryClient
+) -> None:
+    for number in range(50):
+        await client.observe("c", [said(str(number), "y" * 6000)])
+
+    history = await client.history("c")
+    answer = await say(ana, op="history", conversation="c")
+
+    assert [message.id for message in history] == [str(number) for number in range(29, 50)]
+    assert text_at(answer, "left") == 29
+
+
+@pytest.mark.parametrize("spare", [0, 40, 1000])
+async def test_a_message_as_large_as_a_request_is_in_the_history(
+    ana: Member, client: MemoryClient, spare: int
+) -> None:
+    message = {"id": "1", "role": "user", "content": "", "at": "2026-01-01T00:00:00Z"}
+    bare = json.dumps({"op": "observe", "conversation": "c", "messages": [message]})
+    message["content"] = "x" * (MAX_BODY_BYTES - len(bare) - spare)
+    await say(ana, op="observe", conversation="c", messages=[message])
+
+    (heard,) = await client.history("c")
+
+    assert len(heard.content) == len(message["content"])
+
+
+async def test_a_message_too_large_for_an_answer_hides_no_other_hit(
+    ana: Member, client: MemoryClient
+) -> None:
+    await client.observe("c", [said("1", "tea " + "x" * (MAX_BODY_BYTES - 300))])
+    await client.add(MemoryDraft(content="tea with milk and oats"))
+
+    query = MemoryQuery(text="tea", mode=SearchMode.KEYWORD, with_messages=True)
+    found = await client.search(query)
+
+    assert [hit.entry.content for hit in found.hits] == ["tea with milk and oats"]
+    assert found.left_out == 1

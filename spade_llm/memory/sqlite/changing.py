@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ServiceError
-from spade_llm.memory.limits import check_change, check_metadata, parsed_id
+from spade_llm.memory.limits import check_change, check_metadata, check_whole, parsed_id
 from spade_llm.memory.sqlite import audit, finding
 from spade_llm.memory.sqlite.codes import TIERS
 from spade_llm.memory.sqlite.conditions import VISIBLE
@@ -161,6 +161,7 @@ def _columns(
     tags = entry.tags if wanted.tags is None else wanted.tags
     metadata = {**entry.metadata, **(wanted.metadata or {})}
     check_metadata(metadata)
+    check_whole(wanted.content or entry.content, context, tags, metadata)
     tier = wanted.tier or entry.tier
     expires = microseconds_or_none(entry.expires_at)
     if wanted.tier is not None:

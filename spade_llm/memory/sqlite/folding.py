@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.memory.limits import MAX_TAGS, check_metadata
+from spade_llm.memory.limits import MAX_TAGS, check_metadata, check_whole
 from spade_llm.memory.sqlite import adding, finding, removing
 from spade_llm.memory.sqlite.rows import (
     entry_from_row,
@@ -95,6 +95,7 @@ def _together(entries: Sequence[MemoryEntry]) -> Mapping[str, Value]:
     tags = tuple(dict.fromkeys(tag for entry in entries for tag in entry.tags))[:MAX_TAGS]
     metadata = {key: value for entry in reversed(entries) for key, value in entry.metadata.items()}
     check_metadata(metadata)
+    check_whole(first.content, first.context, tags, metadata)
     best = max(
         (entry for entry in entries if entry.is_importance_set),
         key=lambda entry: entry.importance,
