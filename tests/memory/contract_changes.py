@@ -593,3 +593,14 @@ async def test_deleting_stops_at_its_limit(store: OwnedMemory) -> None:
 
     assert len(await store.delete(MemoryFilter(), limit=2)) == 2
     assert len(await store.delete(MemoryFilter())) == 3
+
+
+async def test_forgetting_a_memory_of_dots_forgets_nothing_else_of_the_person(
+    store: OwnedMemory,
+) -> None:
+    await store.observe("c", [said("1", "I like tea")], subject=ADA)
+    entry = await store.add(MemoryDraft(content="..........", subject=ADA))
+
+    assert await store.forget([entry.id]) == 1
+
+    assert [message.id for message in await store.history("c")] == ["1"]
