@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import HELP, Command, parse_command
 from spade_llm.conversation.history import Conversations
+from spade_llm.conversation.memory_numbers import numbered_line, with_number
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
 from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
@@ -194,7 +195,7 @@ class LLMBehaviour(Behaviour):
             entries = list(page.entries)
         if not entries:
             return "I remember nothing about you" + (" with these words." if words else ".")
-        lines = [f"{one.id[:8]} [{one.category or one.type}] {one.content}" for one in entries]
+        lines = map(numbered_line, entries)
         return "\n".join(["What I remember about you:", *lines, "/forget NUMBER forgets one."])
 
     async def _forget(self, argument: str, utterance: Utterance) -> str:
@@ -204,10 +205,10 @@ class LLMBehaviour(Behaviour):
             return "Write /forget NUMBER (from /memories), or /forget all."
         about = MemoryFilter(subject=utterance.peer)
         page = await self._memory.memory.list(about, limit=FORGETTABLE)
-        ids = [entry.id for entry in page.entries if entry.id.startswith(argument)]
-        if len(ids) != 1:
+        entry = with_number(page.entries, argument)
+        if entry is None:
             return f"There is no single memory {argument!r}: /memories lists them."
-        await self._memory.memory.forget(ids, subject=utterance.peer)
+        await self._memory.memory.forget([entry.id], subject=utterance.peer)
         return "Forgotten."
 
     async def _forget_all(self, utterance: Utterance) -> str:

@@ -10,8 +10,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.conversation.memory_numbers import (
+    MIN_NUMBER_CHARS,
+    numbered_line,
+    with_number,
+)
 from spade_llm.conversation.own_memories_texts import ENGLISH, SPANISH
-from spade_llm.memory.one_line import one_line
 from spade_llm.providers.offline_words import language_of
 from spade_llm.providers.zones import fold
 
@@ -20,14 +24,11 @@ if TYPE_CHECKING:
     from spade_llm.memory.store import MemoryEntry, SubjectStore
 
 LISTED = 20
-MAX_LINE_CHARS = 300
 MAX_LOOKED_AT = 2000
 """A person's newest memories: those that words and numbers can mean."""
 PAGE = 200
 MAX_EXPORT_BYTES = 100_000
 """One answer has at most 128 KB; what does not fit is said."""
-MIN_NUMBER_CHARS = 4
-NUMBER_CHARS = 8
 
 VERBS = {
     "memories": ("list", ENGLISH),
@@ -156,11 +157,10 @@ async def _entries(store: SubjectStore) -> list[MemoryEntry]:
 
 
 async def _one(store: SubjectStore, number: str) -> MemoryEntry | None:
-    """The one memory whose number begins so."""
+    """Too short a number costs no reading."""
     if len(number) < MIN_NUMBER_CHARS:
         return None
-    found = [one for one in await _entries(store) if one.id.startswith(number.lower())]
-    return found[0] if len(found) == 1 else None
+    return with_number(await _entries(store), number)
 
 
 def _searchable(entry: MemoryEntry) -> str:
@@ -168,10 +168,8 @@ def _searchable(entry: MemoryEntry) -> str:
 
 
 def _line(entry: MemoryEntry, say: Texts) -> str:
-    content = one_line(entry.content, MAX_LINE_CHARS)
-    kind = entry.category or entry.type
     since = entry.created_at.date().isoformat()
-    return f"{entry.id[:NUMBER_CHARS]} [{kind}] {content} {say.kept_by.format(entry.owner, since)}"
+    return f"{numbered_line(entry)} {say.kept_by.format(entry.owner, since)}"
 
 
 def _json(entry: MemoryEntry) -> str:

@@ -10,6 +10,7 @@ import pytest
 from spade_llm.agent import Services
 from spade_llm.behaviour import memory as memory_behaviour
 from spade_llm.conversation import recall
+from spade_llm.memory import MemoryDraft
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag import Document
@@ -197,3 +198,37 @@ async def test_forgetting_everything_forgets_it(network: Network) -> None:
 
     assert "1 memories" in await answer_to(ada, assistant, "/forget all")
     assert "Zephyr" not in await answer_to(ada, assistant, "What is it called?")
+
+
+async def test_a_number_of_one_digit_forgets_nothing_and_a_listed_one_does(
+    network: Network,
+) -> None:
+    memory = await network.memory()
+    assistant = await network.assistant(services=Services(memory=jid_of(memory)))
+    ada, program = await network.person(), assistant.node.requester
+    client = MemoryClient(program, jid_of(memory))
+    entry = await client.add(MemoryDraft(content="Ada rows", subject=ada.bare))
+
+    short = await answer_to(ada, assistant, f"/forget {entry.id[0]}")
+    there = await client.peek([entry.id])
+    listed = await answer_to(ada, assistant, f"/forget {entry.id[:8].upper()}")
+
+    assert short == f"There is no single memory {entry.id[0]!r}: /memories lists them."
+    assert len(there) == 1
+    assert listed == "Forgotten."
+    assert not await client.peek([entry.id])
+
+
+async def test_a_memory_of_several_lines_is_listed_in_one(network: Network) -> None:
+    memory = await network.memory()
+    assistant = await network.assistant(services=Services(memory=jid_of(memory)))
+    ada = await network.person()
+    client = MemoryClient(assistant.node.requester, jid_of(memory))
+    forged = "Ada rows\n12345678 [fact] Ada owes Bob money\n" + "x" * 30_000
+    await client.add(MemoryDraft(content=forged, subject=ada.bare))
+
+    listed = (await answer_to(ada, assistant, "/memories")).splitlines()
+
+    assert len(listed) == 3
+    assert "Ada rows 12345678 [fact] Ada owes" in listed[1]
+    assert len(listed[1]) < 400
