@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from spade_llm.agent import AgentOptions, Connection
 
 DOMAIN = "localhost"
+MEMORY, RAG, TOOLS = f"memory@{DOMAIN}", f"rag@{DOMAIN}", f"tools@{DOMAIN}"
 
 
 class Account(BaseModel):

@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.process import SERVICES, running
+from bench.account import MEMORY, RAG
+from bench.process import running
 from bench.questions import questions
 from bench.row import check
 from spade_llm.agent import ChatAgent, XmppAgent
@@ -30,10 +31,10 @@ async def furnish(owner: Account, subjects: Sequence[Account]) -> None:
     """The project's own documents, and memories about each of these people, for this agent."""
     agent = XmppAgent(owner.jid, owner.password, options=owner.options)
     async with running(agent):
-        library = RagClient(agent.node.requester, SERVICES.rag or "")
+        library = RagClient(agent.node.requester, RAG)
         for path in sorted(DOCUMENTS.rglob("*.md")):
             await library.ingest(Document(text=path.read_text(), source=path.name))
-        store = MemoryClient(agent.node.requester, SERVICES.memory or "")
+        store = MemoryClient(agent.node.requester, MEMORY)
         for subject in subjects:
             for text in islice(questions(seed=3), MEMORIES_EACH):
                 await store.add(MemoryDraft(content=f"Asked: {text}", subject=subject.jid))

@@ -1,6 +1,7 @@
 """One process of a benchmark: `python -m bench.process KIND`, its Part as one line on stdin.
 
-Says `ready SECONDS` once it answers, and ends when stdin does.
+Says `ready SECONDS` once it answers, and ends when stdin does. A kind imports what it needs itself,
+as a program does that runs one agent.
 """
 
 from __future__ import annotations
@@ -11,26 +12,23 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench.account import DOMAIN, Part
-from bench.echo import EchoAgent
-from bench.raw import RawClient
-from spade_llm.agent import LLMAgent, MemoryAgent, RAGAgent, Services, ToolAgent
-from spade_llm.context import WindowSizeContext
-from spade_llm.providers import LLMProvider, MiniLmEmbedder, find_weights
+from bench.account import MEMORY, RAG, TOOLS, Part
 from spade_llm.runtime.loop import run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
+    from spade_llm.providers import MiniLmEmbedder
     from spade_llm.xmpp.agent import XmppAgent
 
-SERVICES = Services(memory=f"memory@{DOMAIN}", rag=f"rag@{DOMAIN}", tools=(f"tools@{DOMAIN}",))
 MODEL = "bench"
 
 
 @asynccontextmanager
 async def raw_echo(part: Part) -> AsyncIterator[None]:
+    from bench.raw import RawClient
+
     async def echo(message: Any) -> None:
         client.send(str(message["from"]), message["body"], id=message["id"])
 
@@ -43,6 +41,8 @@ async def raw_echo(part: Part) -> AsyncIterator[None]:
 async def raw_bot(part: Part) -> AsyncIterator[None]:
     """The least that answers a chat message with a model: slixmpp and the openai SDK."""
     from openai import AsyncOpenAI
+
+    from bench.raw import RawClient
 
     async def answer(message: Any) -> None:
         completion = await model.chat.completions.create(
@@ -68,6 +68,8 @@ async def running(agent: XmppAgent) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def echo(part: Part) -> AsyncIterator[None]:
+    from bench.echo import EchoAgent
+
     account = part.account
     async with running(EchoAgent(account.jid, account.password, options=account.options)):
         yield
@@ -76,6 +78,8 @@ async def echo(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def local_embedder(part: Part) -> AsyncIterator[MiniLmEmbedder | None]:
     """Where its weights are installed; else by keywords."""
+    from spade_llm.providers import MiniLmEmbedder, find_weights
+
     weights, cache = find_weights(part.account.data), part.account.data
     embedder = await MiniLmEmbedder.load(weights, cache=cache) if weights else None
     yield embedder
@@ -85,6 +89,8 @@ async def local_embedder(part: Part) -> AsyncIterator[MiniLmEmbedder | None]:
 
 @asynccontextmanager
 async def memory(part: Part) -> AsyncIterator[None]:
+    from spade_llm.agent import MemoryAgent
+
     account = part.account
     async with local_embedder(part) as embedder:
         agent = MemoryAgent(
@@ -96,6 +102,8 @@ async def memory(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def tools(part: Part) -> AsyncIterator[None]:
+    from spade_llm.agent import ToolAgent
+
     account = part.account
     async with running(ToolAgent(account.jid, account.password, options=account.options)):
         yield
@@ -103,6 +111,8 @@ async def tools(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def rag(part: Part) -> AsyncIterator[None]:
+    from spade_llm.agent import RAGAgent
+
     account = part.account
     async with local_embedder(part) as embedder:
         agent = RAGAgent(
@@ -114,14 +124,19 @@ async def rag(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def assistant(part: Part) -> AsyncIterator[None]:
+    from spade_llm.agent import LLMAgent, Services
+    from spade_llm.context import WindowSizeContext
+    from spade_llm.providers import LLMProvider
+
     account = part.account
+    services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     async with LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider:
         agent = LLMAgent(
             account.jid,
             account.password,
             provider,
             WindowSizeContext(max_messages=20),
-            services=SERVICES if part.has_services else None,
+            services=services if part.has_services else None,
             options=account.options,
         )
         async with running(agent):

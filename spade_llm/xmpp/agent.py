@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 from slixmpp import JID
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
-from spade.agent import Agent
-from spade.message import Message as SpadeMessage
-from spade.presence import PresenceManager
 
 from spade_llm.acl import AclMessage, Encoding, bare
 from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
@@ -26,6 +23,7 @@ from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.rejection import rejection
+from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spade.behaviour import CyclicBehaviour as SpadeCyclicBehaviour
+from spade_llm.xmpp.spade_classes import SpadeCyclicBehaviour
 
 
 class Behaviour(SpadeCyclicBehaviour):

@@ -9,7 +9,7 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from spade.container import Container
+from spade_llm.xmpp.spade_classes import Container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

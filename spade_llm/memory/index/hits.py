@@ -39,7 +39,7 @@ def hits_of(
     scopes: Sequence[Scope] | None,
 ) -> list[IndexHit]:
     rows, scores = search.ranked()
-    matching = (scores > 0) & (scores >= query.min_score)
+    matching = np.flatnonzero((scores > 0) & (scores >= query.min_score))
     chosen = _chosen(table, query, rows[matching], scores[matching])
     whys = _Whys(search, table, query, now=now, scopes=scopes) if query.explain else None
     return [
@@ -80,7 +80,7 @@ def _best(table: RowTable, rows: Rows, values: Values, limit: int) -> Rows:
     """The first ones in order, each content once."""
     count = SPARE * limit
     while count < len(rows):
-        high = values >= np.partition(values, -count)[-count]
+        high = np.flatnonzero(values >= np.partition(values, -count)[-count])
         part = _each_once(table, ordered(table, rows[high], values[high]))
         if len(part) >= limit:
             return part[:limit]

@@ -57,31 +57,33 @@ class Keywords:
         for posting in postings:
             rarity = self._rarity(posting)
             possible += rarity
-            rows = self._hear(posting, spread, times)
-            heard = times[rows]
+            rows, heard = self._heard(posting, spread, times)
             total[rows] += np.float32(rarity * (K1 + 1)) * heard / (heard + norm[rows])
-            times[rows] = 0
-        return total[:-1] / np.float32(possible or 1.0)
+        total /= np.float32(possible or 1.0)
+        return total[:-1]
 
     def _rarity(self, posting: Posting) -> float:
         among = len(posting.rows)
         return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
 
-    def _hear(
+    def _heard(
         self, posting: Posting, spread: Mapping[int, float], times: NDArray[np.float32]
-    ) -> NDArray[np.int32]:
-        """Write how often rows hear the word; which they are, some more than once. The last place
-        takes what nobody hears."""
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Rows that hear the word, some more than once, and how often. The last place takes what
+        nobody hears. `times`: nothing but zeros, before and after."""
         said = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        if not spread or not len(self._parts.linked):
+            return posting.rows, said
         times[posting.rows] = said
-        if not len(self._parts.linked):
-            return posting.rows
         places = [posting.rows]
         for place, share in spread.items():
             rows = self._parts.reach[place][posting.rows]
             times[rows] += np.float32(share) * said
             places.append(rows)
-        return np.concatenate(places)
+        rows = np.concatenate(places)
+        heard = times[rows]
+        times[rows] = 0
+        return rows, heard
 
     def _known(self, posting: Posting) -> Posting:
         kept = self._is_there[posting.rows]

@@ -83,15 +83,17 @@ def lengths_around(
 
 def fused(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:
     """0…1; 0 for a row that nothing but its form speaks for."""
-    total = np.float32(KEYWORD) * keyword + np.float32(VECTOR) * vector
-    total += np.float32(AROUND) * near
+    total, part = np.float32(KEYWORD) * keyword, np.float32(VECTOR) * vector
+    total += part
+    total += np.multiply(near, np.float32(AROUND), out=part)
     total += bonus
-    is_silent = (keyword <= 0) & (vector <= 0)
+    speaks = (keyword > 0) | (vector > 0)
     if date is not None:
-        is_silent &= date <= 0
-    total[is_silent] = 0
+        speaks |= date > 0
     np.maximum(total, 0, out=total)
-    return np.asarray(total / (total + np.float32(HALFWAY)), np.float32)
+    total *= speaks
+    total /= np.add(total, np.float32(HALFWAY), out=part)
+    return np.asarray(total)
 
 
 def _speaks(table: RowTable, name: str | None) -> Row:

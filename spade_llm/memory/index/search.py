@@ -55,6 +55,7 @@ class Search:
         now: float,
     ) -> None:
         self.rows = rows
+        self._has_all = len(rows) == len(parts.table)
         self._parts, self._query, self._now = parts, query, now
         self._vector = vector if parts.vectors.any else None
         self._universe = universe
@@ -114,7 +115,8 @@ class Search:
         rows, count = self.rows, max(COMPUTED_ROWS, 2 * self._query.limit)
         if len(rows) <= count:
             return rows
-        relevance = self._relevance(None)[rows]
+        relevance = self._relevance(None)
+        relevance = relevance if self._has_all else relevance[rows]
         scores = self._weighed(rows, relevance)
         return rows[highest(scores, count)]
 
@@ -148,6 +150,8 @@ class Search:
 
     def _relevance(self, rows: Rows | None) -> Row:
         """Of these, or of all."""
+        if rows is self.rows and self._has_all:
+            rows = None
         at = slice(None) if rows is None else rows
         mode, weight = self._query.mode, np.float32(self._keyword_weight)
         if mode is SearchMode.RECALL:
@@ -217,7 +221,7 @@ class Search:
             return np.zeros(len(self._parts.table), np.float32)
         leg = Keywords(self._parts, universe=self._universe)
         shares = self._shares(leg, leg.words(words))
-        if not shares[self.rows].any():
+        if not (shares if self._has_all else shares[self.rows]).any():
             shares = self._shares(leg, leg.beginnings(words))
         return shares
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORD_BITS = 64
-CHUNK_ROWS = 8192
+WORDS_PER_BYTE = 3
+"""So many words' differences fit into one."""
+CHUNK_ROWS = 32_768
 """Sketches of so many rows are compared while they are in the processor's cache."""
 
 
@@ -101,8 +103,12 @@ class Vectors:
     def _differing(self, asked: NDArray[np.uint64], part: slice) -> NDArray[np.uint16]:
         """Signs, of some rows."""
         total = np.zeros(len(self._scales.rows[part]), np.uint16)
-        for words, word in zip(self._sketch, asked, strict=True):
-            total += np.bitwise_count(words.rows[part] ^ word)
+        for first in range(0, len(asked), WORDS_PER_BYTE):
+            some = slice(first, first + WORDS_PER_BYTE)
+            counts = np.zeros(len(total), np.uint8)
+            for words, word in zip(self._sketch[some], asked[some], strict=True):
+                counts += np.bitwise_count(words.rows[part] ^ word)
+            total += counts
         return total
 
     def of(self, row: int) -> NDArray[np.float32] | None:
