@@ -137,7 +137,8 @@ def _products(values: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[n
 
 
 def _scales_of(values: NDArray[np.int8]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(values.astype(np.float32), axis=1)
+    numbers = values.astype(np.float32)
+    lengths = np.sqrt(np.vecdot(numbers, numbers))
     return np.where(lengths > 0, 1 / np.maximum(lengths, 1), 0).astype(np.float32)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from spade_llm.memory.sqlite.rows import DAY
 from spade_llm.memory.store import Category, ContentType, MemoryType, Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from spade_llm.memory.sqlite.codes import Codes
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
 PAGE_ROWS = 16_384
 """Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
 
-HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{VERSION:02X}')"
-"""Not encoded yet, or in an older way (their fourth byte): they are made of the text."""
+VERSION_AT = 3
+"""The byte of a row's terms that says how they were encoded."""
 
-ENTRY = f"""
+ENTRY = """
     SELECT seq * 2, subject, session, NULL, type, category, tier, content_type, tags, created_at,
         expires_at, valid_at, invalid_at, importance, access_count,
-        coalesce(last_accessed_at, created_at), stability, reviewed_at, content_hash, terms, data,
-        iif({HAS_OLD_TERMS}, content, NULL), iif({HAS_OLD_TERMS}, context, NULL)
+        coalesce(last_accessed_at, created_at), stability, reviewed_at, content_hash, terms, data
     FROM entry LEFT JOIN vector ON vector.row = entry.seq * 2
         AND vector.model = (SELECT number FROM model WHERE name = :model)
     WHERE entry.owner = (SELECT number FROM owner WHERE jid = :owner) AND deleted_at IS NULL
@@ -40,8 +40,7 @@ MESSAGE = f"""
         {TYPES.number(MemoryType.EPISODIC)}, NULL, {TIERS.number(Tier.WORKING)},
         {CONTENT_TYPES.number(ContentType.TEXT)}, NULL, at,
         NULL, NULL, NULL, NULL, 0,
-        at, NULL, NULL, content_hash, terms, data,
-        iif({HAS_OLD_TERMS}, content, NULL), iif({HAS_OLD_TERMS}, speaker, NULL)
+        at, NULL, NULL, content_hash, terms, data
     FROM message JOIN conversation ON conversation.number = message.conversation
         LEFT JOIN vector ON vector.row = message.seq * 2 + 1
         AND vector.model = (SELECT number FROM model WHERE name = :model)
@@ -58,6 +57,19 @@ MESSAGES = f"""
     ORDER BY message.seq
 """
 
+# The plus: by number, not by what leads to all rows of the owner.
+TEXTS = """
+    SELECT seq * 2, content, context FROM entry
+    WHERE +owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+    UNION ALL
+    SELECT seq * 2 + 1, content, speaker FROM message
+    WHERE +owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+"""
+
+Texts = Mapping[int, tuple[str, str | None]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRows:
@@ -72,7 +84,7 @@ def all_rows(transaction: Transaction, owner: str, *, model: str, now: int) -> I
     which: Mapping[str, Value] = {"owner": owner, "model": model}
     for sql in (ALL_ENTRIES, ALL_MESSAGES):
         for page in transaction.pages(sql, which, size=PAGE_ROWS):
-            yield _index_rows(page, now=now)
+            yield _index_rows(page, _texts(transaction, owner, page), now=now)
 
 
 def rows_of(
@@ -81,16 +93,26 @@ def rows_of(
     """Those that are still there."""
     which: Mapping[str, Value] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
     found = [*transaction.all(ENTRIES, which), *transaction.all(MESSAGES, which)]
-    return _index_rows(found, now=now)
+    return _index_rows(found, _texts(transaction, owner, found), now=now)
 
 
-def _index_rows(rows: Sequence[Row], *, now: int) -> IndexRows:
+def _texts(transaction: Transaction, owner: str, rows: Sequence[Row]) -> Texts:
+    """By key, of those whose terms must be made of them: with none yet, or older ones. To read all
+    texts took as long as all the rest."""
+    old = [row[0] for row in rows if row[19] is None or row[19][VERSION_AT] != VERSION]
+    if not old:
+        return {}
+    found = transaction.all(TEXTS, {"owner": owner, "keys": json.dumps(old)})
+    return {key: (content, context) for key, content, context in found}
+
+
+def _index_rows(rows: Sequence[Row], texts: Texts, *, now: int) -> IndexRows:
     vectors = {row[0]: row[20] for row in rows if row[20] is not None}
-    return IndexRows(columns=_columns(rows, now=now), vectors=vectors)
+    return IndexRows(columns=_columns(rows, texts, now=now), vectors=vectors)
 
 
-def _columns(rows: Sequence[Row], *, now: int) -> Columns:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 23
+def _columns(rows: Sequence[Row], texts: Texts, *, now: int) -> Columns:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 21
     tags = [tuple(json.loads(packed)) if packed else () for packed in columns[8]]
     return Columns(
         key=columns[0],
@@ -110,7 +132,7 @@ def _columns(rows: Sequence[Row], *, now: int) -> Columns:
         stability=columns[16],
         reviewed_at=_seconds(columns[17]),
         content_hash=columns[18],
-        terms=_terms(rows, tags),
+        terms=_terms(rows, tags, texts),
     )
 
 
@@ -132,9 +154,11 @@ def _seconds(microseconds: Sequence[int | None]) -> list[float | None]:
     return [None if at is None else at / 1e6 for at in microseconds]
 
 
-def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]]) -> list[bytes]:
+def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]], texts: Texts) -> Sequence[bytes]:
+    if not texts:
+        return [row[19] for row in rows]
     return [
-        row[19] if row[21] is None else encode_terms(row[21], row[22], its)
+        encode_terms(*texts[row[0]], its) if row[0] in texts else row[19]
         for row, its in zip(rows, tags, strict=True)
     ]
 

@@ -9,12 +9,14 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index.terms import encode_terms
-from spade_llm.memory.sqlite.index_rows import HAS_OLD_TERMS
+from spade_llm.memory.index.terms import VERSION, encode_terms
 
 if TYPE_CHECKING:
     from spade_llm.memory.sqlite.embedding import Storage
     from spade_llm.memory.sqlite.transaction import Row, Transaction
+
+HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{VERSION:02X}')"
+"""Not encoded yet, or in an older way (their fourth byte)."""
 
 PAGE_ROWS = 500
 
