@@ -16,6 +16,7 @@ from spade_llm.errors import ConfigurationError, InvalidArguments, StorageFailed
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from spade_llm.memory.store import MemoryChange
+from tests.interaction.network import eventually
 from tests.memory.contract import ADA, hits, said
 
 if TYPE_CHECKING:
@@ -379,3 +380,23 @@ async def test_what_is_more_than_an_answer_carries_is_refused_before_it_is_store
         await store.merge(one.id, [other.id])
 
     assert (await store.list()).total == 2
+
+
+async def test_writes_do_not_wait_behind_an_export_after_something_was_forgotten(
+    backend: SQLiteMemoryBackend, store: OwnedMemory
+) -> None:
+    entry = await store.add(MemoryDraft(content="the code is swordfish"))
+    log = backend.path.with_name(f"{backend.path.name}-wal")
+    with closing(sqlite3.connect(backend.path, isolation_level=None)) as exporting:
+        exporting.execute("BEGIN")
+        exporting.execute("SELECT count(*) FROM entry").fetchall()
+        async with asyncio.timeout(4):
+            await store.forget([entry.id])
+            for number in range(5):
+                await store.add(MemoryDraft(content=f"{number}"))
+        assert b"swordfish" in log.read_bytes()
+
+    async def is_gone() -> bool:
+        return b"swordfish" not in log.read_bytes() + backend.path.read_bytes()
+
+    await eventually(is_gone)

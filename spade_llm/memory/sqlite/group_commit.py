@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from spade_llm.errors import Busy, ServiceError, StorageFailed
@@ -32,6 +34,12 @@ MAX_BATCH = 256
 """Writes that share one transaction."""
 
 EMPTY_LOG = "PRAGMA wal_checkpoint (TRUNCATE)"
+PATIENCE = "PRAGMA busy_timeout"
+PATIENCE_MS = 250
+"""How long the log is waited for, once: our own reads are mostly over by then, and behind another
+program that reads for minutes (an export) every write would wait."""
+RETRY_S = 0.5
+"""A log that could not be emptied is tried again so soon, also when nothing is written."""
 
 
 class _Write(Generic[T]):
@@ -143,7 +151,7 @@ class GroupCommit:
     async def _next_batch(self) -> list[_Write[Any]]:
         """What is waiting, at least one; nothing once the end is reached."""
         batch: list[_Write[Any]] = []
-        item = await self._queue.get()
+        item = await self._next_write()
         while item is not None:
             batch.append(item)
             if len(batch) == MAX_BATCH or self._queue.empty():
@@ -152,6 +160,14 @@ class GroupCommit:
         if batch:
             self._queue.put_nowait(None)
         return batch
+
+    async def _next_write(self) -> _Write[Any] | None:
+        while self._has_to_erase:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RETRY_S):
+                    return await self._queue.get()
+            await self._empty_log(patience_ms=0)
+        return await self._queue.get()
 
     def _drained(self) -> list[_Write[Any]]:
         items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
@@ -177,10 +193,16 @@ class GroupCommit:
         transactions = [write.transaction for write in writes if write.transaction is not None]
         for transaction in transactions:
             self._on_commit(transaction)
-        if self._has_to_erase or any(transaction.is_erasing for transaction in transactions):
-            self._has_to_erase = not await self._thread.run(_has_emptied_log)
+        if any(transaction.is_erasing for transaction in transactions):
+            await self._empty_log(patience_ms=PATIENCE_MS)
+        elif self._has_to_erase:
+            await self._empty_log(patience_ms=0)
         for write in writes:
             write.acknowledge()
+
+    async def _empty_log(self, *, patience_ms: int) -> None:
+        emptied = partial(_has_emptied_log, patience_ms=patience_ms)
+        self._has_to_erase = not await self._thread.run(emptied)
 
 
 def _attempt(connection: sqlite3.Connection, writes: Sequence[_Write[Any]]) -> None:
@@ -199,13 +221,17 @@ def _is_locked(failure: BaseException) -> bool:
     return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def _has_emptied_log(connection: sqlite3.Connection) -> bool:
-    """False if a reader was in the way: it is tried again after the next commit."""
+def _has_emptied_log(connection: sqlite3.Connection, *, patience_ms: int) -> bool:
+    """False if a reader was in the way: it is tried again."""
+    ((usual_ms,),) = connection.execute(PATIENCE).fetchall()
+    connection.execute(f"{PATIENCE} = {patience_ms}")
     try:
         ((is_busy, _, _),) = connection.execute(EMPTY_LOG).fetchall()
     except sqlite3.Error as error:
         logger.warning("the memory's log could not be emptied yet: %s", error)
         return False
+    finally:
+        connection.execute(f"{PATIENCE} = {usual_ms}")
     return not is_busy
 
 
