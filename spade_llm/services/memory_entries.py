@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from spade_llm.acl import Encoding
 from spade_llm.memory.store import BatchResult, MemoryChange, MemoryDraft, MemoryEntry, OnError
 from spade_llm.runtime import Effect
+from spade_llm.runtime.answer_log import fingerprint
 from spade_llm.services.memory_batches import in_messages
 from spade_llm.services.memory_body import MemoryBody
 from spade_llm.services.service import fitting
@@ -13,7 +15,7 @@ from spade_llm.services.service import fitting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.acl import Body
+    from spade_llm.acl import AclMessage, Body
     from spade_llm.runtime import Request
     from spade_llm.services.memory_body import StoreOf
     from spade_llm.services.service import Peer, Service
@@ -111,11 +113,11 @@ class EntriesService:
         service.on(Merge, self._merge, effect=Effect.WRITE)
 
     async def _add(self, request: Request, body: Add) -> Entry:
-        key = request.message.reply_with
+        key = _key(request.message)
         return Entry(entry=await self._store(request).add(body.draft, key=key, merge=body.merge))
 
     async def _add_many(self, request: Request, body: AddMany) -> Batch:
-        key = request.message.reply_with
+        key = _key(request.message)
         result = await self._store(request).add_many(body.drafts, key=key, on_error=body.on_error)
         return Batch(result=result)
 
@@ -140,12 +142,20 @@ class EntriesService:
         return Score(score=await store.set_importance(body.id, body.score, reason=body.reason))
 
     async def _replace(self, request: Request, body: Replace) -> Entry:
-        key = request.message.reply_with
+        key = _key(request.message)
         entry = await self._store(request).replace(body.ids, body.draft, keep=body.keep, key=key)
         return Entry(entry=entry)
 
     async def _merge(self, request: Request, body: Merge) -> Entry:
         return Entry(entry=await self._store(request).merge(body.into, body.others))
+
+
+def _key(message: AclMessage) -> str:
+    """Plain SPADE agents use an id again for another request (SPADE 4.1.4, `id(self)`): with them
+    a key is also what it was used for, so that no memory is taken for one that is there."""
+    if message.encoding is Encoding.FORM:
+        return f"{message.reply_with} {fingerprint(message)}"
+    return message.reply_with
 
 
 class EntriesClient:

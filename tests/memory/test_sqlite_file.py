@@ -397,6 +397,7 @@ async def test_writes_do_not_wait_behind_an_export_after_something_was_forgotten
         assert b"swordfish" in log.read_bytes()
 
     async def is_gone() -> bool:
+        await store.list()
         return b"swordfish" not in log.read_bytes() + backend.path.read_bytes()
 
     await eventually(is_gone)

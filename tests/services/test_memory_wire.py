@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.acl import MAX_BODY_BYTES, new_id
+from spade_llm.acl import MAX_BODY_BYTES, Encoding, new_id
 from spade_llm.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.retrieve import retrieve_memory
@@ -296,3 +296,20 @@ async def test_a_message_too_large_for_an_answer_hides_no_other_hit(
 
     assert [hit.entry.content for hit in found.hits] == ["tea with milk and oats"]
     assert found.left_out == 1
+
+
+async def test_a_plain_agent_that_uses_an_id_again_loses_no_memory(
+    ana: Member, client: MemoryClient
+) -> None:
+    async def tell(content: str) -> object:
+        body = json.dumps({"op": "add", "draft": {"content": content}})
+        question = Question(
+            peer=MEMORY, ontology=ONTOLOGY, content=body, id="140", encoding=Encoding.FORM
+        )
+        answer = await ana.node.requester.ask(question, timeout_s=5)
+        return text_at(json.loads(answer.content), "entry", "id")
+
+    first, second, again = [await tell(text) for text in ("tea", "milk", "tea")]
+
+    assert first == again != second
+    assert [entry.content for entry in (await client.list()).entries] == ["milk", "tea"]
