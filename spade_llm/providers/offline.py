@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """How the memory tools say that there is nothing."""
+NEAREST = 3
+"""Found by meaning alone, and shown."""
 LISTED_CATEGORIES = ("fact", "preference")
 Step = str | list[ToolCall]
 """What to do next: say something, or call tools."""
@@ -182,10 +184,19 @@ class _Rules:
         lines = [line for result in results for line in result.splitlines()]
         listed = [line for line in lines if line.startswith(("- ", "  "))]
         if listed:
-            return "\n".join([self._say.remembered, *listed])
+            return self._listed(listed, topic)
         if all(map(_IS_EMPTY.match, results)):
             return self._passages(topic) or self._say.nothing_remembered
         return "\n".join(results)
+
+    def _listed(self, lines: Sequence[str], topic: str) -> str:
+        """Those with words of the topic; else the nearest, which may mean it and may not."""
+        wanted = widened(key_words(topic))
+        entries = _entries(lines)
+        found = [entry for entry in entries if not wanted or wanted & key_words(entry)]
+        if not found:
+            return "\n".join([self._say.perhaps, *entries[:NEAREST]])
+        return "\n".join([self._say.remembered, *found])
 
     def _time(self, place: str, result: str) -> str:
         stamp = result.partition(" ")[0]
@@ -204,6 +215,17 @@ def _framed(turn: OfflineTurn, text: str) -> str:
     before = f"{say.no_model} " if turn.is_first else ""
     behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
     return f"{before}{text}{behind}"
+
+
+def _entries(lines: Sequence[str]) -> list[str]:
+    """Each with the lines that belong to it."""
+    entries: list[str] = []
+    for line in lines:
+        if line.startswith("- ") or not entries:
+            entries.append(line)
+        else:
+            entries[-1] += f"\n{line}"
+    return entries
 
 
 def _sum(expression: str, result: str) -> str:

@@ -16,6 +16,7 @@ class Phrases:
     stored: str
     not_stored: str
     remembered: str
+    perhaps: str
     nothing_remembered: str
     passage: str
     nothing_found: str
@@ -37,6 +38,7 @@ ENGLISH = Phrases(
     stored="I will remember: {}.",
     not_stored="I could not store that: {}",
     remembered="This is what I remember:",
+    perhaps="I remember nothing with these words. Perhaps one of these means it:",
     nothing_remembered="I remember nothing about that.",
     passage="From {}:",
     nothing_found="I found nothing about that in memory or documents.",
@@ -58,6 +60,7 @@ SPANISH = Phrases(
     stored="Lo recordaré: {}.",
     not_stored="No he podido guardarlo: {}",
     remembered="Esto es lo que recuerdo:",
+    perhaps="No recuerdo nada con esas palabras. Quizá lo diga uno de estos:",
     nothing_remembered="No recuerdo nada sobre eso.",
     passage="De {}:",
     nothing_found="No he encontrado nada sobre eso en la memoria ni en los documentos.",

@@ -200,6 +200,21 @@ async def test_everything_about_me_is_listed() -> None:
     assert text == "This is what I remember:\n- My name is Ada\n  Context: chat"
 
 
+async def test_what_a_search_finds_beside_the_question_is_not_said_to_be_the_answer() -> None:
+    found = "Found 4 memories for 'surgery':\n" + "\n".join(
+        f"- [fact] {text}" for text in ("I live in Lisbon", "Toby is a dog", "Ada rows", "Tea")
+    )
+
+    beside = await answer_to("Do you remember my surgery?", found)
+    about = await answer_to("Do you remember my dog?", found)
+
+    assert beside == (
+        "I remember nothing with these words. Perhaps one of these means it:\n"
+        "- [fact] I live in Lisbon\n- [fact] Toby is a dog\n- [fact] Ada rows"
+    )
+    assert about == "This is what I remember:\n- [fact] Toby is a dog"
+
+
 async def test_a_search_that_finds_nothing_and_one_that_fails_are_told_apart() -> None:
     assert (
         await answer_to("what is my name?", "No memories found for 'name'")
