@@ -217,6 +217,9 @@ def test_what_is_plainly_said_is_a_fact(text: str, facts: list[str]) -> None:
         "Suelo decir que vivo en Roma.",
         "Vengo de Madrid ahora mismo, estoy cansado",
         "I was born in 1990.",
+        "I work for peanuts",
+        "Trabajo en pijama",
+        "Tengo 3 hijos que se llaman Ana, Luis y Eva",
     ],
 )
 def test_what_is_asked_denied_supposed_quoted_or_vague_is_none(text: str) -> None:

@@ -99,9 +99,10 @@ _P = Category.PREFERENCE
 _NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
 """`I study the proposal` is what somebody does just now."""
 _NO_MANNER = (
-    r"(?!(?:free|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?|the moment"
-    r"|equipo|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana|lunes|pie|gratis|mí"
-    r"|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*|\w+[aei]r)\b)"
+    r"(?!(?:free|peanuts|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?"
+    r"|the moment|equipo|pijama|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana"
+    r"|lunes|pie|gratis|mí|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*"
+    r"|\w+[aei]r)\b)"
 )
 """How, when or why somebody works is not where or as what."""
 
@@ -202,7 +203,7 @@ ENGLISH = (
         "en",
         r"i have (?P<x>(?:an?|one|two|three|four|five|\d+)"
         r" (?:dog|cat|son|daughter|child|kid|brother|sister|horse|rabbit|children)s?"
-        r"(?:,? (?:named|called|and|who|aged)\b.*)?)",
+        r"(?:,? (?:named|called|and|who|aged)\b[^,;]*)?)",
         "{who} has {x}",
         Form.THING,
     ),
@@ -345,7 +346,7 @@ SPANISH = (
         "es",
         r"(?:yo )?tengo (?P<x>(?:una?|dos|tres|cuatro|cinco|\d+)"
         r" (?:perr|gat|hij|herman|caball|conej)[oa]s?"
-        r"(?:,? (?:llamad[oa]s?|que se llaman?|y|de \d)\b.*)?)",
+        r"(?:,? (?:llamad[oa]s?|que se llaman?|y|de \d)\b[^,;]*)?)",
         "{who} tiene {x}",
         Form.THING,
     ),
