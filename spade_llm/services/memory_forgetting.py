@@ -7,6 +7,7 @@ from uuid import UUID
 
 from spade_llm.acl import Empty
 from spade_llm.memory.store import Cleared, MemoryFilter
+from spade_llm.memory.subject import known_as
 from spade_llm.runtime import Effect
 from spade_llm.services.memory_body import MAX_LIMIT, Count, MemoryBody
 
@@ -91,7 +92,8 @@ class ForgettingService:
 
     async def _forget_subject(self, request: Request, body: ForgetSubject) -> Count:
         count = await self._store(request).forget_subject(body.subject)
-        await self._dispatcher.scrub(ENTRY_SUBJECT, [body.subject], peer=request.message.owner)
+        subject = str(known_as(body.subject))
+        await self._dispatcher.scrub(ENTRY_SUBJECT, [subject], peer=request.message.owner)
         return Count(count=count)
 
     async def _forget_session(self, request: Request, body: ForgetSession) -> ClearedSession:

@@ -8,6 +8,7 @@ import pytest
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory import MemoryDraft, OwnedMemory
+from spade_llm.memory.store import MemoryFilter, MemoryQuery
 from tests.memory.contract import ADA, BOB, said
 
 if TYPE_CHECKING:
@@ -69,3 +70,22 @@ async def test_a_person_forgets_with_every_owner(
     assert (await about.list()).total == 0
     assert list(await other_store.history("c")) == []
     assert (await store.list()).entries[0].content == "of bob"
+
+
+async def test_a_person_finds_what_was_kept_under_another_spelling_of_their_address(
+    store: OwnedMemory, about: SubjectStore
+) -> None:
+    name, _, host = ADA.partition("@")
+    odd = f"{name.title()}@{host.upper()}/phone"
+    entry = await store.add(MemoryDraft(content="Ada likes tea", subject=odd))
+    await store.observe("c", [said("1", "I like tea")], subject=odd)
+
+    assert [one.id for one in (await about.list()).entries] == [entry.id]
+    for spelled in (ADA, odd):
+        which = MemoryFilter(subject=spelled)
+        assert (await store.list(which)).total == 1
+        assert len((await store.search(MemoryQuery(text="tea", which=which))).hits) == 1
+    assert (await store.add(MemoryDraft(content="x", subject="User-1"))).subject == "User-1"
+
+    assert await about.forget_all() == 1
+    assert list(await store.history("c")) == []

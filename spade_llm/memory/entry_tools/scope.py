@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory.entry_tools.answers import no_memory
+from spade_llm.memory.subject import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,4 +59,4 @@ class Scope:
             await self.all_of(ids)
 
     def _is_ours(self, entry: MemoryEntry) -> bool:
-        return self.subject is None or entry.subject == self.subject
+        return self.subject is None or entry.subject == known_as(self.subject)

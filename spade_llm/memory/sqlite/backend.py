@@ -31,6 +31,7 @@ from spade_llm.memory.sqlite.store import SqliteMemoryStore
 from spade_llm.memory.sqlite.subjects import SqliteSubjectStore
 from spade_llm.memory.sqlite.thread import SqliteThread
 from spade_llm.memory.sqlite.uses import Uses
+from spade_llm.memory.subject import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +116,7 @@ class SQLiteMemoryBackend:
             InvalidArguments: it is empty or too long.
         """
         check_name("subject", subject)
-        return SqliteSubjectStore(self, subject)
+        return SqliteSubjectStore(self, str(known_as(subject)))
 
     def learning(self) -> SqliteLearningStore:
         """What is still to be learned from conversations, of all owners."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory.index.terms import content_hash, encode_terms
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, OLDEST_SQLITE, SCHEMA, SCHEMA_VERSION
+from spade_llm.memory.subject import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,9 +45,9 @@ TO_2: Sequence[str] = (
             WHEN 'capability' THEN 4 END,
         CASE tier WHEN 'short_term' THEN 1 WHEN 'working' THEN 3 ELSE 2 END,
         1, 1, content, content_hash(content), encode_terms(content, context, tags), context,
-        confidence, subject, session, nullif(tags, '[]'), nullif(metadata, '{}'), importance,
-        surprise, stability, difficulty, created_at, updated_at, access_count, last_accessed_at,
-        valid_at, invalid_at, expires_at, deleted_at
+        confidence, known_as(subject), session, nullif(tags, '[]'), nullif(metadata, '{}'),
+        importance, surprise, stability, difficulty, created_at, updated_at, access_count,
+        last_accessed_at, valid_at, invalid_at, expires_at, deleted_at
     FROM entry_1 JOIN owner ON jid = owner
     """,
     """
@@ -64,7 +65,7 @@ TO_2: Sequence[str] = (
     """
     INSERT INTO message (seq, owner, conversation, id, subject, role, content, content_hash, terms,
         at)
-    SELECT seq, owner.number, conversation.number, message_1.id, subject,
+    SELECT seq, owner.number, conversation.number, message_1.id, known_as(subject),
         CASE role WHEN 'user' THEN 1 ELSE 2 END, content, content_hash(content),
         encode_terms(content, NULL, NULL), at
     FROM message_1 JOIN owner ON jid = message_1.owner
@@ -101,6 +102,7 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
     if _checked_version(connection, path=path) == SCHEMA_VERSION:
         return
     connection.create_function("content_hash", 1, content_hash, deterministic=True)
+    connection.create_function("known_as", 1, known_as, deterministic=True)
     connection.create_function("encode_terms", 3, _encoded, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -17,6 +17,7 @@ from spade_llm.memory.store import (
     Origin,
     Tier,
 )
+from spade_llm.memory.subject import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ def entry_row(
         "origin": ORIGINS.number(draft.origin),
         "context": draft.context,
         "confidence": float(draft.confidence),
-        "subject": draft.subject,
+        "subject": known_as(draft.subject),
         "session": draft.session,
         "metadata": json_or_none(draft.metadata),
         "sources": packed_ids(draft.sources),

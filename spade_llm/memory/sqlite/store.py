@@ -38,6 +38,7 @@ from spade_llm.memory.store import (
     Outcome,
     ScoredMemory,
 )
+from spade_llm.memory.subject import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -179,6 +180,7 @@ class SqliteMemoryStore:
             return Found(outcome=Outcome.DENIED)
         if weighs_importance(query):
             await self._database.uses.settle()
+        query = replace(query, which=_known(query.which))
         ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
         found, used = await self._read(asked, ranked)
         self._database.uses.count(asked.owner, used, now=self._now())
@@ -197,7 +199,7 @@ class SqliteMemoryStore:
             rows.entry_key(like.seq),
             limit=limit,
             min_score=min_score,
-            which=which,
+            which=_known(which),
             scopes=asked.scopes,
         )
         found, _ = await self._read(asked, ranked)
@@ -212,7 +214,7 @@ class SqliteMemoryStore:
         operation = partial(
             reaching.page,
             asker=self._owner,
-            which=which,
+            which=_known(which),
             now=self._now(),
             limit=limit,
             offset=offset,
@@ -231,7 +233,7 @@ class SqliteMemoryStore:
         operation = partial(
             reaching.hide,
             asker=self._owner,
-            which=which,
+            which=_known(which),
             ids=None if ids is None else limits.parsed_ids(ids),
             limit=limit,
             now=self._now(),
@@ -244,7 +246,7 @@ class SqliteMemoryStore:
             reaching.forget,
             asker=self._owner,
             ids=limits.parsed_ids(ids),
-            subject=subject,
+            subject=known_as(subject),
             now=self._now(),
         )
         return await self._database.write(operation)
@@ -252,7 +254,12 @@ class SqliteMemoryStore:
     async def forget_subject(self, subject: str) -> int:
         limits.check_name("subject", subject)
         return await self._database.write(
-            partial(removing.forget_subject, owner=self._owner, subject=subject, now=self._now())
+            partial(
+                removing.forget_subject,
+                owner=self._owner,
+                subject=str(known_as(subject)),
+                now=self._now(),
+            )
         )
 
     async def forget_session(self, session: str) -> Cleared:
@@ -284,7 +291,7 @@ class SqliteMemoryStore:
             jid=self._owner,
             conversation=conversation,
             messages=[rows.message_row(message) for message in messages],
-            subject=subject,
+            subject=known_as(subject),
         )
         return await self._database.write(operation)
 
@@ -431,6 +438,10 @@ class SqliteMemoryStore:
             return await self._database.read(read)
         found = await self._database.glance(read)
         return {key: uses.with_them(owner, key, entry, now=now) for key, entry in found.items()}
+
+
+def _known(which: MemoryFilter) -> MemoryFilter:
+    return replace(which, subject=known_as(which.subject))
 
 
 def _ends(source: str, target: str) -> tuple[bytes, bytes]:
