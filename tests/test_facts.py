@@ -146,3 +146,18 @@ def test_slixmpp_escapes_even_quotes_in_text() -> None:
     body = fromstring("""<body xmlns='jabber:client'>{"a":"b"}</body>""")
 
     assert tostring(body, xmlns="jabber:client") == ("<body>{&quot;a&quot;:&quot;b&quot;}</body>")
+
+
+LATE_SERVER = """
+import sys
+import spade_llm.xmpp.agent
+assert not [name for name in sys.modules if name.startswith("pyjabber")], "imported too early"
+import spade.container
+parameters = spade.container.Parameters(host="localhost", database_in_memory=True)
+assert type(parameters).__module__ == "pyjabber.server_parameters", type(parameters)
+assert type(spade.container.Server(parameters)).__module__ == "pyjabber.server"
+"""
+
+
+def test_spades_own_server_is_imported_when_a_program_starts_it_and_not_before() -> None:
+    subprocess.run([sys.executable, "-c", LATE_SERVER], check=True, timeout=60)
