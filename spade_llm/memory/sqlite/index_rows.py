@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.memory.index.columns import Columns
 from spade_llm.memory.index.terms import VERSION, encode_terms
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.sqlite.codes import Codes
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+
+E = TypeVar("E", bound=StrEnum)
 
 PAGE_ROWS = 16_384
 """Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
@@ -163,11 +166,11 @@ def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]], texts: Texts) -
     ]
 
 
-def _names(
-    codes: Codes[Category] | Codes[MemoryType] | Codes[Tier] | Codes[ContentType],
-    values: type[Category] | type[MemoryType] | type[Tier] | type[ContentType],
-) -> dict[int | None, str | None]:
-    return {None: None, **{codes.number(value): value.value for value in values}}  # type: ignore[arg-type]
+def _names(codes: Codes[E], values: type[E]) -> dict[int | None, str | None]:
+    names: dict[int | None, str | None] = {None: None}
+    for value in values:
+        names[codes.number(value)] = value.value
+    return names
 
 
 TYPE_OF = _names(TYPES, MemoryType)
