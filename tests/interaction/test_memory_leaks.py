@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 Wire = Mapping[str, object]
 PERSON = "person@somewhere.example"
 """Whom all owners talk with: only the owner keeps their memories apart."""
+# No word of these can be part of a number, a date or an id by chance.
 LIVES = {
-    "ana": ("lighthouse", "heron", "violet", "Bergen", "4471"),
-    "ben": ("windmill", "otter", "crimson", "Utrecht", "9023"),
-    "cleo": ("observatory", "falcon", "amber", "Quito", "3158"),
+    "ana": ("lighthouse", "heron", "violet", "Bergen", "QX4471"),
+    "ben": ("windmill", "otter", "crimson", "Utrecht", "QX9023"),
+    "cleo": ("observatory", "falcon", "amber", "Quito", "QX3158"),
 }
 TURNS = (
     "I live in a {0} and repaired its roof today",
@@ -220,7 +221,7 @@ async def test_anothers_memory_is_closed_until_it_is_granted_and_after_it_is_rev
 
     assert (closed.outcome, closed.hits) == ("denied", ())
     assert ben.agent.address in caplog.text
-    assert "4471" in str(opened.hits)
+    assert "QX4471" in str(opened.hits)
     assert (others.outcome, others.hits) == ("denied", ())
     assert (again.outcome, again.hits) == ("denied", ())
 
