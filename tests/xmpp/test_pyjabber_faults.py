@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     Login = Callable[..., Awaitable[Client]]
 
-ATTEMPTS = 40
-"""A login hangs in about one of three; all of 40 never do."""
+ATTEMPTS = 200
+"""A login hangs in about one of three, on some days in far fewer; of 200 neither all nor none."""
 SILENCE_S = 0.5
 """How long we wait for an answer that does not come; real ones take a millisecond."""
 
