@@ -7,4 +7,9 @@ CHARS_PER_TOKEN = 4
 
 def estimated_tokens(text: str) -> int:
     """A quarter of the characters, rounded up."""
-    return -(-len(text) // CHARS_PER_TOKEN)
+    return tokens_of(len(text))
+
+
+def tokens_of(chars: int) -> int:
+    """The same for a number of characters."""
+    return -(-chars // CHARS_PER_TOKEN)

@@ -22,8 +22,11 @@ from spade_llm.memory.store import (
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from spade_llm.memory import OwnedMemory
     from spade_llm.memory.store import Found
@@ -157,7 +160,7 @@ async def test_a_text_that_changes_while_it_is_embedded_gets_the_vector_of_the_n
             super().__init__()
             self.has_begun, self.may_go_on = asyncio.Event(), asyncio.Event()
 
-        async def embed(self, texts):  # type: ignore[no-untyped-def]
+        async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             vectors = await super().embed(texts)
             self.has_begun.set()
             await self.may_go_on.wait()

@@ -8,6 +8,7 @@ from spade_llm.memory.sqlite.codes import TIERS, TYPES
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.store import MemoryStats
+from spade_llm.memory.tokens import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +39,6 @@ MESSAGES_WITHOUT_VECTOR = """
         AND (:session IS NULL OR name = :session)
 """
 
-CHARS_PER_TOKEN = 4
-
 
 def stats(transaction: Transaction, owner: str, session: str | None, *, now: int) -> MemoryStats:
     which: Mapping[str, Value] = {"owner": owner, "session": session, "now": now}
@@ -56,7 +55,7 @@ def stats(transaction: Transaction, owner: str, session: str | None, *, now: int
         by_tier[TIERS.value(tier)] += count
     return MemoryStats(
         messages=messages,
-        message_tokens=-(-chars // CHARS_PER_TOKEN),
+        message_tokens=tokens_of(chars),
         by_type=by_type,
         by_tier=by_tier,
         without_vector=without_vector,
