@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import InvalidArguments, RequestError
+from spade_llm.rag.documents import Document, Ingested
 from spade_llm.rag.loader import FoundFile, LeftOut, Loader
-from spade_llm.rag.retriever import Document, Ingested
 
 if TYPE_CHECKING:
     import argparse

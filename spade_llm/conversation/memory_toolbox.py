@@ -22,7 +22,7 @@ from spade_llm.memory.entry_tools.as_text import as_text
 from spade_llm.memory.retrieve import Recallable
 from spade_llm.memory.retrieve_tool import RetrieveMemoryTool
 from spade_llm.memory.tools import MemoryTools
-from spade_llm.tools.toolbox import ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.store import MemoryStore
     from spade_llm.memory.tools import MemoryTool
     from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.tools.toolbox import CallContext
 
 
 class MemoryToolSet(StrEnum):
@@ -79,7 +80,9 @@ class MemoryToolbox:
     async def list(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self._tools.values()]
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
         if name not in self._tools:
             raise UnknownTool(f"there is no memory tool {name!r}")
         return await self._tools[name].call(arguments)

@@ -20,6 +20,8 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, object]
     """JSON Schema of the arguments object."""
+    needs_approval: bool = False
+    """A person must say yes to each call first; no model sees this field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,16 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.rag.documents import (
+        Access,
+        Catalogue,
+        Document,
+        DocumentPage,
+        DocumentSummary,
+        Ingested,
+        Library,
+        NamespaceGrant,
+        NamespaceStats,
+        NamespaceSummary,
+        Progress,
+        Sharing,
+    )
     from spade_llm.rag.library import DocumentLibrary, OwnedLibrary
     from spade_llm.rag.loader import LoadLimits
     from spade_llm.rag.retriever import (
         DEFAULT_NAMESPACE,
         Chunk,
-        Document,
-        Ingested,
-        Library,
-        NamespaceSummary,
         Retrieval,
+        RetrievalOptions,
         Retriever,
         ScoredChunk,
     )
@@ -26,27 +37,48 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_NAMESPACE",
+    "Access",
+    "Catalogue",
     "Chunk",
     "Document",
     "DocumentLibrary",
+    "DocumentPage",
+    "DocumentSummary",
     "Ingested",
     "Library",
     "LoadLimits",
+    "NamespaceGrant",
+    "NamespaceStats",
     "NamespaceSummary",
     "OwnedLibrary",
     "Passage",
+    "Progress",
     "Retrieval",
+    "RetrievalOptions",
     "Retriever",
     "ScoredChunk",
+    "Sharing",
     "Splitting",
     "split",
 ]
 
 _HOME = {
+    "Access": "documents",
+    "Catalogue": "documents",
+    "Document": "documents",
     "DocumentLibrary": "library",
+    "DocumentPage": "documents",
+    "DocumentSummary": "documents",
+    "Ingested": "documents",
+    "Library": "documents",
     "LoadLimits": "loader",
+    "NamespaceGrant": "documents",
+    "NamespaceStats": "documents",
+    "NamespaceSummary": "documents",
     "OwnedLibrary": "library",
     "Passage": "splitter",
+    "Progress": "documents",
+    "Sharing": "documents",
     "Splitting": "splitter",
     "split": "splitter",
 }

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, ModelUnavailable
 from spade_llm.rag.chroma_index import Shelf
+from spade_llm.rag.documents import Ingested
 from spade_llm.rag.embedding import check_model, embedded
 from spade_llm.rag.loader import MAX_FILE_BYTES
 from spade_llm.rag.names import check_namespace, check_source
 from spade_llm.rag.registry import DocumentRecord
-from spade_llm.rag.retriever import Ingested
 from spade_llm.rag.splitter import split
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.chroma_index import ChromaIndex
+    from spade_llm.rag.documents import Document
     from spade_llm.rag.registry import Namespace, Registry, StoredDocument
-    from spade_llm.rag.retriever import Document
     from spade_llm.rag.splitter import Passage, Splitting
 
 _log = logging.getLogger(__name__)

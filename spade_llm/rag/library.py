@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.chroma_index import ChromaIndex
 from spade_llm.rag.database import Database
+from spade_llm.rag.documents import Document, Ingested
 from spade_llm.rag.ingestion import Ingestion
 from spade_llm.rag.keywords import KeywordSearch
 from spade_llm.rag.loader import LeftOut, Loader
 from spade_llm.rag.names import check_namespace, check_source
 from spade_llm.rag.registry import Registry
-from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Document, Ingested
+from spade_llm.rag.retriever import DEFAULT_NAMESPACE, RetrievalOptions
 from spade_llm.rag.schema import MIGRATIONS
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.splitter import Splitting
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.providers.embedder import Embedder
+    from spade_llm.rag.documents import NamespaceSummary
     from spade_llm.rag.loader import FoundFile, LoadLimits
-    from spade_llm.rag.retriever import NamespaceSummary, Retrieval
+    from spade_llm.rag.retriever import Retrieval
 
 MAX_K = 20
 MAX_QUERY_CHARS = 10_000
@@ -116,14 +118,19 @@ class OwnedLibrary:
         self._search = search
         self._loader = loader
 
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
         if not 1 <= k <= MAX_K:
             raise InvalidArguments(f"k is {k}; it must be 1 to {MAX_K}")
         if len(query) > MAX_QUERY_CHARS:
             raise InvalidArguments(f"query is longer than {MAX_QUERY_CHARS} characters")
-        if namespace is not None:
-            check_namespace(namespace)
-        namespaces = await self._registry.namespaces(self._owner, namespace)
+        wanted = [check_namespace(name) for name in (options or RetrievalOptions()).namespaces]
+        namespaces = [
+            one
+            for one in await self._registry.namespaces(self._owner)
+            if not wanted or one.name in wanted
+        ]
         return await self._search.search(namespaces, query, k)
 
     async def ingest(self, document: Document) -> Ingested:

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.rag.retriever import Chunk, NamespaceSummary
+from spade_llm.rag.documents import NamespaceSummary
+from spade_llm.rag.retriever import Chunk
 
 if TYPE_CHECKING:
     import sqlite3

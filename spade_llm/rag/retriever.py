@@ -1,44 +1,56 @@
-"""What an agent asks of documents: the Retriever and Library roles and their records."""
+"""Finding passages: the Retriever role and its records. Knows no store and no wire."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Protocol
 
 DEFAULT_NAMESPACE = "default"
+Scalar = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """Text with a name: what is split, embedded and indexed."""
+class RetrievalOptions:
+    """Where to look and what to bring. Without any: everything that the owner may see."""
 
-    text: str
-    source: str
-    """Where it came from, as shown in citations: a relative path, a URL, a title."""
-    namespace: str = DEFAULT_NAMESPACE
-    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+    """`name` of one of ours, or `owner@domain/name` of one that was granted to us."""
+    where: Mapping[str, Scalar] = field(default_factory=dict)
+    """Only chunks of documents whose metadata has all of these values. `source`, `document`,
+    `heading` and `page` may be asked for too."""
+    min_score: float | None = None
+    """0…1; None: what the library takes for relevant."""
+    max_tokens: int | None = None
+    """Of all texts together, estimated; what does not fit is left out."""
+    merge_neighbours: bool = True
+    """Chunks of one document that follow each other become one passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A passage of a document."""
+    """A passage of a document: one chunk, or several that follow each other."""
 
     text: str
     source: str
     namespace: str
+    """As its reader addresses it: `name`, or `owner@domain/name` if it is another owner's."""
     index: int
-    """Position among the document's chunks, from 0."""
+    """Position of the first one among the document's chunks, from 0."""
+    count: int = 1
+    """Of chunks in a row."""
     start: int
     """Offset of the first character in the document's text."""
     end: int
     """Offset behind the last character."""
     heading: str = ""
     """Headings above it, outermost first, joined by ` > `."""
+    page: int | None = None
+    """On which it begins, from 1; None: the document has no pages."""
+    document: str = ""
+    """Id of the document."""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    """Of the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,51 +69,14 @@ class Retrieval:
     """Why it may be poorer than usual (`no embeddings: keywords only`); empty if it isn't."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingested:
-    """What became of one document."""
-
-    source: str
-    namespace: str
-    chunks: int
-    was_unchanged: bool = False
-    """True when its text was already there and nothing was embedded again."""
-    left_out: str = ""
-    """Why this file was not taken (`not UTF-8 …`); empty if it was. Then `chunks` is 0."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceSummary:
-    """One line of the list of what an owner has stored."""
-
-    name: str
-    documents: int
-    chunks: int
-    updated_at: datetime
-    """UTC."""
-
-
 class Retriever(Protocol):
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
-        """The k best chunks (1…20) of a namespace, or of all that the owner may see."""
-        ...
-
-
-class Library(Retriever, Protocol):
-    """A retriever that also takes documents."""
-
-    async def ingest(self, document: Document) -> Ingested:
-        """Split, embed and index; the same source again replaces what was there."""
-        ...
-
-    async def ingest_path(
-        self, path: str, *, namespace: str = DEFAULT_NAMESPACE
-    ) -> Sequence[Ingested]:
-        """A .txt or .md file, or a folder of them, below a document root of the *serving* agent.
-
-        A file of the folder that could not be taken is in the answer too, with `left_out`.
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
+        """The k best passages (1…20). Nothing found is an empty answer, and no error.
 
         Raises:
-            InvalidArguments: no such path, outside the roots, or nothing readable in it.
+            InvalidArguments: a field is wrong; the message names it.
+            Unauthorised: a namespace of another owner that was not granted to us, or that is not.
         """
         ...

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from pydantic import Field
 
 from spade_llm.acl import Body
-from spade_llm.rag.retriever import (
-    DEFAULT_NAMESPACE,
-    Document,
-    Ingested,
-    Library,
-    Retrieval,
-)
+from spade_llm.rag.documents import Document, Ingested, Library
+from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retrieval, RetrievalOptions
 from spade_llm.runtime import Effect
 from spade_llm.services.service import Peer, Service, fitting
 
@@ -30,7 +25,7 @@ class Retrieve(Body):
     op: ClassVar[str] = "retrieve"
     query: str = Field(min_length=1, max_length=4000)
     k: int = Field(default=5, ge=1, le=20)
-    namespace: str | None = None
+    namespaces: tuple[str, ...] = ()
 
 
 class Ingest(Body):
@@ -76,7 +71,7 @@ class RagService:
 
     async def _retrieve(self, request: Request, body: Retrieve) -> Body:
         found = await self._library(request).retrieve(
-            body.query, k=body.k, namespace=body.namespace
+            body.query, k=body.k, options=RetrievalOptions(namespaces=body.namespaces)
         )
         return fitting(
             found.chunks,
@@ -102,8 +97,10 @@ class RagClient:
         self.jid = jid
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
 
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
-        body = Retrieve(query=query, k=k, namespace=namespace)
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
+        body = Retrieve(query=query, k=k, namespaces=options.namespaces if options else ())
         return (await self._peer.ask(body, Retrieved)).retrieval
 
     async def ingest(self, document: Document) -> Ingested:

@@ -11,7 +11,7 @@ from spade_llm.acl import Body
 from spade_llm.errors import RequestRefused, UnknownTool
 from spade_llm.runtime import Effect
 from spade_llm.services.service import Peer, Service
-from spade_llm.tools.toolbox import Toolbox, ToolResult, ToolSpec
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, Toolbox, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ class CallTool(Body):
     op: ClassVar[str] = "call"
     name: str = Field(min_length=1, max_length=64)
     arguments: Mapping[str, object] = Field(default_factory=dict)
+    context: CallContext = NO_CONTEXT
 
 
 class Tools(Body):
@@ -53,7 +54,9 @@ class ToolService:
         return Tools(tools=tuple(await self._toolbox.list()))
 
     async def _call(self, _request: Request, body: CallTool) -> Called:
-        return Called(result=await self._toolbox.call(body.name, body.arguments))
+        return Called(
+            result=await self._toolbox.call(body.name, body.arguments, context=body.context)
+        )
 
 
 class ToolsClient:
@@ -66,9 +69,12 @@ class ToolsClient:
     async def list(self) -> Sequence[ToolSpec]:
         return (await self._peer.ask(ListTools(), Tools)).tools
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
         try:
-            answer = await self._peer.ask(CallTool(name=name, arguments=arguments), Called)
+            body = CallTool(name=name, arguments=arguments, context=context)
+            answer = await self._peer.ask(body, Called)
         except RequestRefused as refusal:
             if refusal.wire_code == UnknownTool.code:
                 raise UnknownTool(refusal.detail) from None

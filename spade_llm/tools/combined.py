@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import RequestError, UnknownTool
+from spade_llm.tools.toolbox import NO_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from spade_llm.providers.model import ToolSpec
-    from spade_llm.tools.toolbox import Toolbox, ToolResult
+    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult
 
 _log = logging.getLogger(__name__)
 
@@ -69,10 +70,12 @@ class CombinedToolbox:
             self._listings.update(zip(stale, listed, strict=True))
             return self._joined()
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
         place = await self._home(name)
         try:
-            return await self._toolboxes[place].call(name, arguments)
+            return await self._toolboxes[place].call(name, arguments, context=context)
         except UnknownTool:
             self._listings.pop(place, None)
             raise

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.tools.result_text import bounded, result_of
 from spade_llm.tools.threads import run_in_thread
-from spade_llm.tools.toolbox import ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.llm_tool import Tool
+    from spade_llm.tools.toolbox import CallContext
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,9 @@ class LocalToolbox:
     async def list(self) -> Sequence[ToolSpec]:
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(f"there is no tool {name!r}; there are: {', '.join(self._tools)}")

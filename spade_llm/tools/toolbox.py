@@ -10,7 +10,7 @@ from spade_llm.providers.model import ToolSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ToolResult", "ToolSpec", "Toolbox"]
+__all__ = ["CallContext", "ToolResult", "ToolSpec", "Toolbox"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,19 @@ class ToolResult:
     is_error: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """What the caller says about a call beside its arguments. Who calls is stamped, not said."""
+
+    on_behalf_of: str = ""
+    """Bare JID of the person whose turn it is."""
+    approved_by: str = ""
+    """Bare JID of the person who said yes to this very call."""
+
+
+NO_CONTEXT = CallContext()
+
+
 class Toolbox(Protocol):
     """A set of tools, local or in another agent."""
 
@@ -28,8 +41,10 @@ class Toolbox(Protocol):
         """Every tool that may be called now."""
         ...
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
-        """Run one tool.
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        """Run one tool. A tool that needs approval gives an error result without `approved_by`.
 
         Raises:
             UnknownTool: no tool of this name.

@@ -13,7 +13,7 @@ from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.store import Category, MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted import CONTEXT_NAME, read_context
-from spade_llm.rag.retriever import Chunk, Retrieval, ScoredChunk
+from spade_llm.rag.retriever import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,9 @@ PASSAGE = ScoredChunk(
 
 
 class OnePassage:
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
         return Retrieval(chunks=(PASSAGE,))
 
 
@@ -37,13 +39,17 @@ class Away:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
         self.asked += 1
         raise PeerUnavailable("rag@x cannot be reached", peer="rag@x")
 
 
 class Silent:
-    async def retrieve(self, query: str, *, k: int = 5, namespace: str | None = None) -> Retrieval:
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
         never: asyncio.Future[Retrieval] = asyncio.get_running_loop().create_future()
         return await never
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import InvalidArguments, RequestRefused
-from spade_llm.rag import Document
+from spade_llm.rag import Document, RetrievalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -76,7 +76,8 @@ async def an_empty_library_answers_with_nothing(case: LibraryCase) -> None:
 async def an_unknown_namespace_answers_with_nothing(case: LibraryCase) -> None:
     await case.mine.ingest(Document(text="Herons fish at dawn.", source="a.txt"))
 
-    assert (await case.mine.retrieve("herons", namespace="elsewhere")).chunks == ()
+    options = RetrievalOptions(namespaces=("elsewhere",))
+    assert (await case.mine.retrieve("herons", options=options)).chunks == ()
 
 
 async def the_same_text_again_is_unchanged(case: LibraryCase) -> None:
@@ -101,7 +102,7 @@ async def namespaces_are_kept_apart_and_searched_together(case: LibraryCase) -> 
     await case.mine.ingest(Document(text="Herons fish.", source="a.txt", namespace="birds"))
     await case.mine.ingest(Document(text="Herons paint.", source="a.txt", namespace="art"))
 
-    birds = await case.mine.retrieve("herons", namespace="birds")
+    birds = await case.mine.retrieve("herons", options=RetrievalOptions(namespaces=("birds",)))
     both = await case.mine.retrieve("herons")
 
     assert [one.chunk.namespace for one in birds.chunks] == ["birds"]
@@ -124,7 +125,7 @@ async def a_namespace_that_is_no_name_is_refused(case: LibraryCase) -> None:
         with pytest.raises(REFUSED):
             await case.mine.ingest(Document(text="x", source="a", namespace=name))
         with pytest.raises(REFUSED):
-            await case.mine.retrieve("x", namespace=name)
+            await case.mine.retrieve("x", options=RetrievalOptions(namespaces=(name,)))
 
 
 async def k_is_bounded(case: LibraryCase) -> None:

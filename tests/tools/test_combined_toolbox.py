@@ -10,11 +10,13 @@ import pytest
 
 from spade_llm.errors import PeerUnavailable, UnknownTool
 from spade_llm.tools import CombinedToolbox, LocalToolbox, tool
+from spade_llm.tools.toolbox import NO_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spade_llm.tools import Toolbox, ToolResult, ToolSpec
+    from spade_llm.tools.toolbox import CallContext
 
 
 @tool
@@ -48,7 +50,9 @@ class _Agent:
         self._check()
         return await self.toolbox.list()
 
-    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
         self._check()
         return await self.toolbox.call(name, arguments)
 

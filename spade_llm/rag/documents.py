@@ -1,0 +1,204 @@
+"""What is kept of documents: the Library, Catalogue and Sharing roles and their records.
+
+A namespace is addressed by its `name`, or as `owner@domain/name` if it is another owner's.
+Ids, offsets and sizes are counted in characters unless they say bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retriever, Scalar
+
+if TYPE_CHECKING:
+    from spade_llm.rag.splitter import Splitting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Text with a name: what is split, embedded and indexed."""
+
+    text: str
+    source: str
+    """Where it came from, as shown in citations: a relative path, a URL, a title."""
+    namespace: str = DEFAULT_NAMESPACE
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    page_starts: tuple[int, ...] = ()
+    """Offset of each page's first character, rising; empty: it has no pages."""
+    is_markdown: bool | None = None
+    """Whether `#` begins a heading; None: judged by the source's ending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What became of one document."""
+
+    source: str
+    namespace: str
+    chunks: int
+    id: str = ""
+    """The same for the same namespace and source; empty if it was left out."""
+    version: int = 0
+    """1 at first, and one more with each change of its content."""
+    was_unchanged: bool = False
+    """True when its text was already there and nothing was embedded again."""
+    left_out: str = ""
+    """Why this file was not taken (`not UTF-8 …`); empty if it was. Then `chunks` is 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a long ingest is."""
+
+    done: int
+    """Of documents, those left out included."""
+    total: int
+    chunks: int
+    """Stored so far."""
+    source: str = ""
+    """The last one that was done."""
+
+
+OnProgress = Callable[[Progress], Awaitable[None]]
+
+
+class Access(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    """Reading too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceSummary:
+    """One line of the list of what an owner may see."""
+
+    name: str
+    """As its reader addresses it."""
+    documents: int
+    chunks: int
+    updated_at: datetime
+    """UTC."""
+    access: Access = Access.WRITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceStats:
+    """One namespace, in figures. One that does not exist has zeros."""
+
+    name: str
+    exists: bool
+    documents: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    dimension: int | None = None
+    model: str | None = None
+    """Which embedder made its vectors; None while it has none."""
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSummary:
+    """A document as it is listed."""
+
+    id: str
+    source: str
+    namespace: str
+    chunks: int
+    version: int
+    updated_at: datetime
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage:
+    """Part of a list, in the order of namespace and source."""
+
+    documents: tuple[DocumentSummary, ...]
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceGrant:
+    """An owner lets somebody into one of its namespaces."""
+
+    namespace: str
+    to: str
+    """A bare JID, or a domain."""
+    access: Access
+    created_at: datetime
+
+
+class Library(Retriever, Protocol):
+    """A retriever that also takes documents.
+
+    Raises (every method): InvalidArguments naming the field; Unauthorised for a namespace of
+    another owner that may not be written to.
+    """
+
+    async def ingest(self, document: Document, *, splitting: Splitting | None = None) -> Ingested:
+        """Split, embed and index; the same source again replaces what was there in one step."""
+        ...
+
+    async def ingest_path(
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Sequence[Ingested]:
+        """A file, or a folder of them, below a document root of the *serving* agent.
+
+        A file of the folder that could not be taken is in the answer too, with `left_out`.
+        """
+        ...
+
+
+class Catalogue(Protocol):
+    """What is there. Raises as Library; NotFound where something of this name must be there."""
+
+    async def namespaces(self) -> Sequence[NamespaceSummary]:
+        """Ours by name, then those granted to us."""
+        ...
+
+    async def stats(self, namespace: str) -> NamespaceStats: ...
+
+    async def documents(
+        self, *, namespace: str | None = None, limit: int = 100, offset: int = 0
+    ) -> DocumentPage:
+        """`limit` 1…1000; without a namespace, those of all that are ours."""
+        ...
+
+    async def delete(self, *, namespace: str, source: str | None = None) -> int:
+        """One document, or the namespace with all of them and its grants; how many there were."""
+        ...
+
+    async def reindex(
+        self, *, namespace: str | None = None, on_progress: OnProgress | None = None
+    ) -> int:
+        """Embed what is stored again, with today's model; how many chunks. Queries go on."""
+        ...
+
+
+class Sharing(Protocol):
+    """Whom an owner lets in. Raises as Catalogue."""
+
+    async def grant(self, namespace: str, *, to: str, access: Access = Access.READ) -> None:
+        """Again with another access: that one holds from then on."""
+        ...
+
+    async def revoke(self, namespace: str, *, to: str) -> bool:
+        """False: there was no such grant."""
+        ...
+
+    async def grants(self) -> Sequence[NamespaceGrant]:
+        """Given by us, by namespace and grantee."""
+        ...
