@@ -57,13 +57,17 @@ class Ingestion:
         self._splitting = splitting
         self._one_at_a_time = asyncio.Lock()
 
-    async def ingest(self, owner: str, document: Document) -> Ingested:
+    async def ingest(
+        self, owner: str, document: Document, splitting: Splitting | None = None
+    ) -> Ingested:
+        """`splitting=None`: as this library splits."""
         _check(document)
         held = await self._held(owner, document)
-        content_hash = await asyncio.to_thread(_content_hash, document, self._splitting)
+        splitting = splitting or self._splitting
+        content_hash = await asyncio.to_thread(_content_hash, document, splitting)
         if held is not None and self._is_current(held, content_hash):
             return _ingested(document, held.chunks, was_unchanged=True)
-        passages = await asyncio.to_thread(_split, document, self._splitting)
+        passages = await asyncio.to_thread(_split, document, splitting)
         vectors = await self._vectors(document, passages)
         async with self._one_at_a_time:
             await self._store(owner, document, content_hash, passages, vectors)

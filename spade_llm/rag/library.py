@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.chroma_index import ChromaIndex
 from spade_llm.rag.database import Database
-from spade_llm.rag.documents import Document, Ingested
+from spade_llm.rag.documents import Document, Ingested, Progress
 from spade_llm.rag.ingestion import Ingestion
 from spade_llm.rag.keywords import KeywordSearch
 from spade_llm.rag.loader import LeftOut, Loader
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.documents import NamespaceSummary
+    from spade_llm.rag.documents import NamespaceSummary, OnProgress
     from spade_llm.rag.loader import FoundFile, LoadLimits
     from spade_llm.rag.retriever import Retrieval
 
@@ -100,6 +101,34 @@ class DocumentLibrary:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """Where the files of a folder go, and how they are split."""
+
+    namespace: str
+    splitting: Splitting | None
+
+
+class _Told:
+    """Counts what is done, and tells whoever wants to know."""
+
+    def __init__(self, total: int, on_progress: OnProgress | None) -> None:
+        self._total = total
+        self._on_progress = on_progress
+        self._done = self._chunks = 0
+
+    async def tell(self, done: Ingested) -> Ingested:
+        self._done += 1
+        self._chunks += done.chunks
+        if self._on_progress is not None:
+            await self._on_progress(
+                Progress(
+                    done=self._done, total=self._total, chunks=self._chunks, source=done.source
+                )
+            )
+        return done
+
+
 class OwnedLibrary:
     """What one owner has stored; satisfies Library. Nothing of another owner is reachable."""
 
@@ -133,17 +162,25 @@ class OwnedLibrary:
         ]
         return await self._search.search(namespaces, query, k)
 
-    async def ingest(self, document: Document) -> Ingested:
-        return await self._ingestion.ingest(self._owner, document)
+    async def ingest(self, document: Document, *, splitting: Splitting | None = None) -> Ingested:
+        return await self._ingestion.ingest(self._owner, document, splitting)
 
     async def ingest_path(
-        self, path: str, *, namespace: str = DEFAULT_NAMESPACE
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
         check_namespace(namespace)
-        found = await asyncio.to_thread(self._loader.find, path)
+        found = await asyncio.to_thread(self._loader.find, path, is_recursive=is_recursive)
+        wanted = _Wanted(namespace=namespace, splitting=splitting)
+        progress = _Told(len(found), on_progress)
         if len(found) == 1 and not isinstance(found[0], LeftOut):
-            return [await self._ingest_file(found[0], namespace)]
-        results = await self._ingest_all(found, namespace)
+            return [await progress.tell(await self._ingest_file(found[0], wanted))]
+        results = await self._ingest_all(found, wanted, progress)
         if all(result.left_out for result in results):
             raise InvalidArguments(f"{path!r} holds nothing that can be read{_why(results)}")
         return results
@@ -160,7 +197,7 @@ class OwnedLibrary:
         return await self._ingestion.delete(self._owner, namespace, source)
 
     async def _ingest_all(
-        self, found: Sequence[FoundFile | LeftOut], namespace: str
+        self, found: Sequence[FoundFile | LeftOut], wanted: _Wanted, progress: _Told
     ) -> list[Ingested]:
         """A few at a time, so that one is embedded while another is stored."""
         results: dict[int, Ingested] = {}
@@ -168,7 +205,7 @@ class OwnedLibrary:
 
         async def work() -> None:
             for number, entry in entries:
-                results[number] = await self._tried(entry, namespace)
+                results[number] = await progress.tell(await self._tried(entry, wanted))
 
         workers = [asyncio.create_task(work()) for _ in range(FILES_AT_A_TIME)]
         try:
@@ -179,17 +216,18 @@ class OwnedLibrary:
             await asyncio.gather(*workers, return_exceptions=True)
         return [results[number] for number in sorted(results)]
 
-    async def _tried(self, entry: FoundFile | LeftOut, namespace: str) -> Ingested:
+    async def _tried(self, entry: FoundFile | LeftOut, wanted: _Wanted) -> Ingested:
         if isinstance(entry, LeftOut):
-            return _left_out(entry.source, namespace, entry.reason)
+            return _left_out(entry.source, wanted.namespace, entry.reason)
         try:
-            return await self._ingest_file(entry, namespace)
+            return await self._ingest_file(entry, wanted)
         except InvalidArguments as error:
-            return _left_out(entry.source, namespace, str(error))
+            return _left_out(entry.source, wanted.namespace, str(error))
 
-    async def _ingest_file(self, file: FoundFile, namespace: str) -> Ingested:
+    async def _ingest_file(self, file: FoundFile, wanted: _Wanted) -> Ingested:
         text = await asyncio.to_thread(self._loader.read, file)
-        return await self.ingest(Document(text=text, source=file.source, namespace=namespace))
+        document = Document(text=text, source=file.source, namespace=wanted.namespace)
+        return await self.ingest(document, splitting=wanted.splitting)
 
 
 def _left_out(source: str, namespace: str, reason: str) -> Ingested:

@@ -60,7 +60,7 @@ class Loader:
         self._roots = tuple(root.resolve() for root in roots)
         self._limits = limits or LoadLimits()
 
-    def find(self, path: str) -> Sequence[FoundFile | LeftOut]:
+    def find(self, path: str, *, is_recursive: bool = True) -> Sequence[FoundFile | LeftOut]:
         """The file, or every file of the folder, in order of their names.
 
         Raises:
@@ -68,7 +68,7 @@ class Loader:
         """
         target = self._resolve(path)
         if target.is_dir():
-            return self._bounded(target)
+            return self._bounded(target, is_recursive)
         found = self._judged(target)
         if isinstance(found, LeftOut):
             raise InvalidArguments(f"{path!r} cannot be read: {found.reason}")
@@ -115,9 +115,9 @@ class Loader:
     def _root_of(self, place: Path) -> Path | None:
         return next((root for root in self._roots if place.is_relative_to(root)), None)
 
-    def _bounded(self, folder: Path) -> list[FoundFile | LeftOut]:
+    def _bounded(self, folder: Path, is_recursive: bool) -> list[FoundFile | LeftOut]:
         entries: list[FoundFile | LeftOut] = []
-        for entry in self._walk(folder):
+        for entry in self._walk(folder, is_recursive):
             if len(entries) == self._limits.max_files:
                 reason = f"more than {self._limits.max_files} files; add the rest by folder"
                 entries.append(LeftOut(source=self._source(folder), reason=reason))
@@ -125,9 +125,11 @@ class Loader:
             entries.append(entry)
         return entries
 
-    def _walk(self, folder: Path) -> Iterator[FoundFile | LeftOut]:
+    def _walk(self, folder: Path, is_recursive: bool) -> Iterator[FoundFile | LeftOut]:
         for parent, folders, files in os.walk(folder, followlinks=False):
             here = Path(parent)
+            if not is_recursive:
+                folders.clear()
             for name in sorted(folders):
                 if (here / name).is_symlink():
                     reason = "a link to a folder is not followed"

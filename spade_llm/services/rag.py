@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from pydantic import Field
 
 from spade_llm.acl import Body
-from spade_llm.rag.documents import Document, Ingested, Library
+from spade_llm.rag.documents import Document, Ingested, Library, Progress
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retrieval, RetrievalOptions
+from spade_llm.rag.splitter import Splitting
 from spade_llm.runtime import Effect
 from spade_llm.services.service import Peer, Service, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.rag.documents import OnProgress
     from spade_llm.runtime import Dispatcher, Request, Requester
 
 ONTOLOGY = "spade-llm.rag/1"
@@ -31,6 +33,7 @@ class Retrieve(Body):
 class Ingest(Body):
     op: ClassVar[str] = "ingest"
     document: Document
+    splitting: Splitting | None = None
 
 
 class IngestPath(Body):
@@ -39,6 +42,8 @@ class IngestPath(Body):
     op: ClassVar[str] = "ingest_path"
     path: str = Field(min_length=1, max_length=1000)
     namespace: str = DEFAULT_NAMESPACE
+    is_recursive: bool = True
+    splitting: Splitting | None = None
 
 
 class Retrieved(Body):
@@ -81,12 +86,17 @@ class RagService:
         )
 
     async def _ingest(self, request: Request, body: Ingest) -> IngestedDocuments:
-        done = await self._library(request).ingest(body.document)
+        done = await self._library(request).ingest(body.document, splitting=body.splitting)
         return IngestedDocuments(documents=(done,), total=1)
 
     async def _ingest_path(self, request: Request, body: IngestPath) -> Body:
         await request.agree()
-        done = await self._library(request).ingest_path(body.path, namespace=body.namespace)
+        done = await self._library(request).ingest_path(
+            body.path,
+            namespace=body.namespace,
+            is_recursive=body.is_recursive,
+            splitting=body.splitting,
+        )
         return fitting(done, lambda some: IngestedDocuments(documents=tuple(some), total=len(done)))
 
 
@@ -103,15 +113,33 @@ class RagClient:
         body = Retrieve(query=query, k=k, namespaces=options.namespaces if options else ())
         return (await self._peer.ask(body, Retrieved)).retrieval
 
-    async def ingest(self, document: Document) -> Ingested:
+    async def ingest(self, document: Document, *, splitting: Splitting | None = None) -> Ingested:
         answer = await self._peer.ask(
-            Ingest(document=document), IngestedDocuments, timeout_s=INGEST_TIMEOUT_S
+            Ingest(document=document, splitting=splitting),
+            IngestedDocuments,
+            timeout_s=INGEST_TIMEOUT_S,
         )
         return answer.documents[0]
 
     async def ingest_path(
-        self, path: str, *, namespace: str = DEFAULT_NAMESPACE
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
-        body = IngestPath(path=path, namespace=namespace)
+        """`on_progress` is called once, in the end: the service does not tell more yet."""
+        body = IngestPath(
+            path=path, namespace=namespace, is_recursive=is_recursive, splitting=splitting
+        )
         answer = await self._peer.ask(body, IngestedDocuments, timeout_s=INGEST_TIMEOUT_S)
+        if on_progress is not None:
+            await on_progress(_whole(answer))
         return answer.documents
+
+
+def _whole(answer: IngestedDocuments) -> Progress:
+    chunks = sum(done.chunks for done in answer.documents)
+    return Progress(done=answer.total, total=answer.total, chunks=chunks)

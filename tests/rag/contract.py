@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import InvalidArguments, RequestRefused
-from spade_llm.rag import Document, RetrievalOptions
+from spade_llm.rag import Document, Progress, RetrievalOptions, Splitting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -152,6 +152,41 @@ async def a_folder_is_ingested_and_tells_what_was_left_out(case: LibraryCase) ->
     assert [one.chunk.source for one in found.chunks] == ["deep/er/b.txt"]
 
 
+async def a_folder_is_ingested_without_its_folders_if_wished(case: LibraryCase) -> None:
+    (case.root / "deep" / "er").mkdir(parents=True)
+    (case.root / "deep" / "a.md").write_text("Herons fish at dawn.")
+    (case.root / "deep" / "er" / "b.txt").write_text("Owls hunt at midnight.")
+
+    done = await case.mine.ingest_path("deep", is_recursive=False)
+
+    assert [one.source for one in done] == ["deep/a.md"]
+
+
+async def the_last_progress_of_a_folder_says_that_all_is_done(case: LibraryCase) -> None:
+    (case.root / "a.md").write_text("Herons fish at dawn.")
+    (case.root / "b.md").write_text("Owls hunt at midnight.")
+    (case.root / "photo.png").write_bytes(b"\x89PNG")
+    seen: list[Progress] = []
+
+    async def see(progress: Progress) -> None:
+        seen.append(progress)
+
+    await case.mine.ingest_path(".", on_progress=see)
+
+    assert (seen[-1].done, seen[-1].total, seen[-1].chunks) == (3, 3, 2)
+
+
+async def one_document_may_be_split_in_its_own_way(case: LibraryCase) -> None:
+    document = Document(text="The heron waits for the tide. " * 20, source="a.txt")
+
+    whole = await case.mine.ingest(document)
+    parts = await case.mine.ingest(document, splitting=Splitting(size=100, overlap=0))
+
+    assert whole.chunks == 1
+    assert not parts.was_unchanged
+    assert parts.chunks > 5
+
+
 async def a_path_outside_the_roots_is_refused(case: LibraryCase) -> None:
     outside = case.root.parent / "outside.txt"
     outside.write_text("secret")
@@ -182,6 +217,9 @@ PROMISES: tuple[Callable[[LibraryCase], Awaitable[None]], ...] = (
     a_namespace_that_is_no_name_is_refused,
     k_is_bounded,
     a_folder_is_ingested_and_tells_what_was_left_out,
+    a_folder_is_ingested_without_its_folders_if_wished,
+    the_last_progress_of_a_folder_says_that_all_is_done,
+    one_document_may_be_split_in_its_own_way,
     a_path_outside_the_roots_is_refused,
     any_text_is_a_question,
 )
