@@ -28,7 +28,9 @@ PACKAGE = ROOT / "spade_llm"
 
 ERRORS = {"errors"}
 PROVIDERS = {"providers"} | ERRORS
-CONTEXT, MEMORY, RAG, TOOLS = ({room} | PROVIDERS for room in ("context", "memory", "rag", "tools"))
+TEXT = {"text"} | ERRORS
+CONTEXT, TOOLS = ({room} | PROVIDERS for room in ("context", "tools"))
+MEMORY, RAG = ({room} | PROVIDERS | TEXT for room in ("memory", "rag"))
 CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS
 ACL = {"acl"} | ERRORS
 RUNTIME = {"runtime"} | ACL
@@ -42,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "acl": ACL,
     "runtime": RUNTIME,
     "xmpp": XMPP,
+    "text": TEXT,
     "providers": PROVIDERS,
     "context": CONTEXT,
     "memory": MEMORY,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.store import Origin
-from spade_llm.memory.tokens import estimated_tokens
 from spade_llm.providers.offline_words import key_words
+from spade_llm.text.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -14,7 +14,7 @@ from spade_llm.memory.limits import check_name, check_number
 from spade_llm.memory.one_line import is_longer, one_line
 from spade_llm.memory.session_records import SessionContext
 from spade_llm.memory.store import MemoryFilter, MemoryType
-from spade_llm.memory.tokens import CHARS_PER_TOKEN, estimated_tokens
+from spade_llm.text.tokens import CHARS_PER_TOKEN, estimated_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ from spade_llm.memory.sessions import (
     session_statistics,
 )
 from spade_llm.memory.store import Category, MemoryDraft, MemoryType, ObservedMessage
-from spade_llm.memory.tokens import estimated_tokens
+from spade_llm.text.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spade_llm.memory.session_context import build_context
 from spade_llm.memory.store import MemoryType, ObservedMessage
-from spade_llm.memory.tokens import estimated_tokens
+from spade_llm.text.tokens import estimated_tokens
 
 AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), max_size=30)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.index.stems import BEGINNING_CHARS, beginning_of
-from spade_llm.memory.index.terms import CONTENT_WEIGHT
+from spade_llm.text.stems import BEGINNING_CHARS, beginning_of
+from spade_llm.text.terms import CONTENT_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.memory.index.parts import Parts
-    from spade_llm.memory.index.segment import Posting
-    from spade_llm.memory.index.terms import QueryWord
+    from spade_llm.text.segment import Posting
+    from spade_llm.text.terms import QueryWord
 
 K1, B = 1.2, 0.75
 ALONE: Mapping[int, float] = {}

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index.stop_words import STOP_WORDS
+from spade_llm.text.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

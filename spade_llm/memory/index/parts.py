@@ -9,7 +9,7 @@ import numpy as np
 
 from spade_llm.memory.index.keywords import ALONE, SPREAD, lengths_of
 from spade_llm.memory.index.recall import lengths_around, substance
-from spade_llm.memory.index.terms import QUESTION
+from spade_llm.text.terms import QUESTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.memory.index.neighbours import Neighbours
-    from spade_llm.memory.index.postings import Postings
     from spade_llm.memory.index.row_table import RowTable
     from spade_llm.memory.index.vectors import Vectors
+    from spade_llm.text.postings import Postings
 
 
 class Parts:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.index import terms
 from spade_llm.memory.index.codes import UNKNOWN
 from spade_llm.memory.index.dates import periods_of
+from spade_llm.text import terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from zlib import crc32
 import numpy as np
 
 from spade_llm.memory.index.codes import Codes, TagCodes
-from spade_llm.memory.index.grown import Grown
-from spade_llm.memory.index.postings import read_heads
+from spade_llm.text.grown import Grown
+from spade_llm.text.postings import read_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

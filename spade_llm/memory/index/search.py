@@ -15,8 +15,8 @@ from spade_llm.memory.index import keywords, recall
 from spade_llm.memory.index.freshness import recency, retrievability
 from spade_llm.memory.index.keywords import K1, Keywords
 from spade_llm.memory.index.names import named_in
-from spade_llm.memory.index.terms import query_words
 from spade_llm.memory.store import SearchMode, SortBy
+from spade_llm.text.terms import query_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.memory.index.parts import Parts
-    from spade_llm.memory.index.segment import Posting
     from spade_llm.memory.store import MemoryQuery
+    from spade_llm.text.segment import Posting
 
     Row = NDArray[np.float32]
     Rows = NDArray[np.intp]

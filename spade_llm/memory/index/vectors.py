@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.index.grown import Grown
+from spade_llm.text.grown import Grown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index.stems import ENGLISH, term_of
-from spade_llm.memory.index.stop_words import STOP_WORDS
-from spade_llm.memory.index.words import without_accents, words_of
+from spade_llm.text.stems import ENGLISH, term_of
+from spade_llm.text.stop_words import STOP_WORDS
+from spade_llm.text.words import without_accents, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Set

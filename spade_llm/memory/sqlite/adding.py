@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index.terms import encode_terms
 from spade_llm.memory.sqlite.conditions import TRUE_NOW, VISIBLE
 from spade_llm.memory.sqlite.finding import BY_SEQ
 from spade_llm.memory.sqlite.rows import entry_key, packed_ids, unpacked_ids
+from spade_llm.text.terms import encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

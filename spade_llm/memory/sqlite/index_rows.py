@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.memory.index.columns import Columns
-from spade_llm.memory.index.terms import VERSION, encode_terms
 from spade_llm.memory.sqlite.codes import CATEGORIES, CONTENT_TYPES, TIERS, TYPES
 from spade_llm.memory.sqlite.importance import HABIT, HALF_LIFE_DAYS
 from spade_llm.memory.sqlite.rows import DAY
 from spade_llm.memory.store import Category, ContentType, MemoryType, Tier
+from spade_llm.text.terms import VERSION, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

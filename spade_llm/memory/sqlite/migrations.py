@@ -9,9 +9,9 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.memory.index.terms import content_hash, encode_terms
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, OLDEST_SQLITE, SCHEMA, SCHEMA_VERSION
 from spade_llm.memory.subject import known_as
+from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index.terms import VERSION, encode_terms
+from spade_llm.text.terms import VERSION, encode_terms
 
 if TYPE_CHECKING:
     from spade_llm.memory.sqlite.embedding import Storage

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4, uuid5
 
-from spade_llm.memory.index.terms import content_hash, encode_terms
 from spade_llm.memory.sqlite.codes import CATEGORIES, CONTENT_TYPES, ORIGINS, ROLES, TIERS, TYPES
 from spade_llm.memory.sqlite.importance import importance_of_use
 from spade_llm.memory.store import (
@@ -18,6 +17,7 @@ from spade_llm.memory.store import (
     Tier,
 )
 from spade_llm.memory.subject import known_as
+from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from spade_llm.memory.sqlite.codes import TIERS, TYPES
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.store import MemoryStats
-from spade_llm.memory.tokens import tokens_of
+from spade_llm.text.tokens import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

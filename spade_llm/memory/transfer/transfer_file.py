@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, StorageFailed
-from spade_llm.memory.index.terms import content_hash, encode_terms
 from spade_llm.memory.sqlite.errors import meaning
 from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
 from spade_llm.memory.transfer import transfer, transfer_statements
+from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import StorageFailed
-from spade_llm.memory.index.terms import content_hash
 from spade_llm.memory.transfer.transfer_file import opened
+from spade_llm.text.terms import content_hash
 
 if TYPE_CHECKING:
     import sqlite3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spade_llm.memory.index.columns import Columns
-from spade_llm.memory.index.terms import content_hash, encode_terms
+from spade_llm.text.terms import content_hash, encode_terms
 
 NOW = 1_700_000_000.0
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Protocol
 
-from spade_llm.memory.index.words import without_accents
+from spade_llm.text.words import without_accents
 
 BEGINNING_CHARS = 4
 REST_BITS = 14

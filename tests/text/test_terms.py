@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.memory.index.stems import REST_BITS, beginning_of
-from spade_llm.memory.index.terms import (
+from spade_llm.text.stems import REST_BITS, beginning_of
+from spade_llm.text.terms import (
     ITEM,
     QUESTION,
     TIME,
@@ -105,9 +105,7 @@ def test_words_of_one_beginning_lie_together() -> None:
 
 
 def test_terms_are_the_same_in_every_process() -> None:
-    code = (
-        "from spade_llm.memory.index.terms import encode_terms as e; print(e('A brown dog').hex())"
-    )
+    code = "from spade_llm.text.terms import encode_terms as e; print(e('A brown dog').hex())"
 
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
 

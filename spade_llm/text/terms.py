@@ -1,4 +1,4 @@
-"""What a memory is found by, as bytes that are kept with it; and what a query asks for.
+"""What a text is found by, as bytes that are kept with it; and what a query asks for.
 
 Query text is only ever text: there is no syntax. Knows no owner and no ranking.
 """
@@ -13,9 +13,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.index import stems
-from spade_llm.memory.index.stop_words import ENGLISH, SPANISH, STOP_WORDS
-from spade_llm.memory.index.words import without_accents, words_of
+from spade_llm.text import stems
+from spade_llm.text.stop_words import ENGLISH, SPANISH, STOP_WORDS
+from spade_llm.text.words import without_accents, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""All postings of an owner: segments that are merged as they grow. Knows no columns.
+"""All postings of an index: segments that are merged as they grow. Knows no columns.
 
 A segment is merged with its neighbour when they are of similar size, so that there are few and
 each item is copied a logarithmic number of times. Merges that would take long are left to
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.index.segment import Posting, Segment, build_segment, merge_segments
-from spade_llm.memory.index.terms import ITEM, MAX_LENGTH, VERSION
+from spade_llm.text.segment import Posting, Segment, build_segment, merge_segments
+from spade_llm.text.terms import ITEM, MAX_LENGTH, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

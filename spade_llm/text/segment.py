@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spade_llm.memory.index.stems import REST_BITS
+from spade_llm.text.stems import REST_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=np.generic)
 
 ROW_BITS, WEIGHT_BITS = 24, 8
 MAX_ROWS = 1 << ROW_BITS
-"""Of one owner: term, row and weight are sorted as one number of 64 bits."""
+"""Of one index: term, row and weight are sorted as one number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
