@@ -16,7 +16,8 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
 ├─ ServiceError                      what a *handler* raises; its message is written for the peer
 │   ├─ Refusal                       -> refuse
-│   │   ├─ InvalidArguments, Unauthorised, Busy, NotFound, UnknownTool, DeadlinePassed
+│   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, NotFound, UnknownTool,
+│   │   │  DeadlinePassed
 │   └─ Failure                       -> failure
 │       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted
 └─ ModelError                        -> failure
@@ -145,6 +146,12 @@ class Unauthorised(Refusal):
     """The stamped sender may not do this."""
 
     code = "unauthorised"
+
+
+class ApprovalNeeded(Refusal):
+    """A person must say yes to this very call first; then ask again with `approved_by`."""
+
+    code = "approval-needed"
 
 
 class Busy(Refusal):

@@ -150,6 +150,27 @@ class LimitsTable(_Table):
     seconds: Seconds = Field(default=120.0)
 
 
+class TermsTable(_Table):
+    """On which terms tools may be called; a key that is left out: as the wider table says."""
+
+    allowed: list[Name] | None = None
+    """JIDs and domains of callers; `*`: everybody; empty: nobody. Without it: our own domain."""
+    approval: Literal["never", "ask"] | None = None
+    """`ask`: a person must say yes to each call."""
+    timeout_s: Seconds | None = None
+    max_concurrent: Count | None = None
+    """Calls of one tool that run at the same time."""
+    max_result_chars: int | None = Field(default=None, ge=500, le=50_000)
+    """A longer result is given in pages of this size."""
+
+
+class PythonTable(_Table):
+    """`[python]`: tools of your own."""
+
+    tools: list[Name] = []
+    """`file.py`, relative to the toml, `package.module`, or either with `:name`."""
+
+
 class AgentSettings(_Table):
     """One agent.toml."""
 
@@ -172,6 +193,12 @@ class AgentSettings(_Table):
     """The system prompt, relative to the toml. Without it: the built-in one."""
     embeddings: EmbeddingsTable = EmbeddingsTable()
     """memory, rag."""
+    calls: TermsTable = TermsTable()
+    """tools: of every tool."""
+    tools: dict[Name, TermsTable] = {}
+    """tools: `[tools.NAME]`, of one tool, from wherever it comes."""
+    python: PythonTable = PythonTable()
+    """tools: of your own."""
     roots: list[Name] = ["documents"]
     """rag: folders whose files agents may ask it to read in, relative to --data."""
 
@@ -195,6 +222,7 @@ _KEYS_OF_KIND = {
     "assistant": {"provider", "context", "services", "memory", "limits", "prompt_file"},
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots"},
+    "tools": {"calls", "tools", "python"},
 }
 
 

@@ -24,6 +24,8 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "memory": settings.MemoryTable,
         "embeddings": settings.EmbeddingsTable,
         "limits": settings.LimitsTable,
+        "calls": settings.TermsTable,
+        "python": settings.PythonTable,
     }
     named = set(re.findall(r"`\[?(\w+)\]?`", PAGE))
     expected = set(settings.AgentSettings.model_fields).union(

@@ -1,4 +1,4 @@
-"""ToolAgent: tools for every agent that asks."""
+"""ToolAgent: tools for every agent that asks and may call them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 from spade_llm.services import status
 from spade_llm.services.tools import ToolService
 from spade_llm.tools import LocalToolbox, builtin_tools
+from spade_llm.tools.group import ToolGroup, ToolRules
+from spade_llm.tools.shared import SharedTools
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AsyncExitStack
 
     from spade_llm.tools import Tool
 
 
 class ToolAgent(XmppAgent):
-    """`tools=None`: get_current_datetime and calculator."""
+    """`tools=None`: get_current_datetime and calculator. `groups`: further toolboxes, for instance
+    of MCP servers. `rules=None`: agents and people of our own domain may call everything."""
 
     def __init__(
         self,
@@ -24,12 +28,21 @@ class ToolAgent(XmppAgent):
         password: str,
         *,
         tools: Sequence[Tool] | None = None,
+        groups: Sequence[ToolGroup] = (),
+        rules: ToolRules | None = None,
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
-        self._toolbox = LocalToolbox(builtin_tools() if tools is None else tools)
-        ToolService(self._toolbox).attach(self.node.dispatcher)
+        local = LocalToolbox(builtin_tools() if tools is None else tools)
+        self._groups = (ToolGroup(name="local", toolbox=local), *groups)
+        self._tools = SharedTools(self._groups, domain=self.jid.domain, rules=rules)
+        ToolService(self._tools).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="tools", summary=self._summary)
 
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        for group in self._groups:
+            if group.resource is not None:
+                await stack.enter_async_context(group.resource)
+
     async def _summary(self) -> str:
-        return ", ".join(tool.name for tool in await self._toolbox.list())
+        return ", ".join(await self._tools.offers())

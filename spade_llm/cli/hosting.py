@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from spade_llm.cli.embeddings import Embedders
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
-    from spade_llm.settings import ContextTable
+    from spade_llm.settings import ContextTable, TermsTable
+    from spade_llm.tools.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +68,7 @@ async def _build(
         case "rag":
             return await _rag(definition, password, host)
         case "tools":
-            from spade_llm.agent.tools import ToolAgent
-
-            return ToolAgent(definition.jid, password, options=_options(definition, host))
+            return _tools(definition, password, host)
 
 
 async def _assistant(
@@ -136,6 +135,32 @@ async def _rag(definition: Definition, password: str, host: Host) -> XmppAgent:
         embedder=await host.embedders.get(definition),
         roots=[_root(data, folder, definition) for folder in roots],
         options=_options(definition, host),
+    )
+
+
+def _tools(definition: Definition, password: str, host: Host) -> XmppAgent:
+    from spade_llm.agent.tools import ToolAgent
+    from spade_llm.tools.group import ToolRules
+
+    settings = definition.settings
+    rules = ToolRules(
+        defaults=terms_of(settings.calls),
+        terms_of={name: terms_of(table) for name, table in settings.tools.items()},
+    )
+    return ToolAgent(
+        definition.jid, password, groups=(), rules=rules, options=_options(definition, host)
+    )
+
+
+def terms_of(table: TermsTable) -> Terms:
+    from spade_llm.tools.terms import Terms
+
+    return Terms(
+        allowed=None if table.allowed is None else frozenset(map(str.lower, table.allowed)),
+        needs_approval=None if table.approval is None else table.approval == "ask",
+        timeout_s=table.timeout_s,
+        max_concurrent=table.max_concurrent,
+        max_result_chars=table.max_result_chars,
     )
 
 

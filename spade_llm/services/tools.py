@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from spade_llm.acl import Body
-from spade_llm.errors import RequestRefused, UnknownTool
+from spade_llm.errors import (
+    ApprovalNeeded,
+    Busy,
+    Refusal,
+    RequestRefused,
+    Unauthorised,
+    UnknownTool,
+)
 from spade_llm.runtime import Effect
 from spade_llm.services.service import Peer, Service
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, Toolbox, ToolResult, ToolSpec
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.runtime import Dispatcher, Request, Requester
+    from spade_llm.tools.backend import ToolboxBackend
 
 ONTOLOGY = "spade-llm.tools/1"
 
@@ -41,8 +49,10 @@ class Called(Body):
 
 
 class ToolService:
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
+    """Who asks is the sender that the server stamps; what the context says is the asker's word."""
+
+    def __init__(self, tools: ToolboxBackend) -> None:
+        self._tools = tools
 
     def attach(self, dispatcher: Dispatcher) -> None:
         service = Service(ONTOLOGY)
@@ -50,13 +60,18 @@ class ToolService:
         service.on(CallTool, self._call, effect=Effect.ONCE)
         service.attach(dispatcher)
 
-    async def _list(self, _request: Request, _body: ListTools) -> Tools:
-        return Tools(tools=tuple(await self._toolbox.list()))
+    async def _list(self, request: Request, _body: ListTools) -> Tools:
+        return Tools(tools=tuple(await self._tools.for_caller(request.message.owner).list()))
 
-    async def _call(self, _request: Request, body: CallTool) -> Called:
-        return Called(
-            result=await self._toolbox.call(body.name, body.arguments, context=body.context)
-        )
+    async def _call(self, request: Request, body: CallTool) -> Called:
+        tools = self._tools.for_caller(request.message.owner)
+        return Called(result=await tools.call(body.name, body.arguments, context=body.context))
+
+
+_REFUSALS: dict[str, type[Refusal]] = {
+    kind.code: kind for kind in (UnknownTool, Unauthorised, ApprovalNeeded, Busy)
+}
+"""Those that every Toolbox may raise: the same near and far."""
 
 
 class ToolsClient:
@@ -76,7 +91,7 @@ class ToolsClient:
             body = CallTool(name=name, arguments=arguments, context=context)
             answer = await self._peer.ask(body, Called)
         except RequestRefused as refusal:
-            if refusal.wire_code == UnknownTool.code:
-                raise UnknownTool(refusal.detail) from None
+            if refusal.wire_code in _REFUSALS:
+                raise _REFUSALS[refusal.wire_code](refusal.detail) from None
             raise
         return answer.result

@@ -44,10 +44,13 @@ class Toolbox(Protocol):
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        """Run one tool. A tool that needs approval gives an error result without `approved_by`.
+        """Run one tool.
 
         Raises:
             UnknownTool: no tool of this name.
+            Unauthorised: the caller may not call it.
+            ApprovalNeeded: a person must say yes first, and the context names none.
+            Busy: too many calls wait; nothing was run.
             RequestError: (remote) the tool agent could not be reached.
         """
         ...

@@ -1,0 +1,43 @@
+"""On which terms a tool may be called: by whom, with whose yes, how long, how often at once.
+
+Knows no tool and no caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+EVERYBODY = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """None: what the next wider terms say (a tool's, its group's, the agent's)."""
+
+    allowed: frozenset[str] | None = None
+    """Bare JIDs and domains of callers; `*`: everybody; empty: nobody."""
+    needs_approval: bool | None = None
+    """A person must say yes to each call."""
+    timeout_s: float | None = None
+    max_concurrent: int | None = None
+    """Calls of one tool that run at the same time."""
+    max_result_chars: int | None = None
+    """A longer result is given in pages of so many characters."""
+
+    def within(self, wider: Terms) -> Terms:
+        """These, with the wider ones where they say nothing."""
+        return Terms(
+            **{
+                field.name: _first(getattr(self, field.name), getattr(wider, field.name))
+                for field in fields(self)
+            }
+        )
+
+    def allow(self, caller: str) -> bool:
+        """Whether this bare JID, as the server stamps it, may call."""
+        jid = caller.lower()
+        return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
+
+
+def _first(narrow: object, wide: object) -> object:
+    return wide if narrow is None else narrow
