@@ -5,7 +5,10 @@ Knows no tool and no caller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 EVERYBODY = "*"
 
@@ -27,10 +30,11 @@ class Terms:
     def within(self, wider: Terms) -> Terms:
         """These, with the wider ones where they say nothing."""
         return Terms(
-            **{
-                field.name: _first(getattr(self, field.name), getattr(wider, field.name))
-                for field in fields(self)
-            }
+            allowed=_first(self.allowed, wider.allowed),
+            needs_approval=_first(self.needs_approval, wider.needs_approval),
+            timeout_s=_first(self.timeout_s, wider.timeout_s),
+            max_concurrent=_first(self.max_concurrent, wider.max_concurrent),
+            max_result_chars=_first(self.max_result_chars, wider.max_result_chars),
         )
 
     def allow(self, caller: str) -> bool:
@@ -39,5 +43,5 @@ class Terms:
         return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
 
 
-def _first(narrow: object, wide: object) -> object:
+def _first(narrow: T | None, wide: T | None) -> T | None:
     return wide if narrow is None else narrow
