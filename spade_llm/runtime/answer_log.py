@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEEP_S = 15 * 60
-"""How long an answer is remembered; longer than the longest deadline of a request."""
+"""How long an answer is remembered, from when it was given; longer than the deadline of a request,
+except of those that are at work for hours: they were answered then."""
+KEEP_UNFINISHED_S = 24 * 3600
+"""How long a request is remembered that has no answer yet: longer than any handler may run."""
 MAX_REMEMBERED = 50_000
-"""Rows kept at the most, oldest out first."""
+"""Rows kept at the most, oldest out first; twice as many where they have no answer yet."""
 PURGE_EVERY = 1000
 """Rows added between two purges: by so many the log may be longer than it should."""
 BUSY_S = 0.05
@@ -58,7 +61,7 @@ _NOTE = """INSERT INTO requests(sender, id, fingerprint, at, reply_by, question)
     VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
 _START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, reply_by, question)
     VALUES (?,?,?,?,?,?)"""
-_FINISH = """UPDATE requests SET answer = ?, question = NULL
+_FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
 _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
@@ -72,9 +75,11 @@ _SCRUB = """UPDATE requests
     AND CASE WHEN json_valid(json_extract(answer, '$[1]'))
         THEN json_extract(json_extract(answer, '$[1]'), :path) END
     IN (SELECT value FROM json_each(:values))"""
-_PURGE_OLD = "DELETE FROM requests WHERE at < ?"
+_PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
 _PURGE_MANY = """DELETE FROM requests WHERE at <
-    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT ?))"""
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max))
+    AND (question IS NULL OR at <
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT 2 * :max)))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,7 @@ class SqliteAnswerLog:
         await self._purge_sometimes()
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        self._run(_FINISH, _dump(answer), *_key(request))
+        self._run(_FINISH, _dump(answer), self._clock(), *_key(request))
 
     async def erase(self, answer: AclMessage) -> None:
         self._run(_ERASE, answer.receiver, answer.in_reply_to, _dump(answer))
@@ -271,8 +276,9 @@ class SqliteAnswerLog:
         self._rows_until_purge -= 1
         if self._rows_until_purge <= 0:
             self._rows_until_purge = PURGE_EVERY
-            self._run(_PURGE_OLD, self._clock() - self._keep_s)
-            self._run(_PURGE_MANY, self._max)
+            now = self._clock()
+            self._run(_PURGE_OLD, now - self._keep_s, now - KEEP_UNFINISHED_S)
+            self._run(_PURGE_MANY, {"max": self._max})
             await asyncio.to_thread(self._checkpoint)
 
     def _checkpoint(self, how: str = _CHECKPOINT) -> None:

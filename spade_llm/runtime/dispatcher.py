@@ -63,7 +63,8 @@ class Limits:
     max_per_conversation: int = 64
     max_running: int = 512
     max_time_s: float = 600.0
-    """A handler is stopped after this, or at its requester's deadline if that is earlier."""
+    """A handler is stopped after this, or at its requester's deadline if that is earlier; where
+    its route gives it another time, after that."""
     clock_skew: timedelta = timedelta(seconds=30)
     """How far a requester's clock may be behind ours before its deadline is taken at its word."""
 
@@ -252,24 +253,25 @@ class Dispatcher:
     async def _run(self, job: _Job) -> str:
         if job.is_cancelled:
             raise Cancelled("it was cancelled")
-        handler = self._routes[job.request.ontology].handler
+        route = self._routes[job.request.ontology]
+        max_time_s = route.max_time_s_of(job.request) or self._limits.max_time_s
         self._running += 1
         try:
-            async with asyncio.timeout(self._time_left_s(job.request)) as job.scope:
-                return _bounded(await handler(Request(job.request, self._send)))
+            async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
+                return _bounded(await route.handler(Request(job.request, self._send)))
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
             job.scope = None
             self._running -= 1
 
-    def _time_left_s(self, message: AclMessage) -> float:
+    def _time_left_s(self, message: AclMessage, max_time_s: float) -> float:
         if message.reply_by is None:
-            return self._limits.max_time_s
+            return max_time_s
         left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew
         if left <= timedelta(0):
             raise DeadlinePassed("reply-by was over before the request could be started")
-        return min(self._limits.max_time_s, left.total_seconds())
+        return min(max_time_s, left.total_seconds())
 
     async def _deliver(self, answer: AclMessage) -> None:
         try:

@@ -54,6 +54,12 @@ class Question:
     """Equal ids get equal answers; give your own to make a request repeatable across restarts."""
     language: str = "json"
     encoding: Encoding = Encoding.ACL
+    is_news: bool = False
+    """Each part stands for itself, as a report of progress does: what comes after a lost part, or
+    from a peer that began again, is taken too."""
+
+
+_Answer = AclMessage | RequestError
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +67,8 @@ class _Pending:
     request: AclMessage
     deadline: float
     """On the loop's clock."""
-    inbox: asyncio.Queue[AclMessage | RequestError]
+    inbox: asyncio.Queue[_Answer]
+    is_news: bool = False
     is_over: bool = False
     """The peer needs no cancel any more."""
     is_agreed: bool = False
@@ -71,6 +78,9 @@ class _Pending:
     def is_at_work(self) -> bool:
         """The peer has shown that it has the request."""
         return self.is_agreed or self.parts_seen > 0
+
+    def expects(self, sequence: int) -> bool:
+        return self.is_news or sequence == self.parts_seen
 
 
 class Requester:
@@ -107,9 +117,10 @@ class Requester:
     async def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
         """The parts in order, each once, then the terminal `inform`. Raises as `ask`.
 
-        A lost part ends the parts, not the stream: what follows it is left out, and the terminal
-        answer repeats the whole. Leaving the iteration early cancels the request at the peer: at
-        once inside `contextlib.aclosing`, else when Python collects the generator.
+        A lost part ends the parts, not the stream: what follows it is left out (unless the
+        question `is_news`), and the terminal answer repeats the whole. Leaving the iteration early
+        cancels the request at the peer: at once inside `contextlib.aclosing`, else when Python
+        collects the generator.
         """
         with self._open(question, timeout_s) as pending:
             await self._send_in_time(pending)
@@ -125,7 +136,7 @@ class Requester:
             return False
         if message.performative is Performative.AGREE:
             pending.is_agreed = True
-        elif message.sequence is None or message.sequence == pending.parts_seen:
+        elif message.sequence is None or pending.expects(message.sequence):
             pending.parts_seen += message.sequence is not None
             pending.is_over = pending.is_over or message.is_terminal
             _deliver(pending, message)
@@ -146,7 +157,8 @@ class Requester:
             reason = "too many requests are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=question.peer, wire_code="busy")
         deadline = asyncio.get_running_loop().time() + timeout_s
-        pending = _Pending(_addressed(question, timeout_s), deadline, asyncio.Queue(MAX_PARTS))
+        request, inbox = _addressed(question, timeout_s), asyncio.Queue[_Answer](MAX_PARTS)
+        pending = _Pending(request, deadline, inbox, is_news=question.is_news)
         self._pending[question.id] = pending
         try:
             yield pending

@@ -60,3 +60,6 @@ class Route:
 
     handler: Handler
     effect_of: Callable[[AclMessage], Effect]
+    max_time_s_of: Callable[[AclMessage], float | None] = lambda _: None
+    """How long its handler may run, if not as long as others (`Limits.max_time_s`): for requests
+    whose work grows with what is asked. Whoever serves such bounds how many run at once."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.acl import AclMessage, Body, glimpse_op, new_id, read_request
@@ -26,12 +27,26 @@ T = TypeVar("T")
 OpHandler = Callable[[Request, Mapping[str, object]], Awaitable[Body]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Op:
+    handler: OpHandler
+    effect: Effect
+    max_time_s: float | None
+
+
+async def _unknown(_request: Request, _values: Mapping[str, object]) -> Body:
+    raise MalformedContent("this op is unknown")
+
+
+_UNKNOWN = _Op(_unknown, Effect.READ, None)
+
+
 class Service:
     """The handlers of one ontology. An unknown op is `not-understood`, and says which are known."""
 
     def __init__(self, ontology: str) -> None:
         self.ontology = ontology
-        self._ops: dict[str, tuple[OpHandler, Effect]] = {}
+        self._ops: dict[str, _Op] = {}
 
     def on(
         self,
@@ -39,23 +54,33 @@ class Service:
         handler: Callable[[Request, B], Awaitable[Body]],
         *,
         effect: Effect = Effect.READ,
+        max_time_s: float | None = None,
     ) -> None:
+        """`max_time_s`: for what may take longer than other requests (runtime/route.py)."""
+
         async def read(request: Request, values: Mapping[str, object]) -> Body:
             return await handler(request, body.read(values))
 
-        self._ops[body.op] = (read, effect)
+        self._ops[body.op] = _Op(read, effect, max_time_s)
 
     def attach(self, dispatcher: Dispatcher) -> None:
-        dispatcher.route(self.ontology, Route(handler=self._handle, effect_of=self._effect_of))
+        dispatcher.route(
+            self.ontology,
+            Route(
+                handler=self._handle,
+                effect_of=lambda message: self._glimpsed(message).effect,
+                max_time_s_of=lambda message: self._glimpsed(message).max_time_s,
+            ),
+        )
 
     async def _handle(self, request: Request) -> str:
         body = self._checked(request.message)
-        handler, _ = self._ops[body.op]
-        return (await handler(request, body.values)).encode()
+        return (await self._ops[body.op].handler(request, body.values)).encode()
 
-    def _effect_of(self, message: AclMessage) -> Effect:
+    def _glimpsed(self, message: AclMessage) -> _Op:
+        """Raises MalformedContent where `_checked` will."""
         op = glimpse_op(message.content) or read_request(message.content).op
-        return self._ops[op][1] if op in self._ops else Effect.READ
+        return self._ops.get(op, _UNKNOWN)
 
     def _checked(self, message: AclMessage) -> RequestBody:
         body = read_request(message.content)
@@ -108,6 +133,26 @@ class Peer:
         async with aclosing(answers):
             async for message in answers:
                 yield message
+
+    async def watch(
+        self,
+        body: Body,
+        answer: type[A],
+        part: type[B],
+        on_part: Callable[[B], Awaitable[None]],
+        *,
+        id: str | None = None,
+        timeout_s: float,
+    ) -> A:
+        """As `ask`, told on the way what has become of it. Leaving early cancels it there."""
+        question = replace(self._question(body, id, ""), is_news=True)
+        answers = self._requester.stream(question, timeout_s=timeout_s)
+        async with aclosing(answers):
+            async for message in answers:
+                if message.is_terminal:
+                    return self._read(answer, message)
+                await on_part(self._read(part, message))
+        raise RuntimeError("a stream ended without its terminal answer")
 
     def _question(self, body: Body, id: str | None, conversation_id: str) -> Question:
         return Question(

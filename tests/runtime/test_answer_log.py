@@ -23,7 +23,7 @@ from spade_llm.runtime import (
     SqliteAnswerLog,
     VolatileAnswerLog,
 )
-from spade_llm.runtime.answer_log import PURGE_EVERY
+from spade_llm.runtime.answer_log import KEEP_UNFINISHED_S, PURGE_EVERY
 from tests.acl.test_message import messages
 from tests.runtime.harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
 
@@ -168,11 +168,30 @@ async def test_old_rows_go_by_age_and_by_number(tmp_path: Path) -> None:
         assert await log.unsent() == []
         for number in range(PURGE_EVERY):
             now[0] += 0.001
-            await log.start(request(str(number)))
-        left = await log.unfinished()
+            await answered(log, request(str(number)), str(number))
+        left = await log.unsent()
 
         assert await log.find(old) is None
     assert [int(row.content) for row in left] == list(range(PURGE_EVERY - 10, PURGE_EVERY))
+
+
+async def test_who_is_at_work_for_hours_is_not_forgotten(tmp_path: Path) -> None:
+    now = [0.0]
+    async with SqliteAnswerLog(
+        tmp_path / "a.db", keep_s=100, max_remembered=600, clock=lambda: now[0]
+    ) as log:
+        long, lost = request("long"), request("lost")
+        await log.start(lost)
+        now[0] = KEEP_UNFINISHED_S - 3600.0
+        await log.start(long)
+        now[0] = KEEP_UNFINISHED_S + 1.0
+        for number in range(PURGE_EVERY):
+            await answered(log, request(str(number)), str(number))
+
+        assert [row.content for row in await log.unfinished()] == ["long"]
+        answer = await answered(log, long)
+        found = await log.find(long)
+        assert found is not None and found.answer == answer
 
 
 async def test_memory_forgets_the_oldest() -> None:

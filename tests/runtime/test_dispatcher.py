@@ -92,6 +92,27 @@ async def test_a_slow_conversation_does_not_hold_up_another_one() -> None:
         assert [answer.content for answer in await outbox.has(3)] == ["quick", "slow", "quick"]
 
 
+@pytest.mark.parametrize(("max_time_s", "is_stopped"), [(None, True), (PATIENCE_S, False)])
+async def test_a_route_may_give_its_handler_more_time_than_others_have(
+    max_time_s: float | None, is_stopped: bool
+) -> None:
+    async def handler(_: Request) -> str:
+        await asyncio.sleep(0.05)
+        return "done"
+
+    async with serving(handler, limits=Limits(max_time_s=0.01)) as (dispatcher, outbox):
+        route = Route(
+            handler=handler,
+            effect_of=lambda _: Effect.READ,
+            max_time_s_of=lambda _: max_time_s,
+        )
+        dispatcher.route(TEST, route)
+        dispatcher.receive(request("long"))
+
+        answer = (await outbox.has(1))[0]
+    assert (answer.performative is Performative.FAILURE) == is_stopped
+
+
 async def test_a_person_is_answered_in_order_whichever_client_is_used() -> None:
     gate = Gate()
     async with serving(gate) as (dispatcher, _):

@@ -272,6 +272,20 @@ async def test_a_lost_part_ends_the_parts_and_the_answer_still_has_the_whole() -
         assert await streamed == ["0", "0123"]
 
 
+async def test_news_are_taken_whatever_was_lost_and_from_a_peer_that_began_again() -> None:
+    async with asking() as (requester, outbox):
+        stream = requester.stream(replace(question(), is_news=True), timeout_s=PATIENCE_S)
+        first = asyncio.ensure_future(anext(stream))
+        sent = (await outbox.has(1))[0]
+        for sequence in (0, 2, 3, 0, 1):
+            requester.receive(answer(sent, str(sequence), sequence=sequence))
+        requester.receive(answer(sent, "done"))
+
+        assert [(await first).content, *[one.content async for one in stream]] == [
+            *("0", "2", "3", "0", "1", "done")
+        ]
+
+
 async def test_asking_ignores_parts_and_waits_for_the_answer() -> None:
     async with asking() as (requester, outbox):
         asked = ask(requester)
