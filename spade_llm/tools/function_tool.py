@@ -15,14 +15,25 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from spade_llm.errors import ConfigurationError, InvalidArguments
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.llm_tool import check_name
+from spade_llm.tools.llm_tool import check_limits, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +46,28 @@ _ARG_LINE = re.compile(r"(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
 _SECTION = re.compile(r"^[ \t]*(?:Args|Returns|Raises|Yields|Examples?):[ \t]*$", re.MULTILINE)
 
 
+class Options(TypedDict, total=False):
+    """The keywords of `@tool` that bound its calls."""
+
+    timeout_s: float | None
+    max_concurrent: int | None
+    max_result_chars: int | None
+    needs_approval: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """How calls of one tool are bounded; None: as those of its toolbox."""
+
+    timeout_s: float | None = None
+    max_concurrent: int | None = None
+    """Calls that run at the same time."""
+    max_result_chars: int | None = None
+    """A longer result is cut, or given in pages of this size."""
+    needs_approval: bool = False
+    """A person must say yes to each call first."""
+
+
 class FunctionTool(Generic[_Parameters, _Result]):
     """Still the function, when called; also a Tool."""
 
@@ -44,7 +77,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
         *,
         name: str | None = None,
         description: str | None = None,
-        timeout_s: float | None = None,
+        options: ToolOptions | None = None,
     ) -> None:
         self._func = func
         self._name = name or func.__name__
@@ -52,16 +85,22 @@ class FunctionTool(Generic[_Parameters, _Result]):
         documentation = inspect.getdoc(func) or ""
         self._description = description or _summary(documentation)
         self._model = _arguments_model(self._name, func, documentation)
-        self._timeout_s = timeout_s
+        self._options = options or ToolOptions()
+        check_limits(self._name, self._options)
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         return self._func(*args, **kwargs)
 
-    @property
+    @cached_property
     def spec(self) -> ToolSpec:
         schema = self._model.model_json_schema()
         schema.pop("title", None)
-        return ToolSpec(name=self._name, description=self._description, parameters=schema)
+        return ToolSpec(
+            name=self._name,
+            description=self._description,
+            parameters=schema,
+            needs_approval=self._options.needs_approval,
+        )
 
     @property
     def is_async(self) -> bool:
@@ -69,7 +108,15 @@ class FunctionTool(Generic[_Parameters, _Result]):
 
     @property
     def timeout_s(self) -> float | None:
-        return self._timeout_s
+        return self._options.timeout_s
+
+    @property
+    def max_concurrent(self) -> int | None:
+        return self._options.max_concurrent
+
+    @property
+    def max_result_chars(self) -> int | None:
+        return self._options.max_result_chars
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         try:
@@ -85,7 +132,7 @@ def tool(func: Callable[_Parameters, _Result], /) -> FunctionTool[_Parameters, _
 
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, timeout_s: float | None = None
+    *, name: str | None = None, description: str | None = None, **options: Unpack[Options]
 ) -> Callable[[Callable[_Parameters, _Result]], FunctionTool[_Parameters, _Result]]: ...
 
 
@@ -95,15 +142,19 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout_s: float | None = None,
+    **options: Unpack[Options],
 ) -> (
     FunctionTool[_Parameters, _Result]
     | Callable[[Callable[_Parameters, _Result]], FunctionTool[_Parameters, _Result]]
 ):
-    """Make a tool of a function; name and description come from it unless they are given."""
+    """Make a tool of a function; name and description come from it unless they are given.
+
+    Options: timeout_s, max_concurrent, max_result_chars, needs_approval (see ToolOptions).
+    """
+    chosen = ToolOptions(**options)
 
     def made(one: Callable[_Parameters, _Result]) -> FunctionTool[_Parameters, _Result]:
-        return FunctionTool(one, name=name, description=description, timeout_s=timeout_s)
+        return FunctionTool(one, name=name, description=description, options=chosen)
 
     return made if func is None else made(func)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.errors import ConfigurationError, InvalidArguments
+from spade_llm.errors import ConfigurationError
 from spade_llm.providers.model import ToolSpec
+from spade_llm.tools.arguments import ArgumentCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +34,16 @@ class Tool(Protocol):
         """Its own time limit; None: that of the toolbox."""
         ...
 
+    @property
+    def max_concurrent(self) -> int | None:
+        """How many calls of it may run at the same time; None: as many as the toolbox runs."""
+        ...
+
+    @property
+    def max_result_chars(self) -> int | None:
+        """A longer result is cut, or given in pages of this size; None: that of the toolbox."""
+        ...
+
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         """The call, checked and ready to be made.
 
@@ -53,15 +64,25 @@ class LLMTool:
     func: Callable[..., object] = field(repr=False)
     """A function or a coroutine function. Raise ToolFailed to tell the model what went wrong."""
     timeout_s: float | None = None
+    max_concurrent: int | None = None
+    max_result_chars: int | None = None
+    needs_approval: bool = False
+    """A person must say yes to each call first."""
+    _check: ArgumentCheck = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        _check_schema(self.name, self.parameters)
+        check_limits(self.name, self)
+        object.__setattr__(self, "_check", ArgumentCheck(self.name, self.parameters))
+        self._check.check_schema()
 
     @property
     def spec(self) -> ToolSpec:
         return ToolSpec(
-            name=self.name, description=self.description, parameters=dict(self.parameters)
+            name=self.name,
+            description=self.description,
+            parameters=dict(self.parameters),
+            needs_approval=self.needs_approval,
         )
 
     @property
@@ -69,8 +90,27 @@ class LLMTool:
         return inspect.iscoroutinefunction(self.func)
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        _check_arguments(self.parameters, arguments)
+        self._check.check(arguments)
         return partial(self.func, **arguments)
+
+
+class Limited(Protocol):
+    """What limits a tool may have."""
+
+    @property
+    def timeout_s(self) -> float | None: ...
+    @property
+    def max_concurrent(self) -> int | None: ...
+    @property
+    def max_result_chars(self) -> int | None: ...
+
+
+def check_limits(name: str, limits: Limited) -> None:
+    """Raises ConfigurationError unless each is positive."""
+    for key in ("timeout_s", "max_concurrent", "max_result_chars"):
+        value = getattr(limits, key)
+        if value is not None and not value > 0:
+            raise ConfigurationError(f"tool {name!r}: {key} is {value!r}: give a positive number")
 
 
 def check_name(name: str) -> None:
@@ -79,27 +119,3 @@ def check_name(name: str) -> None:
         raise ConfigurationError(
             f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
         )
-
-
-def _check_schema(name: str, parameters: Mapping[str, object]) -> None:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    if parameters.get("type") != "object":
-        raise ConfigurationError(f"parameters of tool {name!r} must be a schema of type 'object'")
-    try:
-        Draft202012Validator.check_schema(parameters)
-    except SchemaError as error:
-        raise ConfigurationError(
-            f"parameters of tool {name!r} are not a JSON Schema: {error.message}"
-        ) from error
-
-
-def _check_arguments(parameters: Mapping[str, object], arguments: Mapping[str, object]) -> None:
-    from jsonschema import Draft202012Validator
-
-    found = sorted(
-        Draft202012Validator(parameters).iter_errors(dict(arguments)), key=lambda e: e.json_path
-    )
-    if found:
-        raise InvalidArguments("; ".join(f"{e.json_path}: {e.message[:200]}" for e in found[:5]))

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import traceback
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
+from spade_llm.tools.masking import masked_text
+from spade_llm.tools.places import Places
 from spade_llm.tools.result_text import bounded, result_of
+from spade_llm.tools.tasks import run_in_task
+from spade_llm.tools.terms import Terms
 from spade_llm.tools.threads import run_in_thread
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
@@ -22,11 +28,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
-MAX_CONCURRENT = 16
-MAX_WAITING = 256
-"""Calls that wait for a free place; one more is told that the toolbox is busy."""
+MAX_CONCURRENT = 256
+"""Coroutines: they are cheap."""
+MAX_THREADS = 64
+"""Plain functions: each has a thread."""
 MAX_RESULT_CHARS = 30_000
 """Fits a message between agents (128 KB) even when every character takes three bytes."""
+MAX_WHOLE_CHARS = 4_000_000
+"""Of a result that somebody else gives in pages."""
+MAX_LOGGED_CHARS = 10_000
+"""Of a traceback."""
 
 
 class LocalToolbox:
@@ -36,15 +47,27 @@ class LocalToolbox:
         self,
         tools: Iterable[Tool],
         *,
+        terms_of: Mapping[str, Terms] | None = None,
         timeout_s: float = TIMEOUT_S,
         max_concurrent: int = MAX_CONCURRENT,
-        max_result_chars: int = MAX_RESULT_CHARS,
+        max_threads: int = MAX_THREADS,
+        max_result_chars: int | None = MAX_RESULT_CHARS,
     ) -> None:
+        """`terms_of`: time and number by tool, instead of the tool's own. `max_result_chars=None`:
+        results are given whole, up to MAX_WHOLE_CHARS, for whoever makes pages of them."""
         self._tools = _by_name(tools)
-        self._timeout_s = timeout_s
+        self._terms = {
+            name: _terms(tool, (terms_of or {}).get(name, Terms()), timeout_s)
+            for name, tool in self._tools.items()
+        }
         self._max_result_chars = max_result_chars
-        self._places = asyncio.Semaphore(max_concurrent)
-        self._waiting = 0
+        self._coroutines = Places(max_concurrent, of="tools")
+        self._threads = Places(max_threads, of="tools")
+        self._places = {
+            name: Places(terms.max_concurrent, of=repr(name))
+            for name, terms in self._terms.items()
+            if terms.max_concurrent
+        }
 
     async def list(self) -> Sequence[ToolSpec]:
         return tuple(tool.spec for tool in self._tools.values())
@@ -59,43 +82,54 @@ class LocalToolbox:
             call = tool.bind(arguments)
         except InvalidArguments as error:
             return _failed(f"Invalid arguments for {name!r}: {error}")
-        return bounded(await self._limited(tool, name, call), self._max_result_chars)
+        return bounded(await self._in_time(tool, name, call), self._max_chars(tool))
 
-    async def _limited(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
+    def _max_chars(self, tool: Tool) -> int:
+        if self._max_result_chars is None:
+            return MAX_WHOLE_CHARS
+        return tool.max_result_chars or self._max_result_chars
+
+    async def _in_time(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
         """Wait for a place and run, both within the time limit."""
-        limit_s = self._timeout_s if tool.timeout_s is None else tool.timeout_s
-        limit = asyncio.timeout(limit_s)
+        limit_s = self._terms[name].timeout_s
         try:
-            async with limit:
-                if not await self._placed():
-                    return _failed("Too many tool calls are waiting; try again later.")
-                return result_of(await self._called(tool, call))
+            async with asyncio.timeout(limit_s):
+                return await self._placed(tool, name, call)
+        except TimeoutError:
+            return _failed(f"{name!r} did not finish within {limit_s:g} s.")
+
+    async def _placed(self, tool: Tool, name: str, call: Callable[[], object]) -> ToolResult:
+        places = [self._places[name]] if name in self._places else []
+        places.append(self._coroutines if tool.is_async else self._threads)
+        with ExitStack() as held:
+            for one in places:
+                await one.take()
+                held.callback(one.free)
+            return await self._run(tool, name, call, held.pop_all())
+
+    async def _run(
+        self, tool: Tool, name: str, call: Callable[[], object], held: ExitStack
+    ) -> ToolResult:
+        try:
+            run = run_in_task if tool.is_async else run_in_thread
+            value = await run(lambda: _written(call()), at_end=held.close)
+            return result_of(await value if inspect.isawaitable(value) else value)
         except ServiceError as error:
             return _failed(f"{name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's function failed
-            if limit.expired():
-                return _failed(f"{name!r} did not finish within {limit_s:g} s.")
-            _log.exception("tool %s failed", name)
+            where = masked_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
+            _log.error("tool %s failed\n%s", name, where)
             return _failed(f"{name!r} failed ({type(error).__name__}).")
 
-    async def _placed(self) -> bool:
-        if self._waiting >= MAX_WAITING:
-            return False
-        self._waiting += 1
-        try:
-            return await self._places.acquire()
-        finally:
-            self._waiting -= 1
 
-    async def _called(self, tool: Tool, call: Callable[[], object]) -> object:
-        if not tool.is_async:
-            value = await run_in_thread(call, at_end=self._places.release)
-            return await value if inspect.isawaitable(value) else value
-        try:
-            value = call()
-            return await value if inspect.isawaitable(value) else value
-        finally:
-            self._places.release()
+def _written(value: object) -> object:
+    """In a function's own thread: a large result takes a while to be written."""
+    return value if inspect.isawaitable(value) else result_of(value)
+
+
+def _terms(tool: Tool, terms: Terms, timeout_s: float) -> Terms:
+    own = Terms(timeout_s=tool.timeout_s, max_concurrent=tool.max_concurrent)
+    return terms.within(own).within(Terms(timeout_s=timeout_s))
 
 
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:

@@ -10,14 +10,18 @@ from spade_llm.tools.toolbox import ToolResult
 
 
 def result_of(value: object) -> ToolResult:
-    """Text stays as it is; anything else becomes JSON.
+    """Text stays as it is, but for halves of surrogate pairs; anything else becomes JSON.
 
     Raises:
         ValueError: it has no form in JSON.
     """
     if isinstance(value, ToolResult):
-        return value
-    return ToolResult(text=value if isinstance(value, str) else to_json(value).decode())
+        return replace(value, text=_valid(value.text))
+    return ToolResult(text=_valid(value) if isinstance(value, str) else to_json(value).decode())
+
+
+def _valid(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def bounded(result: ToolResult, max_chars: int) -> ToolResult:

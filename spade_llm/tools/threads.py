@@ -60,10 +60,10 @@ class _Delivery:
         if error is None:
             self.done.set_result(self.value)
         else:
-            self.done.set_exception(_deliverable(error))
+            self.done.set_exception(deliverable(error))
 
 
-def _deliverable(error: BaseException) -> Exception:
+def deliverable(error: BaseException) -> Exception:
     """A future cannot carry StopIteration, and SystemExit of a tool must not end the process."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error

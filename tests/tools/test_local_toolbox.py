@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 import threading
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tool
+from spade_llm.errors import Busy, ConfigurationError
+from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tasks, tool
+from spade_llm.tools.terms import Terms
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from spade_llm.tools import Toolbox
+    from spade_llm.tools.function_tool import Options
 
 NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
 WAIT_S = 5.0
@@ -60,7 +63,7 @@ async def test_a_slow_coroutine_is_stopped_at_its_limit() -> None:
 async def test_a_hanging_function_keeps_its_place_and_no_other() -> None:
     release = threading.Event()
     box = LocalToolbox(
-        [_plain("hang", lambda: release.wait(WAIT_S)), repeat], timeout_s=0.05, max_concurrent=2
+        [_plain("hang", lambda: release.wait(WAIT_S)), repeat], timeout_s=0.05, max_threads=2
     )
 
     hung = await box.call("hang", {})
@@ -108,10 +111,10 @@ async def test_too_many_waiting_calls_are_told_so_at_once() -> None:
     calls = [asyncio.create_task(box.call("wait", {})) for _ in range(300)]
     done, _ = await asyncio.wait(calls, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
     go.set()
-    results = await asyncio.gather(*calls)
+    results = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert all("try again later" in call.result().text for call in done)
-    assert sum(result.is_error for result in results) == 300 - 257
+    assert all(isinstance(call.exception(), Busy) for call in done)
+    assert sum(isinstance(result, Busy) for result in results) == 300 - 257
 
 
 async def test_cancelling_a_call_passes_and_frees_the_place() -> None:
@@ -189,3 +192,107 @@ def test_a_wrong_schema_is_a_configuration_error(schema: dict[str, object]) -> N
 def test_two_tools_of_one_name_are_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match="two tools 'repeat'"):
         LocalToolbox([repeat, repeat])
+
+
+async def test_a_coroutine_that_will_not_be_cancelled_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tasks, "CANCEL_S", 0.05)
+    go = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await go.wait()
+
+    box = LocalToolbox([_plain("stubborn", stubborn), repeat], timeout_s=0.05, max_concurrent=2)
+    stuck = await asyncio.wait_for(box.call("stubborn", {}), WAIT_S)
+    beside = await box.call("repeat", {"text": "a"})
+    go.set()
+
+    assert "did not finish" in stuck.text
+    assert beside.text == "aa"
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+async def test_a_coroutine_does_not_end_the_process(error: type[BaseException]) -> None:
+    async def leave() -> None:
+        raise error("now")
+
+    result = await LocalToolbox([_plain("leave", leave)]).call("leave", {})
+
+    assert result.is_error
+
+
+async def test_a_tool_has_its_own_number_of_places() -> None:
+    running = most = 0
+
+    @tool(max_concurrent=2)
+    async def count() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    box = LocalToolbox([count])
+
+    await asyncio.gather(*(box.call("count", {}) for _ in range(20)))
+
+    assert most == 2
+
+
+async def test_terms_come_before_the_tools_own_limits() -> None:
+    @tool(timeout_s=60)
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    box = LocalToolbox([wait], terms_of={"wait": Terms(timeout_s=0.05)})
+
+    assert "within 0.05 s" in (await box.call("wait", {})).text
+
+
+async def test_a_tool_has_its_own_size_of_result() -> None:
+    @tool(max_result_chars=500)
+    def long() -> str:
+        return "x" * 2000
+
+    cut = await LocalToolbox([long]).call("long", {})
+    whole = await LocalToolbox([long], max_result_chars=None).call("long", {})
+
+    assert len(cut.text) <= 500
+    assert len(whole.text) == 2000
+
+
+async def test_ten_megabytes_are_cut_and_hold_nobody_up() -> None:
+    @tool
+    def flood() -> list[str]:
+        return ["x" * 1000] * 10_000
+
+    result = await LocalToolbox([flood], max_result_chars=None).call("flood", {})
+
+    assert 3_999_000 < len(result.text) <= 4_000_000
+    assert result.text.endswith("characters]")
+
+
+async def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    result = await LocalToolbox([_plain("half", lambda: "a\ud83d")]).call("half", {})
+
+    assert result.text == "a?"
+
+
+async def test_the_log_of_a_failure_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise LookupError("password=hunter2 is wrong")
+
+    with caplog.at_level(logging.ERROR):
+        await LocalToolbox([_plain("fail", fail)]).call("fail", {})
+
+    assert "LookupError" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("limits", [{"timeout_s": 0}, {"max_concurrent": -1}])
+def test_a_limit_that_is_not_positive_is_a_configuration_error(limits: Options) -> None:
+    with pytest.raises(ConfigurationError, match="give a positive number"):
+        tool(name="x", **limits)(lambda: None)

@@ -1,0 +1,110 @@
+"""Checks a call's arguments against a JSON Schema of any draft. Knows no tool; loads nothing.
+
+The schema may be somebody else's: references leave it neither for a file nor for the network, and
+a schema that nobody can apply refuses the call instead of breaking the agent.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ConfigurationError, InvalidArguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
+
+    _Keyword = Callable[..., Iterator[ValidationError]]
+
+MAX_FAULTS = 5
+"""Of one call that are named."""
+MAX_FAULT_CHARS = 200
+
+
+class ArgumentCheck:
+    """Of one tool; compiled at the first call."""
+
+    def __init__(
+        self, name: str, schema: Mapping[str, object], *, is_foreign: bool = False
+    ) -> None:
+        """`is_foreign`: its regular expressions are not run. A hostile one can hold the process
+        for hours, and whoever wrote the tool checks for itself."""
+        self._name = name
+        self._schema = schema
+        self._is_foreign = is_foreign
+
+    def check_schema(self) -> None:
+        """Raises ConfigurationError unless it is a schema of an object."""
+        from jsonschema.exceptions import SchemaError
+
+        if self._schema.get("type") != "object":
+            raise ConfigurationError(
+                f"parameters of tool {self._name!r} must be a schema of type 'object'"
+            )
+        try:
+            type(self._validator).check_schema(dict(self._schema))
+        except (SchemaError, RecursionError) as error:
+            reason = getattr(error, "message", "nested too deeply")
+            raise ConfigurationError(
+                f"parameters of tool {self._name!r} are not a JSON Schema: {reason}"
+            ) from error
+
+    def check(self, arguments: Mapping[str, object]) -> None:
+        """Raises InvalidArguments, written for the model: what is wrong where."""
+        from referencing.exceptions import Unresolvable
+
+        try:
+            faults = sorted(self._validator.iter_errors(dict(arguments)), key=_place)
+        except Unresolvable as error:
+            raise InvalidArguments(f"the tool's schema points nowhere: {error.ref!r}") from error
+        except RecursionError as error:
+            raise InvalidArguments("the tool's schema, or the arguments, have no end") from error
+        except ArithmeticError as error:
+            raise InvalidArguments("a number is out of range") from error
+        if faults:
+            raise InvalidArguments("; ".join(map(_described, faults[:MAX_FAULTS])))
+
+    @cached_property
+    def _validator(self) -> Validator:
+        from jsonschema import Draft202012Validator
+        from jsonschema.validators import extend, validator_for
+        from referencing.jsonschema import EMPTY_REGISTRY
+
+        kind = validator_for(self._schema, default=Draft202012Validator)
+        if self._is_foreign:
+            kind = extend(kind, _without_expressions(kind))
+        # Without a registry of its own, jsonschema 4.25 fetches what a `$ref` names.
+        return kind(dict(self._schema), registry=EMPTY_REGISTRY, format_checker=kind.FORMAT_CHECKER)
+
+
+def _without_expressions(kind: type[Validator]) -> dict[str, _Keyword]:
+    """The keywords that run a schema's regular expressions, made to run none."""
+    additional = kind.VALIDATORS.get("additionalProperties")
+
+    def additional_properties(
+        validator: Validator, value: object, instance: object, schema: Mapping[str, object]
+    ) -> Iterator[ValidationError]:
+        if additional is None or "patternProperties" in schema:
+            return _unchecked()
+        return additional(validator, value, instance, schema) or _unchecked()
+
+    return {
+        "pattern": _unchecked,
+        "patternProperties": _unchecked,
+        "additionalProperties": additional_properties,
+    }
+
+
+def _unchecked(*_: object) -> Iterator[ValidationError]:
+    return iter(())
+
+
+def _place(fault: ValidationError) -> str:
+    return str(fault.json_path)
+
+
+def _described(fault: ValidationError) -> str:
+    return f"{fault.json_path}: {fault.message[:MAX_FAULT_CHARS]}"

@@ -1,0 +1,94 @@
+"""Hides secrets in what is written down about a call. Pure.
+
+A key that names a secret hides its value, at any depth; so does a value that looks like one,
+wherever it stands. It hides too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+MASK = "***"
+MAX_VALUE_CHARS = 200
+"""Of one text; the rest is counted."""
+MAX_ITEMS = 20
+"""Of one list or object."""
+MAX_DEPTH = 6
+
+_SECRET_WORDS = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential"),
+    *("apikey", "accesskey", "privatekey", "secretkey", "authorization", "authorisation"),
+    *("cookie", "sessionid", "signature", "contrasena", "clave"),
+)
+_SECRET_NAMES = frozenset({"auth", "bearer", "jwt", "key", "otp", "pass", "pin", "cvv", "cvc"})
+_NAMED = (
+    r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|authorization)"
+)
+_SECRETS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|(?P<scheme>\b(?:Bearer|Basic|Digest|Token)\s+)[A-Za-z0-9._~+/=-]{8,}"
+    rf"|(?P<name>{_NAMED}['\"]?\s*(?:[:=]|\bis\b)\s*)"
+    r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:Bearer|Basic|Digest|Token)\s+)?[^\s'\",;&]+)"
+    r"|(?P<user>://[^\s/:@]*:)[^\s/@]+(?=@)"
+    r"|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?"
+    r"|\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abeprs]|hf|pypi|npm|AKIA|ASIA|AIza|ya29)"
+    r"[A-Za-z0-9._-]{12,}"
+    r"|(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
+    r"[A-Za-z0-9+/_=-]{32,}",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Private keys, authorisation headers, `name=value`, passwords in addresses, JSON web tokens, keys
+with the prefixes of well-known services, and long mixtures of letters and digits."""
+
+
+def masked(value: object, *, depth: int = 0) -> object:
+    """The same without secrets, and of bounded size: for JSON."""
+    if isinstance(value, str):
+        return masked_text(value)
+    if isinstance(value, Mapping):
+        return _masked_object(value, depth)
+    if isinstance(value, Sequence):
+        return _masked_list(value, depth)
+    return value if value is None or isinstance(value, bool | int | float) else MASK
+
+
+def masked_text(text: str, *, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Cut first, with room for a secret that the cut would halve."""
+    hidden = _SECRETS.sub(_hidden, text[: 4 * max_chars])
+    if len(text) <= max_chars:
+        return hidden
+    return f"{hidden[:max_chars]}… ({len(text)} characters)"
+
+
+def names_secret(key: str) -> bool:
+    """Whether what is called so is not to be written down."""
+    word = re.sub(r"[^a-z0-9]", "", key.lower())
+    return word in _SECRET_NAMES or any(secret in word for secret in _SECRET_WORDS)
+
+
+def _masked_object(value: Mapping[object, object], depth: int) -> object:
+    if depth >= MAX_DEPTH:
+        return f"({len(value)} keys)"
+    kept = list(value.items())[:MAX_ITEMS]
+    shown = {masked_text(str(key)): _masked_member(str(key), one, depth) for key, one in kept}
+    if len(value) > MAX_ITEMS:
+        shown["…"] = f"({len(value)} keys)"
+    return shown
+
+
+def _masked_member(key: str, value: object, depth: int) -> object:
+    return MASK if names_secret(key) else masked(value, depth=depth + 1)
+
+
+def _masked_list(value: Sequence[object], depth: int) -> object:
+    if depth >= MAX_DEPTH:
+        return f"({len(value)} items)"
+    shown = [masked(one, depth=depth + 1) for one in value[:MAX_ITEMS]]
+    return [*shown, f"({len(value)} items)"] if len(value) > MAX_ITEMS else shown
+
+
+def _hidden(match: re.Match[str]) -> str:
+    kept = match["scheme"] or match["name"] or match["user"] or ""
+    return f"{kept}{MASK}"
