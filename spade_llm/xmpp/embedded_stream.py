@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 from xml import sax
@@ -29,6 +30,7 @@ from spade_llm.xmpp.server import STANZA_LIMIT_BYTES
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Iterator
     from xml.sax.xmlreader import AttributesNSImpl
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,8 @@ class ClientProtocol(XMLProtocol):
         self._content: StreamParser | None = None
         self._session: Session | None = None
         self._pending_bytes = 0
+        self._is_securing = False
+        self._broken = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         if self._content is not None:
@@ -125,7 +129,22 @@ class ClientProtocol(XMLProtocol):
             logger.warning("%s does not read; its stream is ended", self._peer)
             self._transport.abort()
 
+    @contextmanager
+    def securing(self) -> Iterator[None]:
+        """TLS begins in here. What the client says right behind its handshake is read before the
+        new transport is ours, and must not be answered through the old one, in the clear."""
+        self._is_securing = True
+        try:
+            yield
+        finally:
+            self._is_securing = False
+            if self._broken:
+                self.end(self._broken)
+
     def end(self, condition: str) -> None:
+        if self._is_securing:
+            self._broken = condition
+            return
         logger.info("stream of %s ended: %s", self._peer, condition)
         self.send(
             f"<stream:error><{condition} xmlns='{STREAM_ERRORS}'/></stream:error></stream:stream>"
@@ -230,7 +249,8 @@ class ClientNegotiator(StreamNegotiator):
         """Unlike the original: the new stream begins before the client can begin it."""
         if element.tag == STARTTLS:
             self._parser.start_over()
-        await super()._handle_tls(element)
+        with self._protocol.securing():
+            await super()._handle_tls(element)
 
     async def _handle_ssl(self, element: ET.Element) -> None:
         if self._sasl is None:
