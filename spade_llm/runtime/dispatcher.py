@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from spade_llm.errors import (
 from spade_llm.runtime.route import Effect, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable, Sequence
+    from collections.abc import Coroutine, Hashable, Iterator, Sequence
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
     from spade_llm.runtime.route import Route
@@ -90,6 +91,8 @@ class Dispatcher:
         self._open = 0
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._long: set[asyncio.Task[object]] = set()
+        """Of those, the ones whose handler has more time than others."""
         self._resending = asyncio.Lock()
         self._is_closing = False
 
@@ -139,8 +142,13 @@ class Dispatcher:
         await self._log.scrub(path, values, peer=peer)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
-        """Refuse what comes, let what runs end within `patience_s`, then cancel it."""
+        """Refuse what comes, let what runs end within `patience_s`, then cancel it.
+
+        What may go on for hours is not waited for: it is taken up again at the next start.
+        """
         self._is_closing = True
+        for task in self._long:
+            task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=patience_s)
         for task in self._tasks:
@@ -254,18 +262,31 @@ class Dispatcher:
         if job.is_cancelled:
             raise Cancelled("it was cancelled")
         route = self._routes[job.request.ontology]
-        max_time_s = route.max_time_s_of(job.request) or self._limits.max_time_s
+        max_time_s = route.max_time_s_of(job.request)
         self._running += 1
         try:
             async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
-                return _bounded(await route.handler(Request(job.request, self._send)))
+                with self._noted_as_long(max_time_s is not None):
+                    return _bounded(await route.handler(Request(job.request, self._send)))
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
             job.scope = None
             self._running -= 1
 
-    def _time_left_s(self, message: AclMessage, max_time_s: float) -> float:
+    @contextmanager
+    def _noted_as_long(self, is_long: bool) -> Iterator[None]:
+        task = asyncio.current_task()
+        if task is not None and is_long:
+            self._long.add(task)
+        try:
+            yield
+        finally:
+            if task is not None:
+                self._long.discard(task)
+
+    def _time_left_s(self, message: AclMessage, wanted_s: float | None) -> float:
+        max_time_s = self._limits.max_time_s if wanted_s is None else wanted_s
         if message.reply_by is None:
             return max_time_s
         left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew

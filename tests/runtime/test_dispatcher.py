@@ -113,6 +113,23 @@ async def test_a_route_may_give_its_handler_more_time_than_others_have(
     assert (answer.performative is Performative.FAILURE) == is_stopped
 
 
+async def test_what_goes_on_for_hours_ends_at_once_with_the_agent_and_is_taken_up_again() -> None:
+    log, gate = VolatileAnswerLog(), Gate()
+    async with serving(gate, log=log) as (dispatcher, outbox):
+        route = Route(
+            handler=gate, effect_of=lambda _: Effect.RESUME, max_time_s_of=lambda _: 3600.0
+        )
+        dispatcher.route(TEST, route)
+        dispatcher.receive(request("long"))
+        await gate.is_entered()
+
+        async with asyncio.timeout(1):
+            await dispatcher.close(patience_s=PATIENCE_S)
+
+        assert outbox.sent == []
+    assert [one.content for one in await log.unfinished()] == ["long"]
+
+
 async def test_a_person_is_answered_in_order_whichever_client_is_used() -> None:
     gate = Gate()
     async with serving(gate) as (dispatcher, _):
