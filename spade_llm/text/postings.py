@@ -84,9 +84,16 @@ def read_items(
     records: Sequence[bytes], first_row: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]:
     """Terms, rows and weights of records that become rows from `first_row` on."""
-    items = np.frombuffer(b"".join(records), _ITEM)
     counts = np.fromiter(map(len, records), np.int64, len(records)) // ITEM.size
-    rows = np.repeat(np.arange(first_row, first_row + len(records), dtype=np.int32), counts)
+    return split_items(b"".join(records), counts, first_row)
+
+
+def split_items(
+    joined: bytes, counts: NDArray[np.int64], first_row: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]:
+    """The same of records that stand one behind the other, each of so many items."""
+    items = np.frombuffer(joined, _ITEM)
+    rows = np.repeat(np.arange(first_row, first_row + len(counts), dtype=np.int32), counts)
     is_term = np.ones(len(items), np.bool_)
     is_term[np.cumsum(counts) - counts] = False
     return items["term"][is_term], rows[is_term], items["weight"][is_term]
@@ -94,8 +101,18 @@ def read_items(
 
 def read_heads(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     """Flags and length of each record; raises ValueError for another version's."""
-    heads = np.frombuffer(b"".join([record[: ITEM.size] for record in records]), _ITEM)["term"]
-    if len(heads) != len(records) or (heads >> np.uint32(24) != VERSION).any():
+    heads = [record[: ITEM.size] for record in records]
+    return split_heads(b"".join(heads), np.ones(len(records), np.int64))
+
+
+def split_heads(
+    joined: bytes, counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """The same of records that stand one behind the other, each of so many items."""
+    items = np.frombuffer(joined, _ITEM)
+    is_whole = len(items) == counts.sum() and (counts > 0).all()
+    heads = items["term"][np.cumsum(counts) - counts] if is_whole else np.empty(0, np.uint32)
+    if len(heads) != len(counts) or (heads >> np.uint32(24) != VERSION).any():
         raise ValueError("terms of another version: encode them anew")
     flags = heads >> np.uint32(16) & np.uint32(0xFF)
     return flags.astype(np.uint8), (heads & np.uint32(MAX_LENGTH)).astype(np.uint16)

@@ -16,6 +16,7 @@ from spade_llm.memory.index.freshness import recency, retrievability
 from spade_llm.memory.index.keywords import K1, Keywords
 from spade_llm.memory.index.names import named_in
 from spade_llm.memory.store import SearchMode, SortBy
+from spade_llm.text.highest import highest
 from spade_llm.text.terms import query_words
 
 if TYPE_CHECKING:
@@ -228,14 +229,3 @@ class Search:
     def _shares(self, leg: Keywords, postings: Sequence[Posting]) -> Row:
         is_recall = self._query.mode is SearchMode.RECALL
         return leg.shares(postings, keywords.SPREAD if is_recall else keywords.ALONE)
-
-
-def highest(scores: Row, count: int) -> Rows:
-    """Places of the `count` highest, in no order; of equal ones the first. There must be as many.
-
-    In a third of the time of argpartition, which compares one by one.
-    """
-    least = np.partition(scores, -count)[-count]
-    above = np.flatnonzero(scores > least)
-    at_least = np.flatnonzero(scores == least)[: count - len(above)]
-    return np.concatenate([above, at_least])

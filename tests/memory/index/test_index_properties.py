@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.index import row_of, search
+from spade_llm.memory.index import search
 from spade_llm.memory.index.owner_index import OwnerIndex
 from spade_llm.memory.index.scope import Scope
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode, SortBy
-from spade_llm.text import postings
+from spade_llm.text import postings, row_of
 from tests.memory.index.rows import NOW, Row, columns
 
 DIMENSIONS = 64
