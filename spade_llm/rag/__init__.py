@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.rag.answering import Answerer, Citation, SourcedAnswer
     from spade_llm.rag.documents import (
         Access,
         Catalogue,
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_NAMESPACE",
     "Access",
+    "Answerer",
     "Catalogue",
     "Chunk",
+    "Citation",
     "Document",
     "DocumentLibrary",
     "DocumentPage",
@@ -58,13 +61,16 @@ __all__ = [
     "Retriever",
     "ScoredChunk",
     "Sharing",
+    "SourcedAnswer",
     "Splitting",
     "split",
 ]
 
 _HOME = {
     "Access": "documents",
+    "Answerer": "answering",
     "Catalogue": "documents",
+    "Citation": "answering",
     "Document": "documents",
     "DocumentLibrary": "library",
     "DocumentPage": "documents",
@@ -79,6 +85,7 @@ _HOME = {
     "Passage": "splitter",
     "Progress": "documents",
     "Sharing": "documents",
+    "SourcedAnswer": "answering",
     "Splitting": "splitter",
     "split": "splitter",
 }
