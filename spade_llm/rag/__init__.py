@@ -24,8 +24,9 @@ if TYPE_CHECKING:
         Progress,
         Sharing,
     )
-    from spade_llm.rag.library import DocumentLibrary, OwnedLibrary
+    from spade_llm.rag.library import DocumentLibrary
     from spade_llm.rag.loader import LoadLimits
+    from spade_llm.rag.owned_library import OwnedLibrary
     from spade_llm.rag.retriever import (
         DEFAULT_NAMESPACE,
         Chunk,
@@ -81,7 +82,7 @@ _HOME = {
     "NamespaceGrant": "documents",
     "NamespaceStats": "documents",
     "NamespaceSummary": "documents",
-    "OwnedLibrary": "library",
+    "OwnedLibrary": "owned_library",
     "Passage": "splitter",
     "Progress": "documents",
     "Sharing": "documents",

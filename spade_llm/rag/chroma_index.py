@@ -1,7 +1,6 @@
-"""Vectors of chunks in Chroma, in files of our own. Knows ids and vectors, no text and no model.
+"""Vectors of chunks in Chroma. Knows ids and vectors, no text, no owner and no embedder.
 
-chromadb is imported at first use, in a thread (it takes a second), and every call runs off the
-event loop: changes one at a time in one thread, queries in others.
+Every call runs off the event loop: changes one at a time in one thread, queries in others.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spade_llm.errors import StorageFailed
+from spade_llm.rag.chroma_client import open_directory, open_server, translated
+from spade_llm.rag.embedding import REINDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,24 +45,38 @@ MAX_HANDLES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A collection of its own: of one namespace, and anew with each reindexing."""
+
+    namespace_id: int
+    edition: int = 0
+
+    @property
+    def collection(self) -> str:
+        return collection_name(self.namespace_id, self.edition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """Whose vectors, and made by what: a collection of its own."""
+    """Whose vectors, and made by what."""
 
     namespace_id: int
     owner: str
     namespace: str
     model: str
     dimension: int
+    edition: int = 0
 
     @property
-    def collection(self) -> str:
-        return collection_name(self.namespace_id)
+    def place(self) -> Place:
+        return Place(namespace_id=self.namespace_id, edition=self.edition)
 
 
-def collection_name(namespace_id: int) -> str:
+def collection_name(namespace_id: int, edition: int = 0) -> str:
     """Safe whatever the namespace is called, and never that of another one."""
     digest = hashlib.sha256(f"spade-llm namespace {namespace_id}".encode()).hexdigest()
-    return f"ns-{namespace_id}-{digest[:16]}"
+    name = f"ns-{namespace_id}-{digest[:16]}"
+    return f"{name}-{edition}" if edition else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +93,20 @@ class _Small:
 
 
 class ChromaIndex:
-    """Cosine similarity over the vectors of a directory; `close` it in the end."""
+    """Cosine similarity over the vectors of a directory, or of a Chroma server at `url`; `close`
+    it in the end."""
 
-    def __init__(self, directory: Path, *, small: int = SMALL) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, *, url: str | None = None, small: int = SMALL) -> None:
+        self._open = partial(open_server, url) if url else partial(open_directory, directory)
+        self._is_shared = url is not None
+        self._prefix = ""
         self._max_small = small
         self._opening = threading.Lock()
         self._client: Client | None = None
-        self._collections: dict[int, Collection] = {}
-        """Handles, one per namespace in use; finding one anew costs more than a query."""
-        self._small: OrderedDict[int, _Small] = OrderedDict()
-        self._changing_now: Counter[int] = Counter()
+        self._collections: dict[Place, Collection] = {}
+        """Handles, one per collection in use; finding one anew costs more than a query."""
+        self._small: OrderedDict[Place, _Small] = OrderedDict()
+        self._changing_now: Counter[Place] = Counter()
         self._generation = 0
         """Counts the beginnings and ends of changes, so that nothing outdated is kept."""
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
@@ -99,26 +117,30 @@ class ChromaIndex:
         await asyncio.to_thread(self._writer.shutdown)
         await asyncio.to_thread(self._close_client)
 
+    def belong_to(self, library: str) -> None:
+        """On a server there may be other libraries, with the same numbers of namespaces."""
+        self._prefix = f"{library}-" if self._is_shared else ""
+
     async def add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Store one row per id; the same id again replaces it."""
-        with self._changing(shelf.namespace_id):
+        with self._changing(shelf.place):
             for part in _parts(len(ids)):
                 await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
 
-    async def remove(self, namespace_id: int, ids: Sequence[int]) -> None:
+    async def remove(self, place: Place, ids: Sequence[int]) -> None:
         """Forget these; those that are not there are no error."""
-        with self._changing(namespace_id):
+        with self._changing(place):
             for part in _parts(len(ids)):
-                await self._run(self._writer, partial(self._remove, namespace_id, ids[part]))
+                await self._run(self._writer, partial(self._remove, place, ids[part]))
 
-    async def drop(self, namespace_id: int) -> None:
-        """Forget a whole namespace; one that is not there is no error."""
-        with self._changing(namespace_id):
-            await self._run(self._writer, partial(self._drop, namespace_id))
+    async def drop(self, place: Place) -> None:
+        """Forget a whole collection; one that is not there is no error."""
+        with self._changing(place):
+            await self._run(self._writer, partial(self._drop, place))
 
-    async def count(self, namespace_id: int) -> int:
-        """How many vectors a namespace has."""
-        return await self._run(self._readers, partial(self._count, namespace_id))
+    async def count(self, place: Place) -> int:
+        """How many vectors are there."""
+        return await self._run(self._readers, partial(self._count, place))
 
     async def nearest(
         self, shelf: Shelf, vector: NDArray[np.float32], limit: int
@@ -136,45 +158,46 @@ class ChromaIndex:
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
 
     @contextmanager
-    def _changing(self, namespace_id: int) -> Iterator[None]:
-        """What is in RAM of this namespace is outdated from the first moment of a change on."""
-        self._changing_now[namespace_id] += 1
-        self._outdate(namespace_id)
+    def _changing(self, place: Place) -> Iterator[None]:
+        """What is in RAM of this place is outdated from the first moment of a change on."""
+        self._changing_now[place] += 1
+        self._outdate(place)
         try:
             yield
         finally:
-            self._changing_now[namespace_id] -= 1
-            self._outdate(namespace_id)
+            self._changing_now[place] -= 1
+            self._outdate(place)
 
-    def _outdate(self, namespace_id: int) -> None:
+    def _outdate(self, place: Place) -> None:
         self._generation += 1
-        self._small.pop(namespace_id, None)
-        if not self._changing_now[namespace_id]:
-            del self._changing_now[namespace_id]
+        self._small.pop(place, None)
+        if not self._changing_now[place]:
+            del self._changing_now[place]
 
     async def _small_of(self, shelf: Shelf) -> _Small | None:
         """All of its vectors, kept until the next change; None while one goes on, or if they are
         too many."""
-        if shelf.namespace_id in self._small:
-            self._small.move_to_end(shelf.namespace_id)
-            return self._small[shelf.namespace_id]
-        if shelf.namespace_id in self._changing_now:
+        place = shelf.place
+        if place in self._small:
+            self._small.move_to_end(place)
+            return self._small[place]
+        if place in self._changing_now:
             return None
         generation = self._generation
         small = await self._run(self._readers, partial(self._read_small, shelf))
         if small is not None and generation == self._generation:
-            self._small[shelf.namespace_id] = small
+            self._small[place] = small
             if len(self._small) > MAX_SMALL:
                 self._small.popitem(last=False)
         return small
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(pool, _translated, call)
+        return await asyncio.get_running_loop().run_in_executor(pool, translated, call)
 
     def _open_client(self) -> Client:
         with self._opening:
             if self._client is None:
-                self._client = _new_client(self._directory)
+                self._client = self._open()
             return self._client
 
     def _close_client(self) -> None:
@@ -184,34 +207,29 @@ class ChromaIndex:
                 client.close()
 
     def _add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        collection = self._find(shelf.namespace_id) or self._create(shelf)
+        collection = self._find(shelf.place) or self._create(shelf)
         collection.upsert(ids=[str(number) for number in ids], embeddings=vectors)
 
     def _create(self, shelf: Shelf) -> Collection:
         return self._open_client().get_or_create_collection(
-            shelf.collection,
+            self._name(shelf.place),
             embedding_function=None,
             configuration={"hnsw": {"space": "cosine"}},
-            metadata={
-                "owner": shelf.owner,
-                "namespace": shelf.namespace,
-                "model": shelf.model,
-                "dimension": shelf.dimension,
-            },
+            metadata={"model": shelf.model, "dimension": shelf.dimension},
         )
 
-    def _remove(self, namespace_id: int, ids: Sequence[int]) -> None:
-        collection = self._find(namespace_id)
+    def _remove(self, place: Place, ids: Sequence[int]) -> None:
+        collection = self._find(place)
         if collection is not None:
             collection.delete(ids=[str(number) for number in ids])
 
-    def _drop(self, namespace_id: int) -> None:
-        if self._find(namespace_id) is not None:
-            self._open_client().delete_collection(collection_name(namespace_id))
-        self._collections.pop(namespace_id, None)
+    def _drop(self, place: Place) -> None:
+        if self._find(place) is not None:
+            self._open_client().delete_collection(self._name(place))
+        self._collections.pop(place, None)
 
-    def _count(self, namespace_id: int) -> int:
-        collection = self._find(namespace_id)
+    def _count(self, place: Place) -> int:
+        collection = self._find(place)
         return 0 if collection is None else collection.count()
 
     def _nearest(
@@ -244,50 +262,31 @@ class ChromaIndex:
         return {int(number): float(x) for number, x in zip(found["ids"], products, strict=True)}
 
     def _existing(self, shelf: Shelf) -> Collection:
-        collection = self._find(shelf.namespace_id)
+        collection = self._find(shelf.place)
         if collection is None:
             raise StorageFailed(
-                f"the vectors of namespace {shelf.namespace!r} are missing; "
-                "delete the namespace and add its documents again"
+                f"the vectors of namespace {shelf.namespace!r} are missing: run `{REINDEX}`"
             )
         return collection
 
-    def _find(self, namespace_id: int) -> Collection | None:
+    def _find(self, place: Place) -> Collection | None:
         from chromadb.errors import NotFoundError
 
-        known = self._collections.get(namespace_id)
+        known = self._collections.get(place)
         if known is not None:
             return known
         client = self._open_client()
         try:
-            found = client.get_collection(collection_name(namespace_id), embedding_function=None)
+            found = client.get_collection(self._name(place), embedding_function=None)
         except NotFoundError:
             return None
         if len(self._collections) >= MAX_HANDLES:
             self._collections.clear()
-        self._collections[namespace_id] = found
+        self._collections[place] = found
         return found
 
-
-def _new_client(directory: Path) -> Client:
-    from chromadb.api.client import Client
-    from chromadb.config import Settings
-
-    directory.mkdir(parents=True, exist_ok=True)
-    return Client(
-        settings=Settings(
-            is_persistent=True, persist_directory=str(directory), anonymized_telemetry=False
-        )
-    )
-
-
-def _translated(call: Callable[[], _Result]) -> _Result:
-    from chromadb.errors import ChromaError
-
-    try:
-        return call()
-    except (ChromaError, OSError) as error:
-        raise StorageFailed("the vector index could not be read or written") from error
+    def _name(self, place: Place) -> str:
+        return self._prefix + place.collection
 
 
 def _parts(count: int) -> Iterator[slice]:

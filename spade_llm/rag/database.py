@@ -6,13 +6,15 @@ In WAL mode the reader sees only what was committed, so that a query never meets
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import aiosqlite
 
-from spade_llm.errors import StorageFailed
+from spade_llm.errors import ConfigurationError, StorageFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -22,15 +24,18 @@ if TYPE_CHECKING:
 
 SqlValue = str | int | float | bytes | None
 
+Migration = Callable[[sqlite3.Connection], None]
+"""Changes the tables to what the next version expects, within a transaction that is not its own."""
 
 MAX_REMEMBERED = 1000
 """Answers of `read_often`; the next transaction makes room."""
+_EMPTY_LOG = "PRAGMA wal_checkpoint (TRUNCATE)"
 
 
 class Database:
     """Open it with `async with`; not to be opened twice at a time."""
 
-    def __init__(self, path: Path, *, migrations: Sequence[str]) -> None:
+    def __init__(self, path: Path, *, migrations: Sequence[Migration]) -> None:
         self._path = path
         self._migrations = migrations
         self._one_writer = asyncio.Lock()
@@ -42,8 +47,8 @@ class Database:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            await asyncio.to_thread(_migrate, self._path, self._migrations)
             self._writer = await stack.enter_async_context(_connected(self._path))
-            await self._migrate()
             self._reader = await stack.enter_async_context(_connected(self._path))
             self._opened = stack.pop_all()
         return self
@@ -88,14 +93,13 @@ class Database:
                     self._changes += 1
                     self._remembered.clear()
 
-    async def _migrate(self) -> None:
-        with translated():
-            await self._writer.execute("PRAGMA journal_mode = WAL")
-            (row,) = await self._writer.execute_fetchall("PRAGMA user_version")
-            for number, script in enumerate(self._migrations[row[0] :], start=row[0] + 1):
-                await self._writer.executescript(
-                    f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT;"
-                )
+    async def empty_log(self) -> bool:
+        """Nothing that was deleted is left in the write-ahead log. False: a reader was in the way,
+        and the next call tries again."""
+        async with self._one_writer:
+            with translated():
+                ((is_busy, _, _),) = await self._writer.execute_fetchall(_EMPTY_LOG)
+        return not is_busy
 
 
 @asynccontextmanager
@@ -107,9 +111,32 @@ async def _connected(path: Path) -> AsyncIterator[aiosqlite.Connection]:
     try:
         connection.row_factory = sqlite3.Row
         await connection.execute("PRAGMA foreign_keys = ON")
+        await connection.execute("PRAGMA secure_delete = ON")
         yield connection
     finally:
         await connection.close()
+
+
+def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
+    """Each in a transaction of its own, so that an interrupted start is taken up by the next."""
+    make_private(path)
+    with translated(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        if version > len(migrations):
+            raise ConfigurationError(f"{path} was made by a newer version of this program")
+        for number, migration in enumerate(migrations[version:], start=version + 1):
+            connection.execute("BEGIN IMMEDIATE")
+            migration(connection)
+            connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+
+
+def make_private(path: Path) -> None:
+    """Documents are their owners' alone; SQLite gives the rights of the file to its log."""
+    path.touch(0o600)
+    if path.stat().st_uid == os.getuid():
+        path.chmod(0o600)
 
 
 @contextmanager

@@ -5,40 +5,43 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from spade_llm.errors import InvalidArguments, ModelUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.registry import Namespace
 
-BATCH = 64
-"""Texts per call, so that a query in between does not wait long."""
+REINDEX = "spade-llm rag reindex"
+BATCH = 256
+"""Texts per call: with so many of similar length together, little is padded; a query that comes in
+between does not wait for them."""
 QUERY_TIMEOUT_S = 10.0
 BATCH_TIMEOUT_S = 120.0
 
 
-async def embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """One row per text.
+async def embedded_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """One row per text, of BATCH at the most.
 
     Raises:
-        ModelUnavailable: also when a batch takes longer than BATCH_TIMEOUT_S.
+        ModelUnavailable: also when it takes longer than BATCH_TIMEOUT_S.
     """
-    rows: list[NDArray[np.float32]] = []
-    for start in range(0, len(texts), BATCH):
-        rows.append(await _within(embedder, texts[start : start + BATCH], BATCH_TIMEOUT_S))
-    return np.concatenate(rows) if rows else np.empty((0, embedder.dimension or 0), np.float32)
+    return await _within(embedder, texts, BATCH_TIMEOUT_S)
 
 
 async def embedded_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """Raises ModelUnavailable, after QUERY_TIMEOUT_S at the latest."""
     vectors = await _within(embedder, [query], QUERY_TIMEOUT_S)
     return vectors.reshape(-1)
+
+
+def to_embed(heading: str, text: str) -> str:
+    """The headings say what a passage is about when it does not say it itself."""
+    return f"{heading}\n{text}" if heading else text
 
 
 def check_model(namespace: Namespace, embedder: Embedder) -> None:
@@ -53,7 +56,7 @@ def check_model(namespace: Namespace, embedder: Embedder) -> None:
     if (namespace.model, namespace.dimension) != (embedder.name, dimension):
         raise InvalidArguments(
             f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
-            f"uses {embedder.name!r}: reindex it, or delete it and add its documents again"
+            f"uses {embedder.name!r}: run `{REINDEX}`, or delete it and add its documents again"
         )
 
 

@@ -6,44 +6,70 @@ Source of truth: a chunk that is not here does not exist, whatever another store
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.documents import NamespaceSummary
-from spade_llm.rag.retriever import Chunk
+from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.rag.documents import DocumentPage
+from spade_llm.rag.names import document_id
+from spade_llm.rag.rows import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    EMBEDDABLE_COLUMNS,
+    NAMESPACE_COLUMNS,
+    DocumentRecord,
+    Embeddable,
+    Namespace,
+    StoredChunk,
+    StoredDocument,
+    chunk_from,
+    chunk_rows,
+    document_from,
+    embeddable_from,
+    namespace_from,
+    scope_word,
+)
+from spade_llm.rag.schema import ADD_FACT, fact_rows
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
     import aiosqlite
 
     from spade_llm.rag.database import Database, SqlValue
-    from spade_llm.rag.splitter import Passage
+
+__all__ = [
+    "DocumentRecord",
+    "Namespace",
+    "Registry",
+    "StoredChunk",
+    "StoredDocument",
+    "scope_word",
+]
 
 MAX_NAMESPACES = 256
 """Of one owner."""
 
-_NAMESPACES = """
-    SELECT id, name, owner, model, dimension, documents, words_only, chunks, updated_at
-    FROM namespaces WHERE owner = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY name LIMIT ?3
+_NAMESPACES = f"""
+    SELECT {NAMESPACE_COLUMNS} FROM namespaces n
+    WHERE n.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY n.name LIMIT ?3
 """
 _ADD_NAMESPACE = "INSERT INTO namespaces (owner, name, updated_at) VALUES (?, ?, ?)"
 _SET_MODEL = "UPDATE namespaces SET model = ?, dimension = ? WHERE id = ? AND model IS NULL"
 _DOCUMENT = """
-    SELECT content_hash, state, chunk_count FROM documents
+    SELECT content_hash, state, chunk_count, version FROM documents
     WHERE namespace_id = ? AND source = ?
 """
 _SAVE_DOCUMENT = """
     INSERT INTO documents (namespace_id, source, content_hash, version, state, chunk_count,
-        metadata, created_at, updated_at)
-    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?7)
-    ON CONFLICT (namespace_id, source) DO UPDATE SET content_hash = ?3, version = version + 1,
+        metadata, created_at, updated_at, uid)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?7, ?8)
+    ON CONFLICT (namespace_id, source) DO UPDATE SET
+        version = version + (content_hash <> ?3), content_hash = ?3,
         state = ?4, chunk_count = ?5, metadata = ?6, updated_at = ?7
-    RETURNING id
+    RETURNING id, version
 """
+_REMOVE_FACTS = "DELETE FROM document_facts WHERE document_id = ?"
 _RESERVE = """
     WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < ?1)
     INSERT INTO loose_vectors (namespace_id) SELECT ?2 FROM number RETURNING chunk_id
@@ -54,90 +80,61 @@ _LOOSEN = """
     WHERE d.namespace_id = ? AND d.source = ? AND d.state = 'embedded'
 """
 _LOOSE = "SELECT chunk_id, namespace_id FROM loose_vectors"
+_LOOSE_IN_PLACES = """
+    SELECT l.chunk_id, n.id, n.edition
+    FROM loose_vectors l JOIN namespaces n ON n.id = l.namespace_id
+"""
 _SETTLE = "DELETE FROM loose_vectors WHERE chunk_id = ?"
 _REMOVE_CHUNKS = """
     DELETE FROM chunks WHERE document_id =
         (SELECT id FROM documents WHERE namespace_id = ? AND source = ?)
 """
 _ADD_CHUNK = """
-    INSERT INTO chunks (id, document_id, scope, position, start, stop, heading, text)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO chunks (id, document_id, scope, position, start, stop, heading, text, page)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _REMOVE_DOCUMENT = "DELETE FROM documents WHERE namespace_id = ? AND source = ?"
 _REMOVE_NAMESPACE = "DELETE FROM namespaces WHERE id = ?"
 _FORGET_LOOSE = "DELETE FROM loose_vectors WHERE namespace_id = ?"
-_DROP = "INSERT OR IGNORE INTO dropped_namespaces (namespace_id) VALUES (?)"
-_DROPPED = "SELECT namespace_id FROM dropped_namespaces"
-_SETTLE_DROPPED = "DELETE FROM dropped_namespaces WHERE namespace_id = ?"
-_CHUNKS = """
-    SELECT c.id, c.position, c.start, c.stop, c.heading, c.text, d.source, n.name, n.id
+_LOOSEN_COLLECTION = """
+    INSERT OR IGNORE INTO loose_collections (namespace_id, edition) VALUES (?, ?)
+"""
+_LOOSE_COLLECTIONS = "SELECT namespace_id, edition FROM loose_collections"
+_SETTLE_COLLECTION = "DELETE FROM loose_collections WHERE namespace_id = ? AND edition = ?"
+_NEW_EDITION = """
+    INSERT INTO loose_collections (namespace_id, edition)
+    SELECT n.id, 1 + max(n.edition, coalesce(
+        (SELECT max(edition) FROM loose_collections WHERE namespace_id = n.id), 0))
+    FROM namespaces n WHERE n.id = ? RETURNING edition
+"""
+_SWITCH = """
+    UPDATE namespaces SET edition = ?2, model = ?3, dimension = ?4 WHERE id = ?1
+"""
+_ALL_EMBEDDED = """
+    UPDATE documents SET state = 'embedded' WHERE namespace_id = ? AND state <> 'embedded'
+"""
+_EMBEDDABLE = f"""
+    SELECT {EMBEDDABLE_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document_id
+    WHERE c.id > ?2 AND d.namespace_id = ?1 ORDER BY c.id LIMIT ?3
+"""
+_EMBEDDABLE_AMONG = f"""
+    SELECT {EMBEDDABLE_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document_id
+    WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id
+"""
+_CHUNK_IDS = """
+    SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.namespace_id = ?
+"""
+_CHUNKS = f"""
+    SELECT {CHUNK_COLUMNS}
     FROM chunks c JOIN documents d ON d.id = c.document_id
         JOIN namespaces n ON n.id = d.namespace_id
     WHERE c.id IN (SELECT value FROM json_each(?))
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Namespace:
-    """A row of `namespaces`, with what it holds in all."""
-
-    id: int
-    """Never used again for another one."""
-    name: str
-    owner: str
-    model: str | None
-    """Which embedder made its vectors; None while it has none."""
-    dimension: int | None
-    documents: int
-    words_only: int
-    """How many of the documents have no vectors."""
-    chunks: int
-    updated_at: datetime
-
-    @property
-    def scope(self) -> str:
-        """The word that every chunk of it has in the index, and no other."""
-        return scope_word(self.id)
-
-    def summary(self) -> NamespaceSummary:
-        return NamespaceSummary(
-            name=self.name,
-            documents=self.documents,
-            chunks=self.chunks,
-            updated_at=self.updated_at,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDocument:
-    content_hash: str
-    has_vectors: bool
-    chunks: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRecord:
-    """A document as it is to be stored, with its passages and their reserved ids."""
-
-    source: str
-    content_hash: str
-    metadata: Mapping[str, str | int | float | bool]
-    passages: Sequence[Passage]
-    ids: Sequence[int]
-    model: str | None
-    """None: it has no vectors."""
-    dimension: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredChunk:
-    id: int
-    namespace_id: int
-    chunk: Chunk
-
-
-def scope_word(namespace_id: int) -> str:
-    return f"n{namespace_id}"
+_PAGE = f"""
+    SELECT {DOCUMENT_COLUMNS} FROM documents d JOIN namespaces n ON n.id = d.namespace_id
+    WHERE n.id IN (SELECT value FROM json_each(?)) ORDER BY n.name, d.source LIMIT ? OFFSET ?
+"""
+_LIBRARY = "SELECT id FROM library"
 
 
 def utc_now() -> datetime:
@@ -151,10 +148,21 @@ class Registry:
         self._database = database
         self._now = now
 
+    async def library_id(self) -> str:
+        """Of this file, and of no other."""
+        ((found,),) = await self._database.read_often(_LIBRARY)
+        return str(found)
+
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
         """All of an owner's, by name, or the one of this name."""
         rows = await self._database.read_often(_NAMESPACES, (owner, name, MAX_NAMESPACES))
-        return tuple(_namespace(row) for row in rows)
+        return tuple(namespace_from(row) for row in rows)
+
+    async def namespace(self, owner: str, name: str) -> Namespace:
+        """Raises NotFound."""
+        for found in await self.namespaces(owner, name):
+            return found
+        raise NotFound(f"there is no namespace {name!r}")
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
         """The one of this name, made if need be."""
@@ -166,16 +174,33 @@ class Registry:
             raise InvalidArguments(f"you have {MAX_NAMESPACES} namespaces already; delete one")
         async with self._database.transaction() as writer:
             await writer.execute(_ADD_NAMESPACE, (owner, name, self._now().isoformat()))
-        (added,) = await self.namespaces(owner, name)
-        return added
+        return await self.namespace(owner, name)
 
     async def document(self, namespace_id: int, source: str) -> StoredDocument | None:
         rows = await self._database.read(_DOCUMENT, (namespace_id, source))
-        for content_hash, state, count in rows:
+        for content_hash, state, count, version in rows:
             return StoredDocument(
-                content_hash=content_hash, has_vectors=state == "embedded", chunks=count
+                content_hash=content_hash,
+                has_vectors=state == "embedded",
+                chunks=count,
+                version=version,
             )
         return None
+
+    async def documents(
+        self, namespaces: Sequence[Namespace], *, reader: str, limit: int, offset: int
+    ) -> DocumentPage:
+        """By namespace and source."""
+        ids = json.dumps([namespace.id for namespace in namespaces])
+        rows = await self._database.read(_PAGE, (ids, limit, offset))
+        total = sum(namespace.documents for namespace in namespaces)
+        return DocumentPage(
+            documents=tuple(document_from(row, reader) for row in rows),
+            total=total,
+            limit=limit,
+            offset=offset,
+            has_more=offset + len(rows) < total and bool(rows),
+        )
 
     async def reserve(self, namespace_id: int, count: int) -> tuple[int, ...]:
         """Ids for `count` chunks, loose until `replace` makes them stay."""
@@ -185,15 +210,11 @@ class Registry:
             rows = await writer.execute_fetchall(_RESERVE, (count, namespace_id))
         return tuple(sorted(row[0] for row in rows))
 
-    async def replace(self, namespace: Namespace, record: DocumentRecord) -> None:
-        """Put the document in the place of what had its source; the old vectors come loose."""
-        where = (namespace.id, record.source)
+    async def replace(self, records: Sequence[DocumentRecord]) -> Sequence[int]:
+        """Put each document in the place of what had its source, all of them in one step; the old
+        vectors come loose. Returns their versions."""
         async with self._database.transaction() as writer:
-            await writer.execute(_LOOSEN, where)
-            await writer.execute(_REMOVE_CHUNKS, where)
-            document_id = await self._save(writer, namespace, record)
-            await writer.executemany(_ADD_CHUNK, _chunk_rows(namespace, record, document_id))
-            await writer.executemany(_SETTLE, [(chunk_id,) for chunk_id in record.ids])
+            return [await self._replace(writer, record) for record in records]
 
     async def remove_document(self, namespace: Namespace, source: str) -> int:
         async with self._database.transaction() as writer:
@@ -205,7 +226,7 @@ class Registry:
         async with self._database.transaction() as writer:
             await writer.execute(_REMOVE_NAMESPACE, (namespace.id,))
             await writer.execute(_FORGET_LOOSE, (namespace.id,))
-            await writer.execute(_DROP, (namespace.id,))
+            await writer.execute(_LOOSEN_COLLECTION, (namespace.id, namespace.edition))
         return namespace.documents
 
     async def loose_vectors(self) -> Mapping[int, frozenset[int]]:
@@ -215,84 +236,92 @@ class Registry:
             found.setdefault(namespace_id, set()).add(chunk_id)
         return {namespace_id: frozenset(ids) for namespace_id, ids in found.items()}
 
+    async def loose_places(self) -> Mapping[tuple[int, int], Sequence[int]]:
+        """The same, by namespace and edition: where they are."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for chunk_id, namespace_id, edition in await self._database.read_often(_LOOSE_IN_PLACES):
+            found.setdefault((namespace_id, edition), []).append(chunk_id)
+        return found
+
     async def settle_vectors(self, ids: Sequence[int]) -> None:
         """These vectors are gone."""
         async with self._database.transaction() as writer:
             await writer.executemany(_SETTLE, [(chunk_id,) for chunk_id in ids])
 
-    async def dropped_namespaces(self) -> Sequence[int]:
-        """Those whose vectors are still to be removed."""
-        return [row[0] for row in await self._database.read(_DROPPED)]
+    async def loose_collections(self) -> Sequence[tuple[int, int]]:
+        """Namespace and edition of those that are not used any more, or not yet."""
+        return [(row[0], row[1]) for row in await self._database.read_often(_LOOSE_COLLECTIONS)]
 
-    async def settle_dropped(self, namespace_id: int) -> None:
+    async def settle_collection(self, namespace_id: int, edition: int) -> None:
+        """It is gone."""
         async with self._database.transaction() as writer:
-            await writer.execute(_SETTLE_DROPPED, (namespace_id,))
+            await writer.execute(_SETTLE_COLLECTION, (namespace_id, edition))
+
+    async def new_edition(self, namespace: Namespace) -> int:
+        """Loose until `switch`. Raises NotFound."""
+        async with self._database.transaction() as writer:
+            for row in await writer.execute_fetchall(_NEW_EDITION, (namespace.id,)):
+                return int(row[0])
+        raise NotFound(f"there is no namespace {namespace.name!r}")
+
+    async def switch(
+        self, namespace: Namespace, edition: int, *, model: str | None, dimension: int | None
+    ) -> None:
+        """From now on its vectors are those of this edition, and all documents have some."""
+        async with self._database.transaction() as writer:
+            await writer.execute(_LOOSEN_COLLECTION, (namespace.id, namespace.edition))
+            await writer.execute(_SETTLE_COLLECTION, (namespace.id, edition))
+            await writer.execute(_SWITCH, (namespace.id, edition, model, dimension))
+            await writer.execute(_ALL_EMBEDDED, (namespace.id,))
+
+    async def embeddable(
+        self, namespace: Namespace, *, after: int, limit: int
+    ) -> Sequence[Embeddable]:
+        """Those behind the chunk `after`, by id."""
+        rows = await self._database.read(_EMBEDDABLE, (namespace.id, after, limit))
+        return [embeddable_from(row) for row in rows]
+
+    async def embeddable_among(self, ids: Sequence[int]) -> Sequence[Embeddable]:
+        rows = await self._database.read(_EMBEDDABLE_AMONG, (json.dumps(list(ids)),))
+        return [embeddable_from(row) for row in rows]
+
+    async def chunk_ids(self, namespace: Namespace) -> frozenset[int]:
+        rows = await self._database.read(_CHUNK_IDS, (namespace.id,))
+        return frozenset(row[0] for row in rows)
 
     async def chunks(self, ids: Sequence[int]) -> Mapping[int, StoredChunk]:
         """Those of them that exist now, in one view of the store."""
         rows = await self._database.read(_CHUNKS, (json.dumps(list(ids)),))
-        return {row[0]: _stored_chunk(row) for row in rows}
+        return {row[0]: chunk_from(row) for row in rows}
 
-    async def _save(
-        self, writer: aiosqlite.Connection, namespace: Namespace, record: DocumentRecord
-    ) -> int:
+    async def empty_log(self) -> bool:
+        """What was removed is in no file any more. False: not yet."""
+        return await self._database.empty_log()
+
+    async def _replace(self, writer: aiosqlite.Connection, record: DocumentRecord) -> int:
+        where = (record.namespace.id, record.source)
+        await writer.execute(_LOOSEN, where)
+        await writer.execute(_REMOVE_CHUNKS, where)
+        document, version = await self._save(writer, record)
+        await writer.executemany(_ADD_CHUNK, chunk_rows(record, document))
+        await writer.executemany(_SETTLE, [(chunk_id,) for chunk_id in record.ids])
+        return version
+
+    async def _save(self, writer: aiosqlite.Connection, record: DocumentRecord) -> tuple[int, int]:
+        namespace = record.namespace
         if record.model is not None:
             await writer.execute(_SET_MODEL, (record.model, record.dimension, namespace.id))
-        state = "words-only" if record.model is None else "embedded"
         values: tuple[SqlValue, ...] = (
             namespace.id,
             record.source,
             record.content_hash,
-            state,
+            "words-only" if record.model is None else "embedded",
             len(record.passages),
             json.dumps(dict(record.metadata)),
             self._now().isoformat(),
+            document_id(namespace.owner, namespace.name, record.source),
         )
-        (row,) = await writer.execute_fetchall(_SAVE_DOCUMENT, values)
-        return int(row[0])
-
-
-def _chunk_rows(
-    namespace: Namespace, record: DocumentRecord, document_id: int
-) -> list[tuple[SqlValue, ...]]:
-    pairs = zip(record.ids, record.passages, strict=True)
-    return [
-        (
-            chunk_id,
-            document_id,
-            namespace.scope,
-            position,
-            passage.start,
-            passage.end,
-            passage.heading,
-            passage.text,
-        )
-        for position, (chunk_id, passage) in enumerate(pairs)
-    ]
-
-
-def _namespace(row: sqlite3.Row) -> Namespace:
-    return Namespace(
-        id=row[0],
-        name=row[1],
-        owner=row[2],
-        model=row[3],
-        dimension=row[4],
-        documents=row[5],
-        words_only=row[6],
-        chunks=row[7],
-        updated_at=datetime.fromisoformat(row[8]),
-    )
-
-
-def _stored_chunk(row: sqlite3.Row) -> StoredChunk:
-    chunk = Chunk(
-        index=row[1],
-        start=row[2],
-        end=row[3],
-        heading=row[4],
-        text=row[5],
-        source=row[6],
-        namespace=row[7],
-    )
-    return StoredChunk(id=row[0], namespace_id=row[8], chunk=chunk)
+        ((document, version),) = await writer.execute_fetchall(_SAVE_DOCUMENT, values)
+        await writer.execute(_REMOVE_FACTS, (document,))
+        await writer.executemany(ADD_FACT, fact_rows(document, record.metadata))
+        return document, version

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ModelUnavailable
-from spade_llm.rag.chroma_index import Shelf
 from spade_llm.rag.embedding import check_model, embedded_query
 from spade_llm.rag.fusion import by_meaning_and_words, by_words
 from spade_llm.rag.retriever import Retrieval, ScoredChunk
+from spade_llm.rag.shelves import shelf_of
 from spade_llm.rag.words import query_words
 
 if TYPE_CHECKING:
@@ -190,19 +190,6 @@ class HybridSearch:
         ]
         kept = (one for one in scored if one.score >= self._min_score and one.score > 0)
         return tuple(sorted(kept, key=_order))
-
-
-def shelf_of(namespace: Namespace) -> Shelf | None:
-    """None: it has no vectors."""
-    if namespace.model is None or namespace.dimension is None:
-        return None
-    return Shelf(
-        namespace_id=namespace.id,
-        owner=namespace.owner,
-        namespace=namespace.name,
-        model=namespace.model,
-        dimension=namespace.dimension,
-    )
 
 
 def _ceilings(

@@ -58,6 +58,8 @@ class Passage:
     end: int
     heading: str = ""
     """Headings above it, outermost first, joined by ` > `."""
+    page: int | None = None
+    """On which it begins, from 1; None: the text has no pages."""
 
 
 @dataclass(frozen=True, slots=True)

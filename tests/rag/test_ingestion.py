@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.rag import Document, DocumentLibrary, Splitting
-from spade_llm.rag.chroma_index import ChromaIndex, Shelf
+from spade_llm.rag.chroma_index import ChromaIndex, Place, Shelf
 from spade_llm.rag.database import Database
 from spade_llm.rag.registry import Registry
 from spade_llm.rag.schema import MIGRATIONS
@@ -134,7 +134,8 @@ async def test_a_deleted_document_is_gone_with_its_vectors(tmp_path: Path) -> No
         await mine.ingest(Document(text="Herons.", source="h.md"))
 
         assert await mine.delete(namespace="default", source="tides.md") == 1
-        assert await mine.delete(namespace="default", source="tides.md") == 0
+        with pytest.raises(NotFound, match=r"tides\.md"):
+            await mine.delete(namespace="default", source="tides.md")
         assert (await mine.retrieve("tide turns noon")).chunks == ()
 
     assert await _vectors(tmp_path, namespace_id=1) == 1
@@ -211,7 +212,7 @@ async def _vectors(directory: Path, *, namespace_id: int) -> int:
     async with contextlib.AsyncExitStack() as stack:
         index = ChromaIndex(directory / "chroma")
         stack.push_async_callback(index.close)
-        return await index.count(namespace_id)
+        return await index.count(Place(namespace_id=namespace_id))
 
 
 async def _die_between_vectors_and_rows(directory: Path) -> None:

@@ -9,15 +9,20 @@ import pytest
 from spade_llm.rag.database import Database
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import AsyncIterator
     from pathlib import Path
 
 COUNT = "SELECT count(*) FROM things"
 
 
+def make_table(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE things (x)")
+
+
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with Database(tmp_path / "d.db", migrations=["CREATE TABLE things (x)"]) as opened:
+    async with Database(tmp_path / "d.db", migrations=[make_table]) as opened:
         yield opened
 
 

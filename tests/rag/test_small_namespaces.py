@@ -53,7 +53,7 @@ async def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path)
         before = await index.nearest(SHELF, vectors[2], 3)
         await index.add(SHELF, [2], vectors[2:])
         with_it = await index.nearest(SHELF, vectors[2], 3)
-        await index.remove(SHELF.namespace_id, [2])
+        await index.remove(SHELF.place, [2])
         without = await index.nearest(SHELF, vectors[2], 3)
 
     assert set(before) == {0, 1}
@@ -80,7 +80,7 @@ async def test_a_dropped_namespace_leaves_nothing_behind(tmp_path: Path) -> None
     async with index_in(tmp_path / "c", small=100) as index:
         await index.add(SHELF, [0], vectors[:1])
         await index.nearest(SHELF, vectors[0], 1)
-        await index.drop(SHELF.namespace_id)
+        await index.drop(SHELF.place)
         await index.add(SHELF, [1], vectors[1:])
 
         assert set(await index.nearest(SHELF, vectors[0], 5)) == {1}

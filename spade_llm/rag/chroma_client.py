@@ -1,0 +1,95 @@
+"""Opens Chroma, in a directory or on a server, and says in our words what it could not do.
+
+Knows no collection. chromadb is imported at first use: it takes a second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import httpx
+
+from spade_llm.errors import ConfigurationError, StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from chromadb.api.client import Client
+
+_Result = TypeVar("_Result")
+
+_DEADLINES = httpx.Timeout(30.0, connect=3.0)
+"""Of a server; it stores a thousand vectors in half a second."""
+
+
+def open_directory(directory: Path) -> Client:
+    from chromadb.api.client import Client
+    from chromadb.config import Settings
+
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Client(
+        settings=Settings(
+            is_persistent=True, persist_directory=str(directory), anonymized_telemetry=False
+        )
+    )
+
+
+def open_server(url: str) -> Client:
+    """Raises StorageFailed: nobody answers there, or not in time."""
+    from chromadb.api.client import Client
+    from chromadb.config import Settings
+
+    at = check_url(url)
+    httpx.get(at.join("/api/v2/heartbeat"), timeout=_DEADLINES).raise_for_status()
+    client = Client(
+        settings=Settings(
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=at.host,
+            chroma_server_http_port=at.port or (443 if at.scheme == "https" else 80),
+            chroma_server_ssl_enabled=at.scheme == "https",
+            anonymized_telemetry=False,
+        )
+    )
+    _set_deadlines(client)
+    return client
+
+
+def check_url(url: str) -> httpx.URL:
+    """Raises ConfigurationError."""
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ConfigurationError(f"chroma_url {url!r} is no URL") from error
+    if found.scheme not in ("http", "https") or not found.host or found.path not in ("", "/"):
+        raise ConfigurationError(
+            f"chroma_url {url!r} must be like http://127.0.0.1:8000: the server, and no path"
+        )
+    return found
+
+
+def translated(call: Callable[[], _Result]) -> _Result:
+    """Errors of Chroma, of its server and of the disk become StorageFailed."""
+    from chromadb.errors import ChromaError
+
+    try:
+        return call()
+    except httpx.HTTPError as error:
+        raise StorageFailed("the Chroma server does not answer") from error
+    except (ChromaError, OSError) as error:
+        raise StorageFailed("the vector index could not be read or written") from error
+
+
+def _set_deadlines(client: Client) -> None:
+    """chromadb (1.5.9, api/fastapi.py) waits for ever and has no setting for it."""
+    session = vars(vars(client)["_server"])["_session"]
+    if not isinstance(session, httpx.Client):
+        raise ConfigurationError("this version of chromadb keeps its HTTP session elsewhere")
+    session.timeout = _DEADLINES
+    session.event_hooks["response"].append(_raise_server_error)
+
+
+def _raise_server_error(response: httpx.Response) -> None:
+    """chromadb would raise a bare Exception for what it does not know."""
+    if response.is_server_error:
+        response.raise_for_status()

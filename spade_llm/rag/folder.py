@@ -1,0 +1,111 @@
+"""Ingests the files of a folder, many at a time within a bound. Knows no store and no root."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.rag.documents import Document, Ingested, Progress
+from spade_llm.rag.in_flight import InFlight
+from spade_llm.rag.loader import LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from spade_llm.rag.documents import OnProgress
+    from spade_llm.rag.loader import FoundFile, Loader
+
+FILES_AT_A_TIME = 512
+"""Of one folder: two batches of the embedder's, if each is a single passage."""
+READ_AT_A_TIME = 4
+MAX_BYTES = 16_000_000
+"""Of the files of a library that are under way; a larger one goes alone."""
+
+
+class Told:
+    """Counts what is done, and tells whoever wants to know."""
+
+    def __init__(self, total: int, on_progress: OnProgress | None) -> None:
+        self._total = total
+        self._on_progress = on_progress
+        self._done = self._chunks = 0
+
+    async def tell(self, done: Ingested) -> Ingested:
+        self._done += 1
+        self._chunks += done.chunks
+        if self._on_progress is not None:
+            await self._on_progress(
+                Progress(
+                    done=self._done, total=self._total, chunks=self._chunks, source=done.source
+                )
+            )
+        return done
+
+
+class Files:
+    """Of all folders that are being ingested."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._bytes = InFlight(MAX_BYTES)
+        self._reading = asyncio.Semaphore(READ_AT_A_TIME)
+
+    async def ingest(
+        self,
+        found: Sequence[FoundFile | LeftOut],
+        take: Callable[[Document], Awaitable[Ingested]],
+        *,
+        namespace: str,
+        told: Told,
+    ) -> list[Ingested]:
+        """In the order of `found`. Cancelled, it leaves whole documents, and no task."""
+        results: dict[int, Ingested] = {}
+        entries = iter(enumerate(found))
+
+        async def work() -> None:
+            for number, entry in entries:
+                results[number] = await told.tell(await self._tried(entry, take, namespace))
+
+        workers = [asyncio.create_task(work()) for _ in range(min(FILES_AT_A_TIME, len(found)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return [results[number] for number in sorted(results)]
+
+    async def ingest_one(
+        self, file: FoundFile, take: Callable[[Document], Awaitable[Ingested]], namespace: str
+    ) -> Ingested:
+        """Raises InvalidArguments: it cannot be read."""
+        async with self._bytes.taking(await asyncio.to_thread(_size, file)):
+            async with self._reading:
+                text = await asyncio.to_thread(self._loader.read, file)
+            return await take(Document(text=text, source=file.source, namespace=namespace))
+
+    async def _tried(
+        self,
+        entry: FoundFile | LeftOut,
+        take: Callable[[Document], Awaitable[Ingested]],
+        namespace: str,
+    ) -> Ingested:
+        if isinstance(entry, LeftOut):
+            return left_out(entry.source, namespace, entry.reason)
+        try:
+            return await self.ingest_one(entry, take, namespace)
+        except InvalidArguments as error:
+            return left_out(entry.source, namespace, str(error))
+
+
+def left_out(source: str, namespace: str, reason: str) -> Ingested:
+    return Ingested(source=source, namespace=namespace, chunks=0, left_out=reason)
+
+
+def _size(file: FoundFile) -> int:
+    """0: it went away meanwhile, as reading it will say."""
+    try:
+        return file.path.stat().st_size
+    except OSError:
+        return 0

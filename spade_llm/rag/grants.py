@@ -1,0 +1,137 @@
+"""Whose namespaces somebody may read and write, and whom an owner lets in. Knows no chunk.
+
+What does not exist and what was not granted are told apart only to the owner.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import InvalidArguments, Unauthorised
+from spade_llm.rag.documents import Access, NamespaceGrant
+from spade_llm.rag.names import check_grantee, grantees, parse_address
+from spade_llm.rag.registry import utc_now
+from spade_llm.rag.rows import NAMESPACE_COLUMNS, namespace_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spade_llm.rag.database import Database
+    from spade_llm.rag.names import Address
+    from spade_llm.rag.registry import Namespace, Registry
+
+MAX_GRANTS = 1000
+"""Given by one owner."""
+MAX_GRANTED = 1000
+"""Namespaces of others that one asker sees; the rest can be asked for by name."""
+
+_GRANTED = f"""
+    SELECT {NAMESPACE_COLUMNS}, max(g.access = 'write')
+    FROM grants g JOIN namespaces n ON n.id = g.namespace_id
+    WHERE g.grantee IN (?1, ?2) AND n.owner <> ?3
+    GROUP BY n.id ORDER BY n.owner, n.name LIMIT {MAX_GRANTED}
+"""
+_GRANTED_ONE = f"""
+    SELECT {NAMESPACE_COLUMNS}, max(g.access = 'write')
+    FROM grants g JOIN namespaces n ON n.id = g.namespace_id
+    WHERE g.grantee IN (?1, ?2) AND n.owner = ?3 AND n.name = ?4 GROUP BY n.id
+"""
+_COUNT = """
+    SELECT count(*) FROM grants g JOIN namespaces n ON n.id = g.namespace_id
+    WHERE n.owner = ? AND NOT (n.id = ? AND g.grantee = ?)
+"""
+_GRANT = """
+    INSERT INTO grants (namespace_id, grantee, access, created_at) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (namespace_id, grantee) DO UPDATE SET access = ?3, created_at = ?4
+    WHERE access <> ?3
+"""
+_REVOKE = "DELETE FROM grants WHERE namespace_id = ? AND grantee = ?"
+_GIVEN = """
+    SELECT n.name, g.grantee, g.access, g.created_at
+    FROM grants g JOIN namespaces n ON n.id = g.namespace_id
+    WHERE n.owner = ? ORDER BY n.name, g.grantee
+"""
+
+
+class Grants:
+    """Read at each request, so that a revoked grant holds for none that comes later."""
+
+    def __init__(
+        self, database: Database, registry: Registry, *, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._now = now
+
+    async def readable(self, asker: str, names: Sequence[str] = ()) -> tuple[Namespace, ...]:
+        """Those named, or all: the asker's own, then those granted to it.
+
+        One of the asker's own that does not exist is left out.
+
+        Raises:
+            Unauthorised: another owner's that is not there, or was not granted.
+        """
+        if not names:
+            granted = tuple(namespace for namespace, _ in await self.granted(asker))
+            return await self._registry.namespaces(asker) + granted
+        found: dict[int, Namespace] = {}
+        for name in names:
+            for namespace in await self.reached(parse_address(name, asker=asker), asker=asker):
+                found[namespace.id] = namespace
+        return tuple(found.values())
+
+    async def granted(self, asker: str) -> Sequence[tuple[Namespace, Access]]:
+        """Of other owners, by their address."""
+        rows = await self._database.read_often(_GRANTED, (*grantees(asker), asker))
+        return [(namespace_from(row), Access.WRITE if row[11] else Access.READ) for row in rows]
+
+    async def reached(
+        self, address: Address, *, asker: str, access: Access = Access.READ
+    ) -> tuple[Namespace, ...]:
+        """The one with this address; none, if it is the asker's own and not there."""
+        if address.owner == asker:
+            return await self._registry.namespaces(asker, address.name)
+        values = (*grantees(asker), address.owner, address.name)
+        rows = await self._database.read_often(_GRANTED_ONE, values)
+        if not rows:
+            raise Unauthorised(f"namespace {str(address)!r} was not granted to you")
+        if access is Access.WRITE and not rows[0][11]:
+            raise Unauthorised(f"namespace {str(address)!r} was granted to you for reading only")
+        return (namespace_from(rows[0]),)
+
+    async def own(self, text: str, *, owner: str) -> Namespace:
+        """What only an owner may do is done to one of its own. Raises NotFound."""
+        address = parse_address(text, asker=owner)
+        if address.owner != owner:
+            raise Unauthorised(f"namespace {str(address)!r} is not yours")
+        return await self._registry.namespace(owner, address.name)
+
+    async def grant(self, owner: str, name: str, *, to: str, access: Access) -> None:
+        grantee = check_grantee(to, owner=owner)
+        namespace = await self.own(name, owner=owner)
+        ((others,),) = await self._database.read(_COUNT, (owner, namespace.id, grantee))
+        if others >= MAX_GRANTS:
+            raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
+        values = (namespace.id, grantee, access.value, self._now().isoformat())
+        async with self._database.transaction() as writer:
+            await writer.execute(_GRANT, values)
+
+    async def revoke(self, owner: str, name: str, *, to: str) -> bool:
+        grantee = check_grantee(to, owner=owner)
+        namespace = await self.own(name, owner=owner)
+        async with self._database.transaction() as writer:
+            removed = await writer.execute(_REVOKE, (namespace.id, grantee))
+            return removed.rowcount > 0
+
+    async def given(self, owner: str) -> Sequence[NamespaceGrant]:
+        rows = await self._database.read(_GIVEN, (owner,))
+        return [
+            NamespaceGrant(
+                namespace=row[0],
+                to=row[1],
+                access=Access(row[2]),
+                created_at=datetime.fromisoformat(row[3]),
+            )
+            for row in rows
+        ]

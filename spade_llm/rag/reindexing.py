@@ -1,0 +1,177 @@
+"""Embeds what is stored anew, with today's model, beside the vectors in use. Knows no asker.
+
+The new vectors have a collection of their own, that counts as loose until one transaction puts it
+in the place of the old one. Dying before that leaves the old one in use, and the next sweep
+removes what there was of the new one.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import Busy, InvalidArguments, NotFound
+from spade_llm.rag.chroma_index import Place
+from spade_llm.rag.documents import Progress
+from spade_llm.rag.embedding import BATCH, to_embed
+from spade_llm.rag.shelves import shelf_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.rag.batches import SharedBatches
+    from spade_llm.rag.chroma_index import ChromaIndex
+    from spade_llm.rag.documents import OnProgress
+    from spade_llm.rag.registry import Registry
+    from spade_llm.rag.rows import Embeddable, Namespace
+    from spade_llm.rag.sweeping import Sweeping
+
+PAGE_CHUNKS = 4 * BATCH
+"""Read, embedded and stored in one go."""
+
+
+class ReindexProgress:
+    """Of all namespaces together; a document is done when the next one begins."""
+
+    def __init__(self, documents: int, on_progress: OnProgress | None) -> None:
+        self._total = documents
+        self._on_progress = on_progress
+        self._done = self.chunks = 0
+        self._source: str | None = None
+
+    async def tell(self, page: Sequence[Embeddable]) -> None:
+        for chunk in page:
+            self._done += self._source is not None and chunk.source != self._source
+            self._source = chunk.source
+        self.chunks += len(page)
+        await self._tell(min(self._done, self._total))
+
+    def end_namespace(self) -> None:
+        self._done += self._source is not None
+        self._source = None
+
+    async def end(self) -> None:
+        await self._tell(self._total)
+
+    async def _tell(self, done: int) -> None:
+        if self._on_progress is not None:
+            await self._on_progress(
+                Progress(
+                    done=done, total=self._total, chunks=self.chunks, source=self._source or ""
+                )
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Copy:
+    """The new vectors of one namespace."""
+
+    namespace: Namespace
+    edition: int
+    done: set[int] = field(default_factory=set)
+    """Chunks."""
+    model: str | None = None
+    """None: there is no vector yet."""
+    dimension: int | None = None
+
+    @property
+    def place(self) -> Place:
+        return Place(namespace_id=self.namespace.id, edition=self.edition)
+
+
+class Reindexing:
+    """One namespace after another; nobody else is at the same one meanwhile."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        index: ChromaIndex,
+        sweeping: Sweeping,
+        *,
+        embedder: Embedder | None,
+        batches: SharedBatches | None,
+    ) -> None:
+        self._registry = registry
+        self._index = index
+        self._sweeping = sweeping
+        self._embedder = embedder
+        self._batches = batches
+        self._at_work: set[int] = set()
+
+    async def reindex(self, namespaces: Sequence[Namespace], on_progress: OnProgress | None) -> int:
+        """How many chunks.
+
+        Raises:
+            InvalidArguments: there is no embedder.
+            Busy: one of them is being reindexed.
+            ModelUnavailable: the embedder went away; those not done keep their old vectors.
+        """
+        if self._embedder is None or self._batches is None:
+            raise InvalidArguments("this agent has no embeddings, so there is nothing to reindex")
+        documents = sum(namespace.documents for namespace in namespaces)
+        progress = ReindexProgress(documents, on_progress)
+        for namespace in namespaces:
+            with self._alone_at(namespace):
+                await self._renew(namespace, progress)
+            progress.end_namespace()
+        await progress.end()
+        return progress.chunks
+
+    @contextmanager
+    def _alone_at(self, namespace: Namespace) -> Iterator[None]:
+        if namespace.id in self._at_work:
+            raise Busy(f"namespace {namespace.name!r} is being reindexed already")
+        self._at_work.add(namespace.id)
+        try:
+            yield
+        finally:
+            self._at_work.discard(namespace.id)
+
+    async def _renew(self, namespace: Namespace, progress: ReindexProgress) -> None:
+        edition = await self._registry.new_edition(namespace)
+        copy = _Copy(namespace=namespace, edition=edition)
+        try:
+            with self._sweeping.making(copy.place):
+                await self._fill(copy, progress)
+                async with self._sweeping.alone:
+                    await self._switch(copy)
+        finally:
+            async with self._sweeping.alone:
+                await self._sweeping.try_to_sweep()
+
+    async def _fill(self, copy: _Copy, progress: ReindexProgress) -> None:
+        """With what is there, and what comes meanwhile."""
+        after = 0
+        while page := await self._page(copy, after):
+            await self._add(copy, page)
+            after = page[-1].id
+            await progress.tell(page)
+
+    async def _page(self, copy: _Copy, after: int) -> Sequence[Embeddable]:
+        return await self._registry.embeddable(copy.namespace, after=after, limit=PAGE_CHUNKS)
+
+    async def _add(self, copy: _Copy, page: Sequence[Embeddable]) -> None:
+        if self._embedder is None or self._batches is None:
+            return
+        vectors = await self._batches.embed([to_embed(one.heading, one.text) for one in page])
+        model, dimension = self._embedder.name, vectors.shape[1]
+        shelf = shelf_for(copy.namespace, model=model, dimension=dimension, edition=copy.edition)
+        ids = [one.id for one in page]
+        await self._index.add(shelf, ids, vectors)
+        copy.model, copy.dimension = model, dimension
+        copy.done.update(ids)
+
+    async def _switch(self, copy: _Copy) -> None:
+        """Nothing changes now: what came or went behind our back is made up for."""
+        namespace = await self._registry.namespace(copy.namespace.owner, copy.namespace.name)
+        if namespace.id != copy.namespace.id:
+            raise NotFound(f"namespace {namespace.name!r} was deleted meanwhile")
+        ids = await self._registry.chunk_ids(namespace)
+        if missed := sorted(ids - copy.done):
+            await self._add(copy, await self._registry.embeddable_among(missed))
+        await self._index.remove(copy.place, sorted(copy.done - ids))
+        await self._registry.switch(
+            namespace, copy.edition, model=copy.model, dimension=copy.dimension
+        )
