@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from spade_llm.services import status
 from spade_llm.services.tools import ToolService
 from spade_llm.tools import LocalToolbox, builtin_tools
+from spade_llm.tools.call_file import CallFile
 from spade_llm.tools.group import ToolGroup, ToolRules
+from spade_llm.tools.pages import ResultPages
 from spade_llm.tools.shared import SharedTools
+from spade_llm.tools.terms import NO_TERMS, Terms
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.tools import Tool
+
+CALLS = "calls"
+"""The folder of the log of calls, in the agent's data."""
 
 
 class ToolAgent(XmppAgent):
@@ -33,16 +40,45 @@ class ToolAgent(XmppAgent):
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
-        local = LocalToolbox(builtin_tools() if tools is None else tools)
-        self._groups = (ToolGroup(name="local", toolbox=local), *groups)
-        self._tools = SharedTools(self._groups, domain=self.jid.domain, rules=rules)
+        rules = rules or ToolRules()
+        data = self.options.data
+        self._calls = CallFile(data / CALLS) if data else None
+        self._groups = (_local(builtin_tools() if tools is None else tools, rules), *groups)
+        self._tools = SharedTools(
+            self._groups,
+            domain=self.jid.domain,
+            rules=rules,
+            log=self._calls,
+            pages=ResultPages(name=_read_more(self.jid.local)),
+        )
         ToolService(self._tools).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="tools", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        if self._calls is not None:
+            await stack.enter_async_context(self._calls)
         for group in self._groups:
             if group.resource is not None:
                 await stack.enter_async_context(group.resource)
 
     async def _summary(self) -> str:
         return ", ".join(await self._tools.offers())
+
+
+def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:
+    own = {
+        tool.spec.name: Terms(
+            timeout_s=tool.timeout_s,
+            max_concurrent=tool.max_concurrent,
+            max_result_chars=tool.max_result_chars,
+        )
+        for tool in tools
+    }
+    terms_of = {name: rules.terms(name, NO_TERMS, own=terms) for name, terms in own.items()}
+    toolbox = LocalToolbox(tools, terms_of=terms_of, max_result_chars=None)
+    return ToolGroup(name="local", toolbox=toolbox, terms_of=own, keeps_limits=True)
+
+
+def _read_more(local: str) -> str:
+    """Its own name for each agent: an assistant may use several."""
+    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', local)[:50]}_read_more"

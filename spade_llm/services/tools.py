@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +18,7 @@ from spade_llm.errors import (
     UnknownTool,
 )
 from spade_llm.runtime import Effect
-from spade_llm.services.service import Peer, Service
+from spade_llm.services.service import Peer, Service, fitting
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
@@ -26,11 +27,20 @@ if TYPE_CHECKING:
     from spade_llm.runtime import Dispatcher, Request, Requester
     from spade_llm.tools.backend import ToolboxBackend
 
+_log = logging.getLogger(__name__)
+
 ONTOLOGY = "spade-llm.tools/1"
+TIMEOUT_S = 45.0
+"""Longer than tools usually may take (30 s): the tool's own word about its limit comes first."""
+MARGIN_S = 15.0
+"""For the way, and for waiting behind other calls, beside a tool's own limit."""
+MAX_LISTED = 1000
+"""Tools of one agent; the rest are not seen."""
 
 
 class ListTools(Body):
     op: ClassVar[str] = "list"
+    offset: int = Field(default=0, ge=0)
 
 
 class CallTool(Body):
@@ -42,6 +52,11 @@ class CallTool(Body):
 
 class Tools(Body):
     tools: tuple[ToolSpec, ...]
+    """As many as fit into one message."""
+    total: int | None = None
+    """None: an older agent, which gives all at once."""
+    time_limits: Mapping[str, float] = Field(default_factory=dict)
+    """Seconds that a call may take, of tools with a limit of their own."""
 
 
 class Called(Body):
@@ -60,12 +75,26 @@ class ToolService:
         service.on(CallTool, self._call, effect=Effect.ONCE)
         service.attach(dispatcher)
 
-    async def _list(self, request: Request, _body: ListTools) -> Tools:
-        return Tools(tools=tuple(await self._tools.for_caller(request.message.owner).list()))
+    async def _list(self, request: Request, body: ListTools) -> Body:
+        specs = list(filter(_fits, await self._tools.for_caller(request.message.owner).list()))
+        limits = await self._tools.time_limits()
+
+        def page(some: Sequence[ToolSpec]) -> Tools:
+            of_some = {spec.name: limits[spec.name] for spec in some if spec.name in limits}
+            return Tools(tools=tuple(some), total=len(specs), time_limits=of_some)
+
+        return fitting(specs[body.offset :], page)
 
     async def _call(self, request: Request, body: CallTool) -> Called:
         tools = self._tools.for_caller(request.message.owner)
         return Called(result=await tools.call(body.name, body.arguments, context=body.context))
+
+
+def _fits(spec: ToolSpec) -> bool:
+    fits = Tools(tools=(spec,)).fits_one_message
+    if not fits:
+        _log.warning("tool %s is not offered: its definition is larger than a message", spec.name)
+    return fits
 
 
 _REFUSALS: dict[str, type[Refusal]] = {
@@ -77,21 +106,35 @@ _REFUSALS: dict[str, type[Refusal]] = {
 class ToolsClient:
     """A Toolbox in another agent."""
 
-    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = 30.0) -> None:
+    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.jid = jid
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+        self._timeout_s = timeout_s
+        self._time_limits: Mapping[str, float] = {}
 
     async def list(self) -> Sequence[ToolSpec]:
-        return (await self._peer.ask(ListTools(), Tools)).tools
+        specs: list[ToolSpec] = []
+        limits: dict[str, float] = {}
+        while True:
+            page = await self._peer.ask(ListTools(offset=len(specs)), Tools)
+            specs += page.tools
+            limits |= page.time_limits
+            if not page.tools or len(specs) >= min(page.total or 0, MAX_LISTED):
+                self._time_limits = limits
+                return tuple(specs[:MAX_LISTED])
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
         try:
             body = CallTool(name=name, arguments=arguments, context=context)
-            answer = await self._peer.ask(body, Called)
+            answer = await self._peer.ask(body, Called, timeout_s=self._patience_s(name))
         except RequestRefused as refusal:
             if refusal.wire_code in _REFUSALS:
                 raise _REFUSALS[refusal.wire_code](refusal.detail) from None
             raise
         return answer.result
+
+    def _patience_s(self, name: str) -> float:
+        limit_s = self._time_limits.get(name)
+        return self._timeout_s if limit_s is None else max(self._timeout_s, limit_s + MARGIN_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.tools.terms import Terms
+from spade_llm.tools.terms import NO_TERMS, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ class ToolGroup:
     """For people: in the log and in what the agent says of itself."""
     toolbox: Toolbox
     """Its `list` is asked before each call: it answers from memory."""
-    terms: Terms = Terms()
+    terms: Terms = NO_TERMS
     """Of all its tools."""
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
     """Of single tools by name, as their author set them; narrower than `terms`."""
@@ -36,6 +36,14 @@ class ToolGroup:
 class ToolRules:
     """What an operator has set for the tools of an agent."""
 
-    defaults: Terms = Terms()
+    defaults: Terms = NO_TERMS
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
     """Of single tools by name, of whichever group: the narrowest terms."""
+    max_per_caller: int = 64
+    """Calls of one bare JID that run at the same time; 256 more may wait."""
+
+    def terms(self, name: str, group: Terms, *, own: Terms = NO_TERMS) -> Terms:
+        """Of one tool, from the narrowest to the widest: the operator's for it, its author's, its
+        group's, the operator's for all."""
+        single = self.terms_of.get(name, NO_TERMS)
+        return single.within(own).within(group).within(self.defaults)

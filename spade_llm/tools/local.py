@@ -14,7 +14,7 @@ from spade_llm.tools.masking import masked_text
 from spade_llm.tools.places import Places
 from spade_llm.tools.result_text import bounded, result_of
 from spade_llm.tools.tasks import run_in_task
-from spade_llm.tools.terms import Terms
+from spade_llm.tools.terms import NO_TERMS, Terms
 from spade_llm.tools.threads import run_in_thread
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
@@ -57,7 +57,7 @@ class LocalToolbox:
         results are given whole, up to MAX_WHOLE_CHARS, for whoever makes pages of them."""
         self._tools = _by_name(tools)
         self._terms = {
-            name: _terms(tool, (terms_of or {}).get(name, Terms()), timeout_s)
+            name: _terms(tool, (terms_of or {}).get(name, NO_TERMS), timeout_s)
             for name, tool in self._tools.items()
         }
         self._max_result_chars = max_result_chars

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 MASK = "***"
 MAX_VALUE_CHARS = 200
@@ -15,6 +16,8 @@ MAX_VALUE_CHARS = 200
 MAX_ITEMS = 20
 """Of one list or object."""
 MAX_DEPTH = 6
+MAX_VALUES = 100
+"""Of one call, all together."""
 
 _SECRET_WORDS = (
     *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential"),
@@ -43,15 +46,9 @@ _SECRETS = re.compile(
 with the prefixes of well-known services, and long mixtures of letters and digits."""
 
 
-def masked(value: object, *, depth: int = 0) -> object:
+def masked(value: object) -> object:
     """The same without secrets, and of bounded size: for JSON."""
-    if isinstance(value, str):
-        return masked_text(value)
-    if isinstance(value, Mapping):
-        return _masked_object(value, depth)
-    if isinstance(value, Sequence):
-        return _masked_list(value, depth)
-    return value if value is None or isinstance(value, bool | int | float) else MASK
+    return _Masker().masked(value)
 
 
 def masked_text(text: str, *, max_chars: int = MAX_VALUE_CHARS) -> str:
@@ -68,25 +65,37 @@ def names_secret(key: str) -> bool:
     return word in _SECRET_NAMES or any(secret in word for secret in _SECRET_WORDS)
 
 
-def _masked_object(value: Mapping[object, object], depth: int) -> object:
-    if depth >= MAX_DEPTH:
-        return f"({len(value)} keys)"
-    kept = list(value.items())[:MAX_ITEMS]
-    shown = {masked_text(str(key)): _masked_member(str(key), one, depth) for key, one in kept}
-    if len(value) > MAX_ITEMS:
-        shown["…"] = f"({len(value)} keys)"
-    return shown
+class _Masker:
+    """Counts what it shows; used once."""
 
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
 
-def _masked_member(key: str, value: object, depth: int) -> object:
-    return MASK if names_secret(key) else masked(value, depth=depth + 1)
+    def masked(self, value: object, depth: int = 0) -> object:
+        self._left -= 1
+        if isinstance(value, str):
+            return masked_text(value)
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, Sequence):
+            return self._list(value, depth)
+        return value if value is None or isinstance(value, bool | int | float) else MASK
 
+    def _object(self, value: Mapping[object, object], depth: int) -> object:
+        room = self._room(depth)
+        shown = {
+            masked_text(str(key)): MASK if names_secret(str(key)) else self.masked(one, depth + 1)
+            for key, one in islice(value.items(), room)
+        }
+        return shown | {"…": f"({len(value)} keys)"} if len(value) > room else shown
 
-def _masked_list(value: Sequence[object], depth: int) -> object:
-    if depth >= MAX_DEPTH:
-        return f"({len(value)} items)"
-    shown = [masked(one, depth=depth + 1) for one in value[:MAX_ITEMS]]
-    return [*shown, f"({len(value)} items)"] if len(value) > MAX_ITEMS else shown
+    def _list(self, value: Sequence[object], depth: int) -> object:
+        room = self._room(depth)
+        shown = [self.masked(one, depth + 1) for one in islice(value, room)]
+        return [*shown, f"({len(value)} items)"] if len(value) > room else shown
+
+    def _room(self, depth: int) -> int:
+        return max(min(MAX_ITEMS, self._left), 0) if depth < MAX_DEPTH else 0
 
 
 def _hidden(match: re.Match[str]) -> str:

@@ -1,26 +1,34 @@
 """Toolboxes for many callers: each sees and calls what the terms allow. Knows no wire and no tool.
 
-Satisfies ToolboxBackend.
+Satisfies ToolboxBackend. Every call is written down before it is made, and how it ended.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ApprovalNeeded, Unauthorised, UnknownTool
+from spade_llm.errors import ApprovalNeeded, Refusal, Unauthorised, UnknownTool
+from spade_llm.tools.call_log import CallEnded, LoggerCallLog, call_begun
 from spade_llm.tools.group import ToolRules
-from spade_llm.tools.terms import Terms
-from spade_llm.tools.toolbox import NO_CONTEXT
+from spade_llm.tools.pages import ResultPages
+from spade_llm.tools.places import Places
+from spade_llm.tools.terms import NO_TERMS, Terms
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+    from spade_llm.tools.call_log import CallBegun, CallLog
     from spade_llm.tools.group import ToolGroup
-    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult, ToolSpec
+    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolSpec
 
 TIMEOUT_S = 30.0
 MAX_RESULT_CHARS = 30_000
+"""A page of the size that fits into a message, and into most models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,26 +39,54 @@ class Offer:
     group: ToolGroup
     terms: Terms
 
+    @property
+    def timeout_s(self) -> float:
+        return self.terms.timeout_s or TIMEOUT_S
+
+    @property
+    def page_chars(self) -> int:
+        return self.terms.max_result_chars or MAX_RESULT_CHARS
+
+
+@dataclass(slots=True)
+class _Entry:
+    """How a call ends, until it is written down."""
+
+    outcome: str = "failed"
+    result_chars: int = 0
+
+    def done(self, result: ToolResult) -> ToolResult:
+        self.outcome = "error" if result.is_error else "done"
+        self.result_chars = len(result.text)
+        return result
+
 
 class SharedTools:
     """Of two tools with one name the first group's is offered."""
 
     def __init__(
-        self, groups: Sequence[ToolGroup], *, domain: str, rules: ToolRules | None = None
+        self,
+        groups: Sequence[ToolGroup],
+        *,
+        domain: str,
+        rules: ToolRules | None = None,
+        log: CallLog | None = None,
+        pages: ResultPages | None = None,
     ) -> None:
         """`domain`: whose callers may call what no terms speak of."""
         self._groups = tuple(groups)
         self._rules = rules or ToolRules()
-        self._widest = Terms(
-            allowed=frozenset({domain}), timeout_s=TIMEOUT_S, max_result_chars=MAX_RESULT_CHARS
-        )
+        self._widest = Terms(allowed=frozenset({domain}))
+        self._log = log or LoggerCallLog()
+        self._pages = pages or ResultPages()
+        self._places_of_tool: dict[str, Places] = {}
+        self._places_of_caller: dict[str, Places] = {}
 
     def for_caller(self, caller: str) -> Toolbox:
         return _ToolsOfCaller(self, caller)
 
     async def time_limits(self) -> dict[str, float]:
-        offers = await self.offers()
-        limits = {name: offer.terms.timeout_s or TIMEOUT_S for name, offer in offers.items()}
+        limits = {name: offer.timeout_s for name, offer in (await self.offers()).items()}
         return {name: limit for name, limit in limits.items() if limit != TIMEOUT_S}
 
     async def offers(self) -> dict[str, Offer]:
@@ -62,27 +98,99 @@ class SharedTools:
         return found
 
     def _offer(self, spec: ToolSpec, group: ToolGroup) -> Offer:
-        single = self._rules.terms_of.get(spec.name, Terms())
-        own = Terms(needs_approval=spec.needs_approval or None)
-        terms = single
-        for wider in (
-            group.terms_of.get(spec.name, Terms()),
-            own,
-            group.terms,
-            self._rules.defaults,
-            self._widest,
-        ):
-            terms = terms.within(wider)
+        name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
+        own = group.terms_of.get(name, NO_TERMS).within(asks)
+        terms = self._rules.terms(name, group.terms, own=own).within(self._widest)
         needs_approval = bool(terms.needs_approval)
         return Offer(spec=replace(spec, needs_approval=needs_approval), group=group, terms=terms)
+
+    async def list(self, caller: str) -> Sequence[ToolSpec]:
+        specs = _specs(await self.offers(), caller)
+        return (*specs, self._pages.spec) if specs else ()
 
     async def call(
         self, caller: str, name: str, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
-        offer = _allowed(await self.offers(), caller, name)
-        if offer.spec.needs_approval and not context.approved_by:
-            raise ApprovalNeeded(f"a person must say yes to each call of {name!r} first")
-        return await offer.group.toolbox.call(name, arguments, context=context)
+        begun = call_begun(caller, name, arguments, context)
+        with self._logged(begun) as entry:
+            if name == self._pages.spec.name:
+                return entry.done(self._pages.call(caller, arguments))
+            offer = _allowed(await self.offers(), caller, name)
+            _check_approval(offer, context)
+            async with self._place_of(caller):
+                result = await self._bounded(offer, arguments, context)
+            return entry.done(self._pages.first(caller, result, page_chars=offer.page_chars))
+
+    @contextmanager
+    def _logged(self, call: CallBegun) -> Iterator[_Entry]:
+        entry, began = _Entry(), time.perf_counter()
+        self._log.begun(call)
+        try:
+            yield entry
+        except Refusal as refusal:
+            entry.outcome = f"refused: {refusal.code}"
+            raise
+        except asyncio.CancelledError:
+            entry.outcome = "cancelled"
+            raise
+        finally:
+            took_ms = round((time.perf_counter() - began) * 1000, 2)
+            self._log.ended(
+                CallEnded(
+                    id=call.id,
+                    outcome=entry.outcome,
+                    duration_ms=took_ms,
+                    result_chars=entry.result_chars,
+                )
+            )
+
+    @asynccontextmanager
+    async def _place_of(self, caller: str) -> AsyncIterator[None]:
+        """So that one caller leaves room for the others."""
+        places = self._places_of_caller.setdefault(
+            caller, Places(self._rules.max_per_caller, of=caller)
+        )
+        try:
+            await places.take()
+            try:
+                yield
+            finally:
+                places.free()
+        finally:
+            if places.is_idle:
+                self._places_of_caller.pop(caller, None)
+
+    async def _bounded(
+        self, offer: Offer, arguments: Mapping[str, object], context: CallContext
+    ) -> ToolResult:
+        """In time and number, where the toolbox does not see to that itself."""
+        name, toolbox = offer.spec.name, offer.group.toolbox
+        if offer.group.keeps_limits:
+            return await toolbox.call(name, arguments, context=context)
+        limit = asyncio.timeout(offer.timeout_s)
+        try:
+            async with limit, self._place_for(offer):
+                return await toolbox.call(name, arguments, context=context)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            text = f"{name!r} did not finish within {offer.timeout_s:g} s."
+            return ToolResult(text=text, is_error=True)
+
+    @asynccontextmanager
+    async def _place_for(self, offer: Offer) -> AsyncIterator[None]:
+        name, count = offer.spec.name, offer.terms.max_concurrent
+        if count is None:
+            yield
+            return
+        places = self._places_of_tool.setdefault(name, Places(count, of=repr(name)))
+        await places.take()
+        try:
+            yield
+        finally:
+            places.free()
+            if places.is_idle:
+                self._places_of_tool.pop(name, None)
 
 
 class _ToolsOfCaller:
@@ -93,7 +201,7 @@ class _ToolsOfCaller:
         self._caller = caller
 
     async def list(self) -> Sequence[ToolSpec]:
-        return _specs(await self._tools.offers(), self._caller)
+        return await self._tools.list(self._caller)
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
@@ -107,9 +215,14 @@ def _allowed(offers: Mapping[str, Offer], caller: str, name: str) -> Offer:
         raise UnknownTool(f"there is no tool {name!r}; there are: {known or 'none for you'}")
     if not offers[name].terms.allow(caller):
         raise Unauthorised(
-            f"{caller} may not call {name!r}: the tool agent's operator may allow it"
+            f"{caller} may not call {name!r}; the tool agent's operator can allow it"
         )
     return offers[name]
+
+
+def _check_approval(offer: Offer, context: CallContext) -> None:
+    if offer.spec.needs_approval and not context.approved_by:
+        raise ApprovalNeeded(f"a person must say yes to each call of {offer.spec.name!r} first")
 
 
 def _specs(offers: Mapping[str, Offer], caller: str) -> tuple[ToolSpec, ...]:

@@ -43,5 +43,8 @@ class Terms:
         return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
 
 
+NO_TERMS = Terms()
+
+
 def _first(narrow: T | None, wide: T | None) -> T | None:
     return wide if narrow is None else narrow

@@ -139,7 +139,7 @@ async def test_a_long_answer_comes_in_several_messages(network: Network) -> None
     assert "".join(pieces) == text
 
 
-async def test_a_tool_result_of_200_kilobytes_is_cut_and_the_model_is_told(
+async def test_a_tool_result_of_200_kilobytes_comes_in_pages_and_the_model_is_told(
     network: Network,
 ) -> None:
     @tool
@@ -158,7 +158,8 @@ async def test_a_tool_result_of_200_kilobytes_is_cut_and_the_model_is_told(
     answer = await answer_to(ada, assistant, "all of it")
 
     assert "yyy" in answer
-    assert "cut" in answer
+    assert "page 1 of 7" in answer
+    assert "_read_more with result" in answer
     assert await is_unharmed(network, assistant)
 
 

@@ -1,0 +1,172 @@
+"""The log of calls in a folder: JSON Lines, bounded in size and age. Knows no tool.
+
+Each step is one line, written when it happens and there after a kill −9 (a power cut may lose the
+last ones). Written in the event loop's own thread: a line takes 10 µs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.tools.call_log import CallBegun, CallEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_FILES = 16
+"""Oldest out first; so the log has at most 64 MB."""
+FILE_S = 24 * 3600.0
+"""A file is closed at this age, too, so that files can be removed by age."""
+KEEP_S = 30 * 24 * 3600.0
+CURRENT = "calls.jsonl"
+_OLD = "calls-*.jsonl"
+
+
+class CallFile:
+    """Satisfies CallLog; opened as a context."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        max_files: int = MAX_FILES,
+        keep_s: float = KEEP_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folder = folder
+        self._max_file_bytes = max_file_bytes
+        self._max_files = max_files
+        self._keep_s = keep_s
+        self._clock = clock
+        self._file = -1
+        self._size = 0
+        self._closes_at = 0.0
+        self._is_torn = False
+        """The last line was cut short, by a kill or a full disk: it must not swallow the next."""
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the folder cannot be written."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+        except OSError as error:
+            raise ConfigurationError(
+                f"the log of calls in {str(self._folder)!r} cannot be written: {error.strerror}"
+            ) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def begun(self, call: CallBegun) -> None:
+        try:
+            self._write({"event": "begun", **asdict(call), "at": call.at.isoformat()})
+        except OSError as error:
+            raise StorageFailed("the log of calls cannot be written; nothing was called") from error
+
+    def ended(self, call: CallEnded) -> None:
+        try:
+            self._write({"event": "ended", **asdict(call)})
+        except OSError as error:
+            _log.warning("the end of call %s is not in the log: %s", call.id, error.strerror)
+
+    def _write(self, record: dict[str, object]) -> None:
+        if self._file < 0:
+            self._open()
+        elif self._size >= self._max_file_bytes or self._clock() >= self._closes_at:
+            self._rotate()
+        line = json.dumps(record, ensure_ascii=False).encode(errors="replace") + b"\n"
+        written = os.write(self._file, b"\n" * self._is_torn + line)
+        self._is_torn = written < len(line)
+        self._size += written
+
+    def _open(self) -> None:
+        path = self._folder / CURRENT
+        # Nobody else reads who asked for what.
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = os.fstat(self._file).st_size
+        self._is_torn = self._size > 0 and not path.read_bytes().endswith(b"\n")
+        self._closes_at = _began_at(path, self._clock()) + FILE_S
+        self._remove_old()
+
+    def _rotate(self) -> None:
+        os.close(self._file)
+        self._file = -1
+        stamp = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
+        with suppress(FileNotFoundError):  # Somebody has taken it away.
+            (self._folder / CURRENT).rename(self._folder / f"calls-{stamp}.jsonl")
+        self._open()
+
+    def _remove_old(self) -> None:
+        old = sorted(self._folder.glob(_OLD))
+        oldest = self._clock() - self._keep_s
+        surplus = max(len(old) - self._max_files + 1, 0)
+        for number, path in enumerate(old):
+            if number < surplus or path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCall:
+    begun: CallBegun
+    ended: CallEnded | None
+    """None: it runs, or the process died while it ran."""
+
+
+_BEGUN = TypeAdapter(CallBegun)
+_ENDED = TypeAdapter(CallEnded)
+
+
+def read_calls(
+    folder: Path, *, last: int, wanted: Callable[[CallBegun], bool] = lambda _: True
+) -> Sequence[LoggedCall]:
+    """The latest calls, oldest of them first. Lines that are no records are passed over."""
+    found: deque[CallBegun] = deque(maxlen=last)
+    ended: dict[str, CallEnded] = {}
+    for path in [*sorted(folder.glob(_OLD)), folder / CURRENT]:
+        for record in _records(path):
+            if isinstance(record, CallEnded):
+                ended[record.id] = record
+            elif wanted(record):
+                found.append(record)
+    return [LoggedCall(begun=one, ended=ended.get(one.id)) for one in found]
+
+
+def _records(path: Path) -> Iterator[CallBegun | CallEnded]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:  # It was rotated, or there is none yet.
+        return
+    for line in lines:
+        kind = _ENDED if line.startswith(b'{"event": "ended"') else _BEGUN
+        try:
+            yield kind.validate_json(line)
+        except ValidationError:
+            _log.debug("a line of %s is no record", path)
+
+
+def _began_at(path: Path, now: float) -> float:
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        return _BEGUN.validate_json(first).at.timestamp()
+    except ValidationError:
+        return now

@@ -1,0 +1,171 @@
+"""Long results in pages, and the tool that gives the next one. Knows no other tool and no wire.
+
+Each caller sees its own results only. They are kept in RAM, a while: what has expired is got by
+calling the tool again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.providers.model import ToolSpec
+from spade_llm.tools.arguments import ArgumentCheck
+from spade_llm.tools.toolbox import ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+KEEP_S = 15 * 60.0
+MAX_RESULTS = 256
+MAX_BYTES = 64 * 1024 * 1024
+"""Of all results, in RAM."""
+MAX_RESULTS_OF_CALLER = 32
+MAX_BYTES_OF_CALLER = 16 * 1024 * 1024
+MAX_PAGE_BYTES = 96 * 1024
+"""Of one page as a message carries it, with what JSON and XML make of its characters."""
+NOTE_CHARS = 200
+"""Most that the note at the end of a page takes."""
+
+_PARAMETERS: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "result": {"type": "string", "description": "The id in the note at the end of a page."},
+        "page": {"type": "integer", "minimum": 1, "description": "Which page, from 1."},
+    },
+    "required": ["result", "page"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    caller: str
+    pages: tuple[str, ...]
+    is_error: bool
+    size_bytes: int
+    until: float
+
+
+class ResultPages:
+    """Oldest out first where there are too many, a caller's own before those of others."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "read_more",
+        max_bytes: int = MAX_BYTES,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`name`: of the tool. Two tool agents of one assistant need two names."""
+        self.spec = ToolSpec(
+            name=name,
+            description="Read another page of a long tool result, within 15 minutes.",
+            parameters=_PARAMETERS,
+        )
+        self._check = ArgumentCheck(name, _PARAMETERS)
+        self._max_bytes = max_bytes
+        self._now = now
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def first(self, caller: str, result: ToolResult, *, page_chars: int) -> ToolResult:
+        """The result, or its first page and how to get the next."""
+        pages = tuple(_pages(result.text, page_chars))
+        if len(pages) == 1:
+            return result
+        id = secrets.token_hex(4)
+        self._keep(id, caller, pages, is_error=result.is_error)
+        return self._shown(id, self._kept[id], 1)
+
+    def call(self, caller: str, arguments: Mapping[str, object]) -> ToolResult:
+        """What the tool answers."""
+        try:
+            self._check.check(arguments)
+        except InvalidArguments as error:
+            return _failed(f"Invalid arguments for {self.spec.name!r}: {error}")
+        return self._page(caller, str(arguments["result"]), int(str(arguments["page"])))
+
+    def _page(self, caller: str, id: str, number: int) -> ToolResult:
+        self._expire()
+        kept = self._kept.get(id)
+        if kept is None or kept.caller != caller:
+            return _failed(f"There is no result {id[:32]!r} any more; call its tool again.")
+        if number > len(kept.pages):
+            return _failed(f"Result {id!r} has {len(kept.pages)} pages.")
+        return self._shown(id, kept, number)
+
+    def _shown(self, id: str, kept: _Kept, number: int) -> ToolResult:
+        total = len(kept.pages)
+        note = f"[page {number} of {total}, the last]"
+        if number < total:
+            note = (
+                f"[page {number} of {total}; for the next one call {self.spec.name} with"
+                f' result "{id}" and page {number + 1}]'
+            )
+        return ToolResult(text=f"{kept.pages[number - 1]}\n{note}", is_error=kept.is_error)
+
+    def _keep(self, id: str, caller: str, pages: tuple[str, ...], *, is_error: bool) -> None:
+        self._expire()
+        self._kept[id] = _Kept(
+            caller=caller,
+            pages=pages,
+            is_error=is_error,
+            size_bytes=sum(map(sys.getsizeof, pages)),
+            until=self._now() + KEEP_S,
+        )
+        self._make_room([one for one, kept in self._kept.items() if kept.caller == caller], True)
+        self._make_room(list(self._kept), False)
+
+    def _make_room(self, ids: list[str], is_one_caller: bool) -> None:
+        """Of these, oldest first, drop as many as are too much; never the last one."""
+        max_bytes = min(MAX_BYTES_OF_CALLER, self._max_bytes) if is_one_caller else self._max_bytes
+        max_results = MAX_RESULTS_OF_CALLER if is_one_caller else MAX_RESULTS
+        size = sum(self._kept[id].size_bytes for id in ids)
+        while len(ids) > 1 and (len(ids) > max_results or size > max_bytes):
+            size -= self._kept.pop(ids.pop(0)).size_bytes
+
+    def _expire(self) -> None:
+        """The oldest are in front, and all are kept equally long."""
+        while self._kept and next(iter(self._kept.values())).until <= self._now():
+            self._kept.popitem(last=False)
+
+
+def _pages(text: str, page_chars: int) -> Iterator[str]:
+    """At least one; all together are the text."""
+    if len(text) <= page_chars and _fits(text):
+        yield text
+        return
+    room = max(page_chars - NOTE_CHARS, 1)
+    at = 0
+    while at < len(text):
+        page = _page_at(text, at, room)
+        yield page
+        at += len(page)
+
+
+def _page_at(text: str, at: int, room: int) -> str:
+    page = text[at : at + room]
+    while not _fits(page):
+        page = page[: len(page) // 2]
+    if at + len(page) == len(text):
+        return page
+    line_end = page.rfind("\n", len(page) * 4 // 5) + 1
+    return page[:line_end] if line_end else page
+
+
+def _fits(page: str) -> bool:
+    size = len(to_json(page))
+    if size * 5 <= MAX_PAGE_BYTES:
+        return True
+    return size + 4 * page.count("&") + 3 * (page.count("<") + page.count(">")) <= MAX_PAGE_BYTES
+
+
+def _failed(text: str) -> ToolResult:
+    return ToolResult(text=text, is_error=True)
