@@ -145,9 +145,24 @@ class LearningTable(_Table):
 class LimitsTable(_Table):
     """`[limits]`: what one turn may cost."""
 
-    model_calls: Count = 6
+    tool_rounds: int = Field(default=5, ge=1, le=20)
+    """Of calling tools; then the model is asked once more, without tools."""
     tool_calls: Count = 24
     seconds: Seconds = Field(default=120.0)
+    approval_seconds: float = Field(default=300.0, gt=0, le=600)
+    """How long a person's yes to a call is waited for; not a part of `seconds`."""
+    model_calls: int | None = Field(default=None, ge=2, le=21)
+    """As files of 0.2.0 and before say it: `tool_rounds` + 1."""
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> LimitsTable:
+        if self.model_calls is not None and "tool_rounds" in self.model_fields_set:
+            raise ValueError("model_calls is the old way to say tool_rounds: leave it out")
+        return self
+
+    @property
+    def rounds(self) -> int:
+        return self.tool_rounds if self.model_calls is None else self.model_calls - 1
 
 
 class TermsTable(_Table):

@@ -16,7 +16,9 @@ from spade_llm.conversation.history import Conversations
 from spade_llm.conversation.memory_numbers import numbered_line, with_number
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
+from spade_llm.conversation.tool_calls import Person
 from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.conversation.wishes import offered
 from spade_llm.errors import (
     ContextTooLong,
     ModelError,
@@ -26,7 +28,7 @@ from spade_llm.errors import (
     StorageFailed,
 )
 from spade_llm.memory.store import MemoryFilter, MemoryQuery
-from spade_llm.services.chat import Reply, Utterance
+from spade_llm.services.chat import Reply, ToolUse, Utterance
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.memory_toolbox import MemoryOffer
     from spade_llm.conversation.recall import Recalled
+    from spade_llm.conversation.tool_calls import CalledTool
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox
 
@@ -47,6 +50,8 @@ LISTED_MEMORIES = 20
 FORGETTABLE = 1000
 """Of a person's memories, newest first, those that /forget NUMBER can mean."""
 IDLE_S = 3600.0
+MAX_REPLIED_CHARS = 1000
+"""Of the arguments and of the result of one call, as programs get them beside the answer."""
 LIST_DEADLINE_S = 2.0
 """For the listing of shared tools, as for recall: a turn does not wait longer for who is away."""
 
@@ -83,14 +88,17 @@ class LLMBehaviour(Behaviour):
         """One reply to one thing said. A model that fails costs a polite sentence, no more."""
         if command := parse_command(utterance.text):
             return Reply(text=await self._obey(command, utterance))
+        toolbox = self._toolbox(utterance.peer)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
-        _, recalled = await asyncio.gather(
+        _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
             self._memory.recall(utterance.text, subject=utterance.peer),
+            toolbox.list(),
         )
+        offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
         conversation.extend([user_message(utterance.text, peer=utterance.peer)])
         recalled = self._chosen(conversation, recalled)
-        result, missing_tools = await self._turn(conversation, recalled, utterance)
+        result, missing_tools = await self._turn(conversation, recalled, utterance, toolbox)
         conversation.extend(result.added)
         unkept = await self._keep(conversation, utterance, recalled, result)
         missing = dict.fromkeys([*recalled.missing, *missing_tools, *unkept])
@@ -125,22 +133,40 @@ class LLMBehaviour(Behaviour):
         return ()
 
     async def _turn(
-        self, conversation: Conversation, recalled: Recalled, utterance: Utterance
+        self,
+        conversation: Conversation,
+        recalled: Recalled,
+        utterance: Utterance,
+        toolbox: CombinedToolbox,
     ) -> tuple[TurnResult, tuple[str, ...]]:
         turn = Turn(
             self.model,
             strategy=self.strategy,
             system_prompt=self._system_prompt,
-            toolbox=self._toolbox(utterance.peer),
+            toolbox=toolbox,
             limits=self._limits,
         )
         try:
             history = tuple(conversation.messages)
-            result = await turn.run(history, recalled, on_delta=utterance.on_delta)
+            result = await turn.run(
+                history,
+                recalled,
+                on_delta=utterance.on_delta,
+                wishes=utterance.wishes,
+                person=self._person(utterance),
+            )
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: the model failed: %s", conversation.key, error)
             result = _apology(error)
         return result, self._missing_tools()
+
+    def _person(self, utterance: Utterance) -> Person:
+        return Person(
+            jid=utterance.peer,
+            turn_id=utterance.id,
+            ask=utterance.ask,
+            expiry_s=self._limits.approval_seconds,
+        )
 
     def _toolbox(self, peer: str) -> CombinedToolbox:
         if self._memory.memory is None:
@@ -224,6 +250,21 @@ def _reply(result: TurnResult, recalled: Recalled, missing: tuple[str, ...]) -> 
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,
+        tool_calls=tuple(map(_tool_use, result.called)),
+    )
+
+
+def _tool_use(called: CalledTool) -> ToolUse:
+    result = called.result[:MAX_REPLIED_CHARS]
+    return ToolUse(
+        id=called.id,
+        name=called.name,
+        arguments=called.arguments[:MAX_REPLIED_CHARS],
+        success=called.is_success,
+        result=result if called.is_success else "",
+        error="" if called.is_success else result,
+        round=called.round,
+        seconds=called.seconds,
     )
 
 

@@ -23,10 +23,15 @@ LINES_AHEAD = 100
 async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
     """False if some line was not answered."""
     is_answered = True
-    async for line in _lines():
+    lines = _lines()
+
+    async def listen() -> str:
+        return await anext(lines, "")
+
+    async for line in lines:
         if line in QUIT:
             break
-        if line and not await write_answer(person, peer, line, _write):
+        if line and not await write_answer(person, peer, line, _write, listen):
             is_answered = False
     return is_answered
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.agent import ChatAgent
 
 PROMPT = "you> "
+YES_OR_NO = "yes or no> "
 
 
 async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -> None:
@@ -28,21 +29,24 @@ async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -
     session: PromptSession[str] = PromptSession(history=FileHistory(str(_private(history))))
     while (text := await _read(session)) is not None:
         if text:
-            await _answer(person, peer, text)
+            await _answer(person, peer, text, session)
 
 
-async def _read(session: PromptSession[str]) -> str | None:
+async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None:
     """What the person typed; None when they leave."""
     try:
         with patch_stdout():
-            text = (await session.prompt_async(PROMPT, handle_sigint=False)).strip()
+            text = (await session.prompt_async(prompt, handle_sigint=False)).strip()
     except (EOFError, KeyboardInterrupt):
         return None
     return None if text in QUIT else text
 
 
-async def _answer(person: ChatAgent, peer: str, text: str) -> None:
-    answering = asyncio.create_task(write_answer(person, peer, text, _write))
+async def _answer(person: ChatAgent, peer: str, text: str, session: PromptSession[str]) -> None:
+    async def listen() -> str:
+        return await _read(session, YES_OR_NO) or ""
+
+    answering = asyncio.create_task(write_answer(person, peer, text, _write, listen))
     try:
         with ctrl_c_cancels(answering):
             await asyncio.wait([answering])

@@ -97,9 +97,10 @@ async def _assistant(
             tools=tuple(definition.full(name) for name in wanted.tools),
         ),
         limits=TurnLimits(
-            model_calls=limits.model_calls,
+            tool_rounds=limits.rounds,
             tool_calls=limits.tool_calls,
             seconds=limits.seconds,
+            approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
         options=_options(definition, host),

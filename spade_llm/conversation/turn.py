@@ -6,30 +6,31 @@ Knows no wire: memory, documents and tools may be here or in other agents.
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.chosen import DEFAULT_TOKENS
 from spade_llm.conversation.prompt import build_prompt, call_message, result_message
-from spade_llm.errors import RequestError, ServiceError
+from spade_llm.conversation.tool_calls import EXPIRY_S, NOBODY, ToolCalls
+from spade_llm.conversation.tool_choice import complete_as_chosen
+from spade_llm.conversation.wishes import AUTO, NO_WISHES, offered
 from spade_llm.providers.model import Completion, TextDelta, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from spade_llm.context import ContextManagement
     from spade_llm.conversation.recall import Recalled
+    from spade_llm.conversation.tool_calls import CalledTool, Person
+    from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, ToolCall, ToolSpec
+    from spade_llm.providers.model import ChatModel, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
 
-logger = logging.getLogger(__name__)
-
-MAX_RESULT_CHARS = 60_000
-"""Of one tool result as the model reads it; what is cut is said."""
+OnDelta = Callable[[str], Awaitable[None]]
+"""Takes the answer's text in pieces."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -38,10 +39,13 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 class TurnLimits:
     """What one turn may cost."""
 
-    model_calls: int = 6
-    """The last one is made without tools, so that there is an answer."""
+    tool_rounds: int = 5
+    """Of calling tools; then the model is asked once more, without tools, for the answer."""
     tool_calls: int = 24
     seconds: float = 120.0
+    """Without the time that a person is waited for."""
+    approval_seconds: float = EXPIRY_S
+    """How long a person's yes to a call is waited for."""
     recall_tokens: int = DEFAULT_TOKENS
     """Of quoted memories, estimated; 0: none."""
 
@@ -54,7 +58,8 @@ class TurnResult:
     added: list[ContextMessage] = field(default_factory=list)
     """Calls, results and the answer: what follows the user's message."""
     usage: Usage = field(default_factory=Usage)
-    tool_calls: int = 0
+    called: list[CalledTool] = field(default_factory=list)
+    """In the order of the model's wishes."""
 
 
 class Turn:
@@ -80,76 +85,104 @@ class Turn:
         history: Sequence[ContextMessage],
         recalled: Recalled,
         *,
-        on_delta: Callable[[str], Awaitable[None]] | None = None,
+        on_delta: OnDelta | None = None,
+        wishes: ToolWishes = NO_WISHES,
+        person: Person = NOBODY,
     ) -> TurnResult:
-        """Raises ModelError; TimeoutError after `limits.seconds`."""
-        result = TurnResult()
-        async with asyncio.timeout(self._limits.seconds):
-            tools = await self._toolbox.list()
-            for calls_left in reversed(range(self._limits.model_calls)):
-                prompt = self._prompt([*history, *result.added], recalled)
-                offered = tools if self._may_call(calls_left, result) else ()
-                completion = await self._complete(prompt, offered, on_delta)
-                result.usage += completion.usage
-                if not (completion.tool_calls and offered):
-                    break
-                await self._run_tools(completion, result)
-        result.text = completion.text.strip() or "(The model gave no answer.)"
-        result.added.append({"role": "assistant", "content": result.text})
-        return result
+        """Raises ModelError; InvalidArguments for wishes that cannot be met; TimeoutError after
+        `limits.seconds`."""
+        async with asyncio.timeout(self._limits.seconds) as scope:
+            tools = offered(await self._toolbox.list(), wishes)
+            calls = ToolCalls(self._toolbox, tools, person=person, scope=scope)
+            return await _Run(self, calls, tools, wishes).answered(history, recalled, on_delta)
 
-    def _prompt(self, history: list[ContextMessage], recalled: Recalled) -> list[ContextMessage]:
+    def prompt(self, history: list[ContextMessage], recalled: Recalled) -> list[ContextMessage]:
         return build_prompt(
             self._strategy, history, system_prompt=self._system_prompt, recalled=recalled
         )
 
-    def _may_call(self, calls_left: int, result: TurnResult) -> bool:
-        return calls_left > 0 and result.tool_calls < self._limits.tool_calls
+    @property
+    def limits(self) -> TurnLimits:
+        return self._limits
 
-    async def _complete(
+    async def complete(
         self,
         prompt: Sequence[ContextMessage],
         tools: Sequence[ToolSpec],
-        on_delta: Callable[[str], Awaitable[None]] | None,
+        tool_choice: str,
+        *,
+        on_delta: OnDelta | None = None,
     ) -> Completion:
         if on_delta is None:
-            return _cleaned(await self._model.complete(prompt, tools))
+            return _cleaned(await self._model.complete(prompt, tools, tool_choice=tool_choice))
         completion = Completion()
-        async for piece in self._model.stream(prompt, tools):
+        async for piece in self._model.stream(prompt, tools, tool_choice=tool_choice):
             if isinstance(piece, TextDelta):
                 await on_delta(_readable(piece.text))
             else:
                 completion = piece
         return _cleaned(completion)
 
-    async def _run_tools(self, completion: Completion, result: TurnResult) -> None:
-        """All calls of one completion side by side; every call gets its result."""
-        room = self._limits.tool_calls - result.tool_calls
-        calls = completion.tool_calls
-        texts = await asyncio.gather(
-            *(self._call(call) for call in calls[:room]),
-            *(_refused() for _ in calls[room:]),
-        )
-        result.tool_calls += len(calls)
-        result.added.append(call_message(completion))
-        result.added.extend(
-            result_message(call, text) for call, text in zip(calls, texts, strict=True)
+
+class _Run:
+    """One turn, while it goes on."""
+
+    def __init__(
+        self, turn: Turn, calls: ToolCalls, tools: Sequence[ToolSpec], wishes: ToolWishes
+    ) -> None:
+        self._turn = turn
+        self._calls = calls
+        self._tools = tools
+        self._choice = wishes.tool_choice if tools else AUTO
+        self._rounds = wishes.tool_rounds or turn.limits.tool_rounds
+        self._result = TurnResult()
+        self._note = ""
+
+    async def answered(
+        self, history: Sequence[ContextMessage], recalled: Recalled, on_delta: OnDelta | None
+    ) -> TurnResult:
+        result = self._result
+        for number in range(1, self._rounds + 2):
+            prompt = self._turn.prompt([*history, *result.added], recalled)
+            completion = await self._completed(prompt, number, on_delta)
+            result.usage += completion.usage
+            if not (completion.tool_calls and self._may_call(number)):
+                break
+            await self._run_tools(completion, number)
+        result.text = self._text(completion)
+        result.added.append({"role": "assistant", "content": result.text})
+        return result
+
+    def _may_call(self, number: int) -> bool:
+        has_room = len(self._result.called) < self._turn.limits.tool_calls
+        return bool(self._tools) and number <= self._rounds and has_room
+
+    async def _completed(
+        self, prompt: list[ContextMessage], number: int, on_delta: OnDelta | None
+    ) -> Completion:
+        """In parts, unless the model may have to be asked twice."""
+        if number == 1 and self._choice != AUTO:
+            chosen = await complete_as_chosen(
+                self._turn.complete, prompt, self._tools, tool_choice=self._choice
+            )
+            self._note = chosen.note
+            return chosen.completion
+        tools = self._tools if self._may_call(number) else ()
+        return await self._turn.complete(prompt, tools, AUTO, on_delta=on_delta)
+
+    async def _run_tools(self, completion: Completion, number: int) -> None:
+        room = self._turn.limits.tool_calls - len(self._result.called)
+        called = await self._calls.run(completion.tool_calls, round=number, room=room)
+        self._result.called.extend(called)
+        self._result.added.append(call_message(completion))
+        self._result.added.extend(
+            result_message(call, one.result)
+            for call, one in zip(completion.tool_calls, called, strict=True)
         )
 
-    async def _call(self, call: ToolCall) -> str:
-        """A tool's failure is a result for the model, not an exception for the user."""
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except ValueError as error:
-            return f"The arguments are not valid JSON ({error}). Call the tool again."
-        if not isinstance(arguments, dict):
-            return "The arguments must be a JSON object. Call the tool again."
-        try:
-            outcome = await self._toolbox.call(call.name, arguments)
-        except (RequestError, ServiceError) as error:
-            logger.info("tool %s: %s", call.name, error)
-            return f"The tool {call.name} could not be used: {error}"
-        return _bounded(outcome.text)
+    def _text(self, completion: Completion) -> str:
+        text = completion.text.strip() or "(The model gave no answer.)"
+        return f"{text}\n\n{self._note}" if self._note else text
 
 
 def _readable(text: str) -> str:
@@ -160,13 +193,3 @@ def _readable(text: str) -> str:
 def _cleaned(completion: Completion) -> Completion:
     calls = (replace(one, arguments=_readable(one.arguments)) for one in completion.tool_calls)
     return replace(completion, text=_readable(completion.text), tool_calls=tuple(calls))
-
-
-async def _refused() -> str:
-    return "Not run: this turn has used all of its tool calls. Answer with what you have."
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_RESULT_CHARS:
-        return text
-    return f"{text[:MAX_RESULT_CHARS]}\n[{len(text) - MAX_RESULT_CHARS} characters were cut]"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, ErrorBody, Performative, bare
@@ -34,10 +35,10 @@ from spade_llm.errors import (
 from spade_llm.runtime.route import Effect, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Sequence
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
-    from spade_llm.runtime.route import Route
+    from spade_llm.runtime.route import Handler, Route
     from spade_llm.runtime.transport import Send
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,10 @@ class Limits:
 class _Job:
     request: AclMessage
     effect: Effect
+    diverted_to: Handler | None = None
+    """Instead of the route's handler."""
+    has_place: bool = False
+    """Counts as running."""
     scope: asyncio.Timeout | None = None
     """Set while the handler runs; a cancel ends it early."""
     is_cancelled: bool = False
@@ -156,16 +161,27 @@ class Dispatcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _accept(self, message: AclMessage) -> None:
-        key = _conversation(message, message.sender, message.reply_with)
-        lane = self._lanes.get(key, _NOTHING)
-        if any(_is_same(job.request, message) for job in lane):
+        if any(_is_same(job.request, message) for job in self._jobs_near(message)):
             return
+        diverted_to = self._diverted(message)
+        key = _id(message) if diverted_to else _conversation(message, *_id(message))
+        lane = self._lanes.get(key, _NOTHING)
         if self._is_full(lane, message.owner):
             self._refuse(message)
             return
         self._open += 1
         self._open_of[message.owner] += 1
-        self._enqueue(key, _Job(message, self._effect(message)))
+        self._enqueue(key, _Job(message, self._effect(message), diverted_to))
+
+    def _diverted(self, message: AclMessage) -> Handler | None:
+        route = self._routes.get(message.ontology)
+        return route.divert(message) if route else None
+
+    def _jobs_near(self, message: AclMessage, asked: tuple[str, str] | None = None) -> list[_Job]:
+        """Of its conversation, and what was diverted from it; `asked`: another request's id."""
+        asked = asked or _id(message)
+        keys = {_conversation(message, *asked), asked}
+        return [job for key in keys for job in self._lanes.get(key, _NOTHING)]
 
     def _is_full(self, lane: deque[_Job], peer: str) -> bool:
         return (
@@ -198,13 +214,33 @@ class Dispatcher:
     async def _serve_lane(self, key: Hashable, lane: deque[_Job]) -> None:
         try:
             while lane:
-                async with self._slots:
+                async with self._place(lane[0]):
                     await self._serve(lane[0])
                 self._leave(lane.popleft())
         finally:
             for job in lane:
                 self._leave(job)
             del self._lanes[key]
+
+    @asynccontextmanager
+    async def _place(self, job: _Job) -> AsyncIterator[None]:
+        await self._slots.acquire()
+        job.has_place = True
+        try:
+            yield
+        finally:
+            if job.has_place:
+                self._slots.release()
+
+    @asynccontextmanager
+    async def _aside(self, job: _Job) -> AsyncIterator[None]:
+        """Request.set_aside. Whoever is stopped meanwhile needs no place any more."""
+        self._slots.release()
+        job.has_place = False
+        with _timeless(job):
+            yield
+        await self._slots.acquire()
+        job.has_place = True
 
     def _leave(self, job: _Job) -> None:
         peer = job.request.owner
@@ -262,12 +298,14 @@ class Dispatcher:
         if job.is_cancelled:
             raise Cancelled("it was cancelled")
         route = self._routes[job.request.ontology]
+        handler = job.diverted_to or route.handler
         max_time_s = route.max_time_s_of(job.request)
         self._running += 1
         try:
             async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
                 with self._noted_as_long(max_time_s is not None):
-                    return _bounded(await route.handler(Request(job.request, self._send)))
+                    request = Request(job.request, self._send, _aside=partial(self._aside, job))
+                    return _bounded(await handler(request))
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
@@ -331,15 +369,14 @@ class Dispatcher:
 
     def _cancel(self, message: AclMessage) -> None:
         """Stop what runs, and drop what waits, for this very sender; it is answered `cancelled`."""
-        key = _conversation(message, message.sender, message.in_reply_to)
-        for job in self._lanes.get(key, _NOTHING):
-            if _id(job.request) == (message.sender, message.in_reply_to):
+        asked = (message.sender, message.in_reply_to)
+        for job in self._jobs_near(message, asked):
+            if _id(job.request) == asked:
                 _stop(job)
 
     def _is_open(self, answer: AclMessage) -> bool:
         asked = (answer.receiver, answer.in_reply_to)
-        lane = self._lanes.get(_conversation(answer, *asked), _NOTHING)
-        return any(_id(job.request) == asked for job in lane)
+        return any(_id(job.request) == asked for job in self._jobs_near(answer, asked))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
@@ -388,6 +425,20 @@ def _stop(job: _Job) -> None:
     if job.scope and not job.is_cancelled and not job.scope.expired():
         job.scope.reschedule(asyncio.get_running_loop().time())
     job.is_cancelled = True
+
+
+@contextmanager
+def _timeless(job: _Job) -> Iterator[None]:
+    """The handler's own time stands still, if its asker has set no deadline."""
+    scope, clock = job.scope, asyncio.get_running_loop().time
+    if scope is None or job.request.reply_by is not None:
+        yield
+        return
+    left_s = (scope.when() or clock()) - clock()
+    scope.reschedule(None)
+    yield
+    if not (scope.expired() or job.is_cancelled):
+        scope.reschedule(clock() + left_s)
 
 
 def _why_stopped(job: _Job, error: BaseException) -> BaseException:

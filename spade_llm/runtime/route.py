@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import count
@@ -40,6 +41,7 @@ class Request:
     message: AclMessage
     _send: Send
     _numbers: Iterator[int] = field(default_factory=count)
+    _aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
     async def part(self, content: str) -> None:
         """Send the next part of a stream. The answer repeats the whole: a part may be lost."""
@@ -49,6 +51,14 @@ class Request:
     async def agree(self) -> None:
         """Say that the answer will take longer than half of the deadline."""
         await self._send(self.message.reply(Performative.AGREE, ""))
+
+    def set_aside(self) -> AbstractAsyncContextManager[None]:
+        """For a handler that waits for a person: others get its place, and its time stands still.
+
+        A deadline of the asker's holds on. Its conversation waits with it, except what the route
+        diverts; the wait needs a bound of its own.
+        """
+        return self._aside()
 
 
 Handler = Callable[[Request], Awaitable[str]]
@@ -63,3 +73,6 @@ class Route:
     max_time_s_of: Callable[[AclMessage], float | None] = lambda _: None
     """How long its handler may run, if not as long as others (`Limits.max_time_s`): for requests
     whose work grows with what is asked. Whoever serves such bounds how many run at once."""
+    divert: Callable[[AclMessage], Handler | None] = lambda _message: None
+    """Serves a message at once, beside its conversation, because what runs there waits for it;
+    None: it waits its turn. Told of each one as it arrives; must not raise."""

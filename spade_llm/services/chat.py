@@ -1,6 +1,7 @@
 """Talking to an assistant: `chat` (a person's plain text) and `spade-llm.chat/1` (programs).
 
-Both reach the same handler; only programs get the answer in parts and with its sources.
+Both reach the same handler; only programs get the answer in parts and with its sources. Before a
+tool that needs it runs, whoever talks is asked: people answer in words, programs with `approve`.
 """
 
 from __future__ import annotations
@@ -8,49 +9,60 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
-from pydantic import Field
-
-from spade_llm.acl import CHAT_TEXT, Body
-from spade_llm.errors import RequestError
+from spade_llm.acl import CHAT_TEXT, Body, Empty
+from spade_llm.conversation.approval import (
+    Verdict,
+    question_text,
+    read_answer,
+    settled_text,
+)
+from spade_llm.conversation.open_questions import OpenQuestions
+from spade_llm.conversation.wishes import NO_WISHES
+from spade_llm.errors import NotFound, RequestError
+from spade_llm.providers.offline_words import language_of
 from spade_llm.runtime import Effect, Request, Route, fingerprint
+from spade_llm.services.chat_bodies import (
+    ONTOLOGY,
+    Approve,
+    Asked,
+    Delta,
+    Reply,
+    Say,
+    ToolUse,
+)
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.acl import AclMessage
-    from spade_llm.runtime import Dispatcher, Requester
+    from spade_llm.conversation.approval import Ask, Question
+    from spade_llm.conversation.wishes import ToolWishes
+    from spade_llm.runtime import Dispatcher, Handler, Requester
 
-ONTOLOGY = "spade-llm.chat/1"
+__all__ = [
+    "ONTOLOGY",
+    "Approve",
+    "Asked",
+    "ChatClient",
+    "ChatService",
+    "Delta",
+    "Reply",
+    "Say",
+    "ToolUse",
+    "Utterance",
+]
+
 TURN_TIMEOUT_S = 180.0
+ASKED_TIMEOUT_S = 600.0
+"""For whoever answers questions meanwhile: a person takes their time."""
 PART_EVERY_S = 0.05
 """A model's tokens come one by one; a stanza for each would cost more than the model."""
-
-
-class Say(Body):
-    op: ClassVar[str] = "say"
-    text: str = Field(min_length=1)
-
-
-class Delta(Body):
-    """A part of the answer's text, in order."""
-
-    text: str
-
-
-class Reply(Body):
-    """The whole answer, and what it was built from."""
-
-    text: str
-    sources: tuple[str, ...] = ()
-    """Documents that were quoted to the model, as `source#chunk`."""
-    missing: tuple[str, ...] = ()
-    """Services that could not be asked: `memory`, `documents`, `tools`."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +78,9 @@ class Utterance:
     message: AclMessage
     on_delta: Callable[[str], Awaitable[None]] | None = None
     """Takes the answer's text in pieces; None for people's clients."""
+    wishes: ToolWishes = NO_WISHES
+    ask: Ask | None = None
+    """Asks back, and waits; None: whoever said this cannot be asked."""
 
 
 ChatHandler = Callable[[Utterance], Awaitable[Reply]]
@@ -74,21 +89,101 @@ ChatHandler = Callable[[Utterance], Awaitable[Reply]]
 class ChatService:
     def __init__(self, handler: ChatHandler) -> None:
         self._handler = handler
+        self._questions = OpenQuestions()
 
     def attach(self, dispatcher: Dispatcher) -> None:
-        text = Route(handler=self._answer_text, effect_of=lambda _message: Effect.RESUME)
+        text = Route(
+            handler=self._answer_text,
+            effect_of=lambda _message: Effect.RESUME,
+            divert=self._divert_text,
+        )
         dispatcher.route(CHAT_TEXT, text)
         service = Service(ONTOLOGY)
         service.on(Say, self._answer_program, effect=Effect.RESUME)
+        service.on(Approve, self._approve, effect=Effect.WRITE, is_diverted=True)
         service.attach(dispatcher)
 
     async def _answer_text(self, request: Request) -> str:
-        reply = await self._handler(_utterance(request.message, request.message.content))
-        return reply.text
+        utterance = _utterance(request.message, request.message.content)
+        ask = partial(self._ask_person, request)
+        return (await self._handler(replace(utterance, ask=ask))).text
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
         async with _Parts(request) as parts:
-            return await self._handler(_utterance(request.message, body.text, parts.add))
+            utterance = _utterance(request.message, body.text, parts.add)
+            ask = partial(self._ask_program, request, parts) if body.can_approve else None
+            return _fitting(await self._handler(replace(utterance, ask=ask, wishes=body.wishes)))
+
+    async def _ask_person(self, request: Request, question: Question) -> Verdict:
+        text = question_text(question, language_of(request.message.content))
+        show = partial(request.part, text)
+        return await self._ask(question, request, _place(request.message), show)
+
+    async def _ask_program(self, request: Request, parts: _Parts, question: Question) -> Verdict:
+        left_s = _seconds_left(request.message)
+        question = replace(question, expires_s=min(question.expires_s, left_s))
+        return await self._ask(question, request, question.id, partial(parts.ask, question))
+
+    async def _ask(
+        self,
+        question: Question,
+        request: Request,
+        place: str,
+        show: Callable[[], Awaitable[None]],
+    ) -> Verdict:
+        """Meanwhile, others are served. A question that cannot leave is not answered either."""
+        peer = request.message.owner
+        try:
+            async with request.set_aside():
+                return await self._questions.ask(question, place=place, peer=peer, show=show)
+        except RequestError:
+            return Verdict.EXPIRED
+
+    def _divert_text(self, message: AclMessage) -> Handler | None:
+        """A yes or no to what is asked in this conversation; anything else is a no, and waits its
+        turn as what it is."""
+        place, peer = _place(message), message.owner
+        if self._questions.at(place, peer=peer) is None:
+            return None
+        if read_answer(message.content) is not None:
+            return self._settle_text
+        self._questions.settle(place, Verdict.OTHER, peer=peer)
+        return None
+
+    async def _settle_text(self, request: Request) -> str:
+        message = request.message
+        verdict = read_answer(message.content) or Verdict.NO
+        question = self._questions.settle(_place(message), verdict, peer=message.owner)
+        language = language_of(message.content)
+        return settled_text(question, verdict, language) if question else _SETTLED_BEFORE[language]
+
+    async def _approve(self, request: Request, body: Approve) -> Empty:
+        verdict = Verdict.YES if body.is_approved else Verdict.NO
+        if not self._questions.settle(body.id, verdict, peer=request.message.owner):
+            raise NotFound(
+                f"id: you are not asked {body.id!r} now: it was answered, or has expired"
+            )
+        return Empty()
+
+
+_SETTLED_BEFORE = {"en": "That was answered already.", "es": "Eso ya está respondido."}
+_MARGIN_S = 5.0
+"""Of a program's deadline, kept for the answer after a question has expired."""
+
+
+def _seconds_left(message: AclMessage) -> float:
+    if message.reply_by is None:
+        return float("inf")
+    left = message.reply_by - datetime.now(UTC)
+    return max(left.total_seconds() - _MARGIN_S, 0.0)
+
+
+def _fitting(reply: Reply) -> Reply:
+    """The text goes first: what its calls gave is left out where one message cannot carry it."""
+    if reply.fits_one_message:
+        return reply
+    calls = (one.model_copy(update={"result": "", "arguments": ""}) for one in reply.tool_calls)
+    return reply.model_copy(update={"tool_calls": tuple(calls)})
 
 
 class _Parts:
@@ -114,6 +209,18 @@ class _Parts:
             await self._flush()
             self._flusher = asyncio.create_task(self._flush_later())
 
+    async def ask(self, question: Question) -> None:
+        """Behind what was said so far. Raises RequestError: without it nobody can answer."""
+        await self._flush()
+        part = Asked(
+            question=question.id,
+            text=question_text(question, language_of("")),
+            tool=question.tool,
+            arguments=question.arguments,
+            expires_s=question.expires_s,
+        )
+        await self._request.part(part.encode())
+
     async def _flush_later(self) -> None:
         await asyncio.sleep(PART_EVERY_S)
         await self._flush()
@@ -132,16 +239,21 @@ def _utterance(
     text: str,
     on_delta: Callable[[str], Awaitable[None]] | None = None,
 ) -> Utterance:
-    thread = f"#{message.conversation_id}" if message.conversation_id else ""
     return Utterance(
         # Some clients use an id again for another text: together they tell one utterance.
         id=f"{message.reply_with}.{fingerprint(message)[:12]}",
         peer=message.owner,
-        conversation=message.owner + thread,
+        conversation=_place(message),
         text=text,
         message=message,
         on_delta=on_delta,
     )
+
+
+def _place(message: AclMessage) -> str:
+    """The conversation that it belongs to."""
+    thread = f"#{message.conversation_id}" if message.conversation_id else ""
+    return message.owner + thread
 
 
 class ChatClient:
@@ -150,17 +262,59 @@ class ChatClient:
     def __init__(
         self, requester: Requester, jid: str, *, timeout_s: float = TURN_TIMEOUT_S
     ) -> None:
+        self._timeout_s = timeout_s
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
 
-    async def say(self, text: str, *, conversation_id: str = "") -> Reply:
+    async def say(
+        self, text: str, *, conversation_id: str = "", wishes: ToolWishes = NO_WISHES
+    ) -> Reply:
         """The whole answer. Raises RequestError."""
-        return await self._peer.ask(Say(text=text), Reply, conversation_id=conversation_id)
+        return await self._peer.ask(_say(text, wishes), Reply, conversation_id=conversation_id)
 
     async def stream(
-        self, text: str, *, conversation_id: str = ""
-    ) -> AsyncGenerator[Delta | Reply]:
-        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError."""
-        answers = self._peer.stream(Say(text=text), conversation_id=conversation_id)
+        self,
+        text: str,
+        *,
+        conversation_id: str = "",
+        wishes: ToolWishes = NO_WISHES,
+        can_approve: bool = False,
+    ) -> AsyncGenerator[Delta | Asked | Reply]:
+        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
+
+        With `can_approve`, questions may come between: `approve` answers them while this waits.
+        The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
+        """
+        body = _say(text, wishes, can_approve=can_approve)
+        timeout_s = max(self._timeout_s, ASKED_TIMEOUT_S) if can_approve else self._timeout_s
+        # A question must come through behind a lost part, and from an assistant that began again.
+        answers = self._peer.stream(
+            body, conversation_id=conversation_id, timeout_s=timeout_s, is_news=can_approve
+        )
         async with aclosing(answers):
             async for message in answers:
-                yield (Reply if message.is_terminal else Delta).decode(message.content)
+                yield Reply.decode(message.content) if message.is_terminal else _part(message)
+
+    async def approve(self, id: str, *, is_approved: bool) -> None:
+        """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""
+        await self._peer.ask(Approve(id=id, is_approved=is_approved), Empty)
+
+
+def _say(text: str, wishes: ToolWishes, *, can_approve: bool = False) -> Say:
+    return Say(
+        text=text,
+        tool_choice=wishes.tool_choice,
+        tool_rounds=wishes.tool_rounds,
+        tools=wishes.tools,
+        can_approve=can_approve,
+    )
+
+
+class _Part(Body):
+    """Enough of a part to tell which it is."""
+
+    question: str = ""
+
+
+def _part(message: AclMessage) -> Delta | Asked:
+    is_asked = _Part.decode(message.content).question
+    return (Asked if is_asked else Delta).decode(message.content)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from spade_llm.acl import RequestBody
+    from spade_llm.runtime import Handler
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)
@@ -47,6 +48,7 @@ class Service:
     def __init__(self, ontology: str) -> None:
         self.ontology = ontology
         self._ops: dict[str, _Op] = {}
+        self._diverted: set[str] = set()
 
     def on(
         self,
@@ -55,13 +57,17 @@ class Service:
         *,
         effect: Effect = Effect.READ,
         max_time_s: float | None = None,
+        is_diverted: bool = False,
     ) -> None:
-        """`max_time_s`: for what may take longer than other requests (runtime/route.py)."""
+        """`max_time_s`: for what may take longer than other requests (runtime/route.py).
+        `is_diverted`: served at once, beside its conversation: what runs there waits for it."""
 
         async def read(request: Request, values: Mapping[str, object]) -> Body:
             return await handler(request, body.read(values))
 
         self._ops[body.op] = _Op(read, effect, max_time_s)
+        if is_diverted:
+            self._diverted.add(body.op)
 
     def attach(self, dispatcher: Dispatcher) -> None:
         dispatcher.route(
@@ -70,6 +76,7 @@ class Service:
                 handler=self._handle,
                 effect_of=lambda message: self._glimpsed(message).effect,
                 max_time_s_of=lambda message: self._glimpsed(message).max_time_s,
+                divert=self._divert,
             ),
         )
 
@@ -81,6 +88,15 @@ class Service:
         """Raises MalformedContent where `_checked` will."""
         op = glimpse_op(message.content) or read_request(message.content).op
         return self._ops.get(op, _UNKNOWN)
+
+    def _divert(self, message: AclMessage) -> Handler | None:
+        if not self._diverted:
+            return None
+        try:
+            op = glimpse_op(message.content) or read_request(message.content).op
+        except MalformedContent:
+            return None
+        return self._handle if op in self._diverted else None
 
     def _checked(self, message: AclMessage) -> RequestBody:
         body = read_request(message.content)
@@ -125,10 +141,15 @@ class Peer:
         return self._read(answer, message)
 
     async def stream(
-        self, body: Body, *, conversation_id: str = "", timeout_s: float | None = None
+        self,
+        body: Body,
+        *,
+        conversation_id: str = "",
+        timeout_s: float | None = None,
+        is_news: bool = False,
     ) -> AsyncGenerator[AclMessage]:
-        """Parts in order, then the terminal answer. Raises as `ask`."""
-        question = self._question(body, None, conversation_id)
+        """Parts in order, then the terminal answer. Raises as `ask`. `is_news`: Question."""
+        question = replace(self._question(body, None, conversation_id), is_news=is_news)
         answers = self._requester.stream(question, timeout_s=timeout_s or self._timeout_s)
         async with aclosing(answers):
             async for message in answers:

@@ -107,7 +107,7 @@ async def test_the_last_model_call_is_made_without_tools() -> None:
     model = ScriptedProvider([stubborn] * 3)
     tool = LLMTool("add", "adds one", ANY_ARGUMENTS, lambda a: a + 1)
 
-    result = await run(a_turn(model, tool, limits=TurnLimits(model_calls=3)))
+    result = await run(a_turn(model, tool, limits=TurnLimits(tool_rounds=2)))
 
     assert result.text == "ok"
     assert [bool(request.tools) for request in model.requests] == [True, True, False]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.conversation.turn import MAX_RESULT_CHARS
+from spade_llm.conversation.tool_calls import MAX_RESULT_CHARS
 from spade_llm.memory.entry_tools.as_text import MAX_CHARS, as_text
 
 

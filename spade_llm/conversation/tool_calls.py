@@ -1,0 +1,236 @@
+"""Makes the calls of one completion: reads them, asks the person where need be, runs them.
+
+A tool's failure is a result for the model, not an exception for the user. Knows no model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.conversation.approval import Question, Verdict, shown_arguments
+from spade_llm.errors import RequestError, ServiceError
+from spade_llm.tools.toolbox import CallContext, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spade_llm.conversation.approval import Ask
+    from spade_llm.providers.model import ToolCall, ToolSpec
+    from spade_llm.tools.toolbox import Toolbox
+
+logger = logging.getLogger(__name__)
+
+MAX_RESULT_CHARS = 60_000
+"""Of one tool result as the model reads it; what is cut is said."""
+EXPIRY_S = 300.0
+"""How long a person's yes is waited for, unless the limits say otherwise."""
+MAX_WAITING_S = 600.0
+"""For all questions of one turn together: what was asked longer ago is not remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Whose turn it is, and how to ask them something meanwhile."""
+
+    jid: str = ""
+    """Bare, as stamped."""
+    turn_id: str = ""
+    ask: Ask | None = None
+    """None: they cannot be asked back."""
+    expiry_s: float = EXPIRY_S
+
+
+NOBODY = Person()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledTool:
+    """A call as the model wished it, and what came of it."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text as the model wrote it; it may be invalid."""
+    round: int
+    """Of the turn, from 1."""
+    result: str
+    """As the model read it; of a failure, why."""
+    is_success: bool
+    seconds: float = 0.0
+    """Running; without waiting for a person."""
+
+
+class ToolCalls:
+    """All calls of one turn."""
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        specs: Sequence[ToolSpec],
+        *,
+        person: Person,
+        scope: asyncio.Timeout,
+    ) -> None:
+        """`scope` is the turn's time limit: it stands still while a person is waited for."""
+        self._toolbox = toolbox
+        self._names = frozenset(spec.name for spec in specs)
+        self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
+        self._consent = _Consent(person, scope)
+        self._person = person
+
+    async def run(
+        self, calls: Sequence[ToolCall], *, round: int, room: int
+    ) -> Sequence[CalledTool]:
+        """All of them side by side, `room` of them at most; every call gets its result."""
+        return await asyncio.gather(
+            *(self._run(call, round) for call in calls[:room]),
+            *(_left_out(call, round) for call in calls[room:]),
+        )
+
+    async def _run(self, call: ToolCall, round: int) -> CalledTool:
+        called = _failed(call, round, "")
+        try:
+            arguments = _read(call.arguments)
+        except ValueError as error:
+            return replace(called, result=f"{error} Call the tool again.")
+        approved_by = ""
+        if call.name in self._sensitive:
+            verdict = await self._consent.to(call.name, arguments)
+            if verdict is not Verdict.YES:
+                return replace(called, result=_NOT_RUN[verdict])
+            approved_by = self._person.jid
+        return await self._call(called, arguments, approved_by)
+
+    async def _call(
+        self, called: CalledTool, arguments: Mapping[str, object], approved_by: str
+    ) -> CalledTool:
+        context = CallContext(on_behalf_of=self._person.jid, approved_by=approved_by)
+        began = time.perf_counter()
+        outcome = await self._outcome(called.name, arguments, context)
+        return replace(
+            called,
+            result=_bounded(outcome.text),
+            is_success=not outcome.is_error,
+            seconds=round(time.perf_counter() - began, 4),
+        )
+
+    async def _outcome(
+        self, name: str, arguments: Mapping[str, object], context: CallContext
+    ) -> ToolResult:
+        if name not in self._names:
+            known = ", ".join(sorted(self._names))
+            return ToolResult(text=f"There is no tool {name!r}; there are: {known}", is_error=True)
+        try:
+            return await self._toolbox.call(name, arguments, context=context)
+        except (RequestError, ServiceError) as error:
+            logger.info("tool %s: %s", name, error)
+            text = f"The tool {name} could not be used: {error}"
+            return ToolResult(text=text, is_error=True)
+
+
+class _Consent:
+    """The person's yes to single calls, asked for one after another."""
+
+    def __init__(self, person: Person, scope: asyncio.Timeout) -> None:
+        self._person = person
+        self._scope = scope
+        self._left_s = MAX_WAITING_S
+        self._one_question = asyncio.Lock()
+        self._declined: set[str] = set()
+        self._asked = 0
+        self._final: Verdict | None = None if person.ask else Verdict.NOBODY
+        """Nobody is asked any more in this turn."""
+
+    async def to(self, tool: str, arguments: Mapping[str, object]) -> Verdict:
+        """Waiting for one's place in the row stops the clock too: somebody is being asked."""
+        async with self._one_question:
+            wish = json.dumps([tool, arguments], sort_keys=True)
+            if self._final is not None:
+                return self._final
+            if wish in self._declined:
+                return Verdict.NO
+            return self._noted(wish, await self._ask(tool, arguments, wish))
+
+    async def _ask(self, tool: str, arguments: Mapping[str, object], wish: str) -> Verdict:
+        self._asked += 1
+        question = Question(
+            id=_digest(self._person.turn_id, wish, str(self._asked)),
+            tool=tool,
+            arguments=shown_arguments(arguments),
+            expires_s=min(self._person.expiry_s, self._left_s),
+        )
+        began = time.monotonic()
+        with _standing_still(self._scope):
+            verdict = await self._person.ask(question) if self._person.ask else Verdict.NOBODY
+        self._left_s -= time.monotonic() - began
+        logger.info("tool %s: %s was asked: %s", tool, self._person.jid, verdict)
+        return verdict
+
+    def _noted(self, wish: str, verdict: Verdict) -> Verdict:
+        if verdict is Verdict.NO:
+            self._declined.add(wish)
+        elif verdict is not Verdict.YES or self._left_s <= 0:
+            self._final = verdict if verdict is not Verdict.YES else Verdict.EXPIRED
+        return verdict
+
+
+_NOT_RUN = {
+    Verdict.NO: "Not run: the person was asked and said no. Do not call it again for this.",
+    Verdict.EXPIRED: "Not run: the person was asked and did not answer in time.",
+    Verdict.OTHER: "Not run: the person was asked and did not say yes, but something else, which "
+    "you will read next. Answer briefly, without this tool.",
+    Verdict.NOBODY: "Not run: this tool needs a person's yes, and nobody can be asked here.",
+}
+
+
+@contextmanager
+def _standing_still(scope: asyncio.Timeout) -> Iterator[None]:
+    clock = asyncio.get_running_loop().time
+    left_s = (scope.when() or clock()) - clock()
+    scope.reschedule(None)
+    yield
+    scope.reschedule(clock() + left_s)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
+
+
+def _read(text: str) -> dict[str, object]:
+    """Raises ValueError with a sentence for the model."""
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"The arguments are not valid JSON ({error}).") from None
+    if not isinstance(arguments, dict):
+        raise ValueError("The arguments must be a JSON object.")
+    return arguments
+
+
+def _failed(call: ToolCall, round: int, why: str) -> CalledTool:
+    return CalledTool(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        round=round,
+        result=why,
+        is_success=False,
+    )
+
+
+async def _left_out(call: ToolCall, round: int) -> CalledTool:
+    why = "Not run: this turn has used all of its tool calls. Answer with what you have."
+    return _failed(call, round, why)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_RESULT_CHARS:
+        return text
+    return f"{text[:MAX_RESULT_CHARS]}\n[{len(text) - MAX_RESULT_CHARS} characters were cut]"

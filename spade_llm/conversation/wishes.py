@@ -1,0 +1,61 @@
+"""What an asker may want of one turn: which tools, and how hard. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.model import ToolSpec
+
+AUTO, NONE, REQUIRED = "auto", "none", "required"
+NO_TOOL = frozenset({AUTO, NONE, REQUIRED})
+MAX_ROUNDS = 20
+"""Of tools, in one turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWishes:
+    """Without any, the model decides."""
+
+    tool_choice: str = AUTO
+    """`auto`, `none`, `required`, or the name of the tool to call. The last two hold for the first
+    round, so that there is an answer."""
+    tool_rounds: int | None = None
+    """1…20; None: what the assistant's limits say."""
+    tools: tuple[str, ...] | None = None
+    """Only these are offered; None: all."""
+
+
+NO_WISHES = ToolWishes()
+
+
+def offered(specs: Sequence[ToolSpec], wishes: ToolWishes) -> tuple[ToolSpec, ...]:
+    """What the model gets to see of the tools that there are.
+
+    Raises:
+        InvalidArguments: a tool that is wished for is not there, or none is.
+    """
+    names = {spec.name for spec in specs}
+    _check_known("tools", wishes.tools or (), names)
+    if wishes.tool_choice == NONE:
+        return ()
+    chosen = tuple(s for s in specs if wishes.tools is None or s.name in wishes.tools)
+    _check_choice(wishes.tool_choice, {spec.name for spec in chosen})
+    return chosen
+
+
+def _check_choice(choice: str, names: set[str]) -> None:
+    if choice == REQUIRED and not names:
+        raise InvalidArguments("tool_choice: required, but there is no tool: use auto")
+    _check_known("tool_choice", {choice} - NO_TOOL, names)
+
+
+def _check_known(field: str, wanted: Sequence[str] | set[str], names: set[str]) -> None:
+    if missing := sorted(set(wanted) - names):
+        known = ", ".join(sorted(names)) or "none"
+        raise InvalidArguments(f"{field}: there is no tool {missing[0]!r} now; there are: {known}")

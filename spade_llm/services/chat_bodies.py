@@ -1,0 +1,91 @@
+"""What is said in `spade-llm.chat/1`: bodies only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from spade_llm.acl import Body
+from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS, ToolWishes
+
+ONTOLOGY = "spade-llm.chat/1"
+MAX_TOOLS = 200
+
+
+class Say(Body):
+    op: ClassVar[str] = "say"
+    text: str = Field(min_length=1)
+    tool_choice: str = Field(default=AUTO, pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    """`auto`, `none`, `required`, or the name of the tool to call; the last two in the first round
+    only."""
+    tool_rounds: int | None = Field(default=None, ge=1, le=MAX_ROUNDS)
+    tools: tuple[str, ...] | None = Field(default=None, max_length=MAX_TOOLS)
+    """Only these are offered to the model; without it, all."""
+    can_approve: bool = False
+    """Whoever says this answers questions for approval (`Asked`, `approve`); without it, tools
+    that need a yes are not run."""
+
+    @property
+    def wishes(self) -> ToolWishes:
+        return ToolWishes(
+            tool_choice=self.tool_choice, tool_rounds=self.tool_rounds, tools=self.tools
+        )
+
+
+class Approve(Body):
+    """The answer to a question: by the bare JID that was asked, before it expires."""
+
+    op: ClassVar[str] = "approve"
+    id: str = Field(min_length=1, max_length=64)
+    is_approved: bool
+
+
+class Delta(Body):
+    """A part of the answer's text, in order."""
+
+    text: str
+
+
+class Asked(Body):
+    """A part that is a question: may this tool run? `approve` with its id answers it."""
+
+    question: str
+    """Its id."""
+    text: str
+    """The question for a person, arguments and all."""
+    tool: str
+    arguments: tuple[str, ...] = ()
+    """As they may be shown: secrets masked, long values cut."""
+    expires_s: float
+
+
+class ToolUse(Body):
+    """One call that was made for the answer."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text as the model wrote it, cut if it is long."""
+    success: bool
+    result: str = ""
+    """Of a success, cut if it is long."""
+    error: str = ""
+    """Why there is none."""
+    round: int
+    """Of calls, from 1: calls of one round ran side by side."""
+    seconds: float = 0.0
+
+
+class Reply(Body):
+    """The whole answer, and what it was built from."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    """Documents that were quoted to the model, as `source#chunk`."""
+    missing: tuple[str, ...] = ()
+    """Services that could not be asked: `memory`, `documents`, `tools`."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    tool_calls: tuple[ToolUse, ...] = ()
+    """In the order of the model's wishes."""

@@ -1,0 +1,207 @@
+"""The calls of a turn: whom they are made for, and which need a yes first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.approval import Verdict
+from spade_llm.conversation.prompt import user_message
+from spade_llm.conversation.recall import Recalled
+from spade_llm.conversation.tool_calls import Person
+from spade_llm.conversation.turn import Turn, TurnLimits
+from spade_llm.providers import Completion, ScriptedProvider, ToolCall
+from spade_llm.providers.model import ToolSpec
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spade_llm.conversation.approval import Question
+    from spade_llm.conversation.turn import TurnResult
+
+ANY_ARGUMENTS = {"type": "object", "properties": {}}
+
+
+class Box:
+    """A toolbox with a harmless tool `look` and a `send` that needs a yes."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Mapping[str, object], CallContext]] = []
+        self.looked = asyncio.Event()
+
+    async def list(self) -> Sequence[ToolSpec]:
+        look = ToolSpec(name="look", description="looks", parameters=ANY_ARGUMENTS)
+        send = ToolSpec(
+            name="send", description="sends", parameters=ANY_ARGUMENTS, needs_approval=True
+        )
+        return [look, send]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        self.calls.append((name, arguments, context))
+        if name == "look":
+            self.looked.set()
+        return ToolResult(text=f"{name} done")
+
+
+class Asked:
+    """A person who answers each question as told; the last answer holds on."""
+
+    def __init__(self, *verdicts: Verdict) -> None:
+        self.questions: list[Question] = []
+        self._verdicts = list(verdicts)
+
+    async def __call__(self, question: Question) -> Verdict:
+        self.questions.append(question)
+        return self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
+
+
+def wish(name: str, id: str = "1", **arguments: object) -> ToolCall:
+    return ToolCall(id=id, name=name, arguments=json.dumps(arguments))
+
+
+def wishing(*calls: ToolCall) -> Completion:
+    return Completion(tool_calls=calls)
+
+
+async def run(
+    box: Box, model: ScriptedProvider, person: Person, limits: TurnLimits | None = None
+) -> TurnResult:
+    turn = Turn(
+        model,
+        strategy=NoContextManagement(),
+        system_prompt="Be",
+        toolbox=box,
+        limits=limits or TurnLimits(),
+    )
+    history = [user_message("hello?", peer=person.jid)]
+    return await turn.run(history, Recalled(), person=person)
+
+
+def person(asked: Asked | None) -> Person:
+    return Person(jid="ada@x", turn_id="t", ask=asked)
+
+
+async def test_every_call_says_for_whom_it_is_made() -> None:
+    box = Box()
+
+    await run(box, ScriptedProvider([wishing(wish("look")), "ok"]), person(None))
+
+    assert box.calls == [("look", {}, CallContext(on_behalf_of="ada@x"))]
+
+
+async def test_a_yes_lets_a_tool_run_and_says_whose_yes_it_was() -> None:
+    box, asked = Box(), Asked(Verdict.YES)
+    model = ScriptedProvider([wishing(wish("send", to="bob")), "sent"])
+
+    result = await run(box, model, person(asked))
+
+    context = CallContext(on_behalf_of="ada@x", approved_by="ada@x")
+    assert box.calls == [("send", {"to": "bob"}, context)]
+    assert [question.arguments for question in asked.questions] == [('to = "bob"',)]
+    assert result.called[0].is_success
+
+
+async def test_a_no_is_told_to_the_model_and_nothing_runs() -> None:
+    box, asked = Box(), Asked(Verdict.NO)
+    model = ScriptedProvider([wishing(wish("send")), "I did not."])
+
+    result = await run(box, model, person(asked))
+
+    assert box.calls == []
+    assert "said no" in str(model.requests[1].messages[-1]["content"])
+    assert not result.called[0].is_success
+
+
+async def test_who_cannot_be_asked_is_not_taken_to_agree() -> None:
+    box = Box()
+
+    result = await run(box, ScriptedProvider([wishing(wish("send")), "ok"]), person(None))
+
+    assert box.calls == []
+    assert "nobody can be asked" in result.called[0].result
+
+
+async def test_the_same_call_is_not_asked_for_again_after_a_no() -> None:
+    box, asked = Box(), Asked(Verdict.NO)
+    again = wishing(wish("send", to="bob"))
+    model = ScriptedProvider([again, again, wishing(wish("send", to="eve")), "ok"])
+
+    await run(box, model, person(asked))
+
+    assert [question.arguments for question in asked.questions] == [
+        ('to = "bob"',),
+        ('to = "eve"',),
+    ]
+
+
+async def test_who_does_not_answer_is_not_asked_any_more_in_this_turn() -> None:
+    box, asked = Box(), Asked(Verdict.EXPIRED)
+    model = ScriptedProvider([wishing(wish("send", to="a"), wish("send", "2", to="b")), "ok"])
+
+    result = await run(box, model, person(asked))
+
+    assert len(asked.questions) == 1
+    assert [called.result for called in result.called] == [result.called[0].result] * 2
+
+
+async def test_questions_come_one_after_another_and_other_calls_run_meanwhile() -> None:
+    box = Box()
+    open_questions: list[str] = []
+
+    async def ask(question: Question) -> Verdict:
+        open_questions.append(question.id)
+        assert len(open_questions) == 1
+        async with asyncio.timeout(5):
+            await box.looked.wait()
+        open_questions.remove(question.id)
+        return Verdict.YES
+
+    calls = (wish("send", "1", to="a"), wish("send", "2", to="b"), wish("look", "3"))
+    model = ScriptedProvider([wishing(*calls), "ok"])
+
+    result = await run(box, model, Person(jid="ada@x", turn_id="t", ask=ask))
+
+    assert [called.is_success for called in result.called] == [True] * 3
+
+
+async def test_each_question_has_an_id_of_its_own() -> None:
+    asked = Asked(Verdict.YES)
+    twice = wishing(wish("send", "1"), wish("send", "2"))
+
+    await run(Box(), ScriptedProvider([twice, "ok"]), person(asked))
+
+    assert len({question.id for question in asked.questions}) == 2
+
+
+async def test_waiting_for_a_person_does_not_use_up_the_turn_s_time() -> None:
+    async def slowly(_question: Question) -> Verdict:
+        with_patience = asyncio.timeout(0.2)
+        try:
+            async with with_patience:
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return Verdict.YES
+        return Verdict.NO
+
+    box = Box()
+    model = ScriptedProvider([wishing(wish("send")), "sent"])
+    limits = TurnLimits(seconds=0.1)
+
+    result = await run(box, model, Person(jid="ada@x", turn_id="t", ask=slowly), limits)
+
+    assert result.text == "sent"
+
+
+async def test_a_tool_that_was_not_offered_is_not_called() -> None:
+    box = Box()
+    model = ScriptedProvider([wishing(wish("delete_everything")), "ok"])
+
+    result = await run(box, model, person(Asked(Verdict.YES)))
+
+    assert box.calls == []
+    assert "There is no tool 'delete_everything'" in result.called[0].result

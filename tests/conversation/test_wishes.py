@@ -1,0 +1,139 @@
+"""What an asker may want of one turn, and a model that does not listen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.prompt import user_message
+from spade_llm.conversation.recall import Recalled
+from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.conversation.wishes import ToolWishes
+from spade_llm.errors import InvalidArguments
+from spade_llm.providers import Completion, OfflineProvider, ScriptedProvider, ToolCall
+from spade_llm.tools import LLMTool, LocalToolbox, builtin_tools
+
+if TYPE_CHECKING:
+    from spade_llm.providers.model import ChatModel
+
+ANY_ARGUMENTS = {"type": "object", "properties": {}}
+NEEDS_A = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+TOOLS = (
+    LLMTool("look", "looks", ANY_ARGUMENTS, lambda: "looked"),
+    LLMTool("add", "adds one", NEEDS_A, lambda a: a + 1),
+)
+
+
+def calling(name: str, arguments: str = "{}") -> Completion:
+    return Completion(tool_calls=(ToolCall(id="1", name=name, arguments=arguments),))
+
+
+async def run(
+    model: ChatModel, wishes: ToolWishes, question: str = "hello?", **limits: int
+) -> TurnResult:
+    turn = Turn(
+        model,
+        strategy=NoContextManagement(),
+        system_prompt="Be",
+        toolbox=LocalToolbox((*TOOLS, *builtin_tools())),
+        limits=TurnLimits(tool_rounds=limits.get("tool_rounds", 5)),
+    )
+    history = [user_message(question, peer="you@x")]
+    return await turn.run(history, Recalled(), wishes=wishes)
+
+
+async def test_none_offers_no_tools() -> None:
+    model = ScriptedProvider(["hi"])
+
+    await run(model, ToolWishes(tool_choice="none"))
+
+    assert model.requests[0].tools == ()
+
+
+@pytest.mark.parametrize("choice", ["required", "look"])
+async def test_a_choice_holds_for_the_first_round_only(choice: str) -> None:
+    model = ScriptedProvider([calling("look"), "done"])
+
+    result = await run(model, ToolWishes(tool_choice=choice))
+
+    assert [request.tool_choice for request in model.requests] == [choice, "auto"]
+    assert result.text == "done"
+
+
+async def test_a_model_that_does_not_listen_is_asked_again_with_that_tool_alone() -> None:
+    model = ScriptedProvider(["hi", calling("add", '{"a": 1}'), "It is 2."])
+
+    result = await run(model, ToolWishes(tool_choice="add"))
+
+    assert [spec.name for spec in model.requests[1].tools] == ["add"]
+    assert result.text == "It is 2."
+    assert [called.name for called in result.called] == ["add"]
+
+
+async def test_calls_of_other_tools_than_the_named_one_are_not_made() -> None:
+    model = ScriptedProvider([calling("look"), calling("add", '{"a": 1}'), "It is 2."])
+
+    result = await run(model, ToolWishes(tool_choice="add"))
+
+    assert [called.name for called in result.called] == ["add"]
+
+
+async def test_a_tool_without_arguments_is_called_whatever_the_model_does() -> None:
+    model = ScriptedProvider(["hi", "hi", "I looked."])
+
+    result = await run(model, ToolWishes(tool_choice="look"))
+
+    assert [called.result for called in result.called] == ["looked"]
+    assert result.text == "I looked."
+
+
+async def test_a_call_that_cannot_be_had_is_said() -> None:
+    model = ScriptedProvider(["hi", "hi"])
+
+    result = await run(model, ToolWishes(tool_choice="add"))
+
+    assert result.text == "hi\n\n(The model did not call add, as was asked.)"
+
+
+async def test_rules_can_be_told_to_look_at_the_clock() -> None:
+    result = await run(OfflineProvider(), ToolWishes(tool_choice="get_current_datetime"))
+
+    assert [called.name for called in result.called] == ["get_current_datetime"]
+    assert result.called[0].result[:10] in result.text
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 20])
+async def test_as_many_rounds_as_wished_and_one_last_answer_without_tools(rounds: int) -> None:
+    def stubborn(_messages: object, tools: object) -> Completion:
+        return calling("look") if tools else Completion(text="ok")
+
+    model = ScriptedProvider([stubborn] * (rounds + 1))
+
+    result = await run(model, ToolWishes(tool_rounds=rounds))
+
+    assert result.text == "ok"
+    assert [called.round for called in result.called] == list(range(1, rounds + 1))
+
+
+async def test_only_the_named_tools_are_offered() -> None:
+    model = ScriptedProvider(["hi"])
+
+    await run(model, ToolWishes(tools=("look",)))
+
+    assert [spec.name for spec in model.requests[0].tools] == ["look"]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        (ToolWishes(tool_choice="fly"), "tool_choice: there is no tool 'fly'"),
+        (ToolWishes(tools=("fly",)), "tools: there is no tool 'fly'"),
+        (ToolWishes(tool_choice="add", tools=("look",)), "tool_choice: there is no tool 'add'"),
+        (ToolWishes(tool_choice="required", tools=()), "tool_choice: required"),
+    ],
+)
+async def test_a_wish_that_cannot_be_met_is_refused(wishes: ToolWishes, words: str) -> None:
+    with pytest.raises(InvalidArguments, match=words):
+        await run(ScriptedProvider([]), wishes)
