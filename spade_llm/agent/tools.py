@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING
 
+from spade_llm.errors import ConfigurationError
 from spade_llm.services import status
 from spade_llm.services.tools import ToolService
 from spade_llm.tools import LocalToolbox, builtin_tools
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.tools import Tool
+
+logger = logging.getLogger(__name__)
 
 CALLS = "calls"
 """The folder of the log of calls, in the agent's data."""
@@ -40,10 +44,13 @@ class ToolAgent(XmppAgent):
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
-        rules = rules or ToolRules()
+        self._rules = rules = rules or ToolRules()
+        tools = builtin_tools() if tools is None else tools
+        if not groups:
+            _check_names(tools, rules)
         data = self.options.data
         self._calls = CallFile(data / CALLS) if data else None
-        self._groups = (_local(builtin_tools() if tools is None else tools, rules), *groups)
+        self._groups = (_local(tools, rules), *groups)
         self._tools = SharedTools(
             self._groups,
             domain=self.jid.domain,
@@ -60,9 +67,24 @@ class ToolAgent(XmppAgent):
         for group in self._groups:
             if group.resource is not None:
                 await stack.enter_async_context(group.resource)
+        await self._warn_of_names()
+
+    async def _warn_of_names(self) -> None:
+        """A rule for a tool that is misspelt guards nothing; an MCP server's may come later."""
+        for name in self._rules.terms_of.keys() - await self._tools.offers():
+            logger.warning("[tools.%s] is for a tool that is not there now", name)
 
     async def _summary(self) -> str:
         return ", ".join(await self._tools.offers())
+
+
+def _check_names(tools: Sequence[Tool], rules: ToolRules) -> None:
+    known = [tool.spec.name for tool in tools]
+    for name in rules.terms_of:
+        if name not in known:
+            raise ConfigurationError(
+                f"[tools.{name}]: there is no such tool; there are: {', '.join(known)}"
+            )
 
 
 def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:

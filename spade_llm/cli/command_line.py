@@ -45,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_rag(commands)
     _add_memory(commands)
+    _add_tools(commands)
     _add_doctor(commands)
     return parser
 
@@ -133,6 +134,28 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
         if name == "reindex":
             action.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
         action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
+
+
+def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
+    tools = commands.add_parser("tools", help="See what a tool agent offers and was called for.")
+    actions = tools.add_subparsers(dest="action", required=True, metavar="ACTION")
+    offered = _add(actions, "list", "Say which tools you may call; `ask`: a person must say yes.")
+    log = _add(actions, "log", "Show who called which tool, and how it ended.")
+    log.add_argument("--last", type=_positive, default=50, metavar="N", help="default: 50")
+    log.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    log.add_argument("--caller", metavar="JID", help="only calls by it or on its behalf")
+    log.add_argument("--json", action="store_true", help="one JSON object per line")
+    for action in (offered, log):
+        action.add_argument("--agent", metavar="JID", default="tools", help="default: tools")
+    _add_person(offered)
+
+
+def _positive(text: str) -> int:
+    """argparse says which option, and names the value."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -13,7 +13,7 @@ from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from spade_llm.agent import AgentOptions, XmppAgent
     from spade_llm.cli.definition import Definition
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
     from spade_llm.settings import ContextTable, TermsTable
+    from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
 
 
@@ -149,8 +150,25 @@ def _tools(definition: Definition, password: str, host: Host) -> XmppAgent:
         terms_of={name: terms_of(table) for name, table in settings.tools.items()},
     )
     return ToolAgent(
-        definition.jid, password, groups=(), rules=rules, options=_options(definition, host)
+        definition.jid,
+        password,
+        tools=_own_tools(definition),
+        groups=(),
+        rules=rules,
+        options=_options(definition, host),
     )
+
+
+def _own_tools(definition: Definition) -> Sequence[Tool]:
+    """Those that every tool agent has, and those of the toml."""
+    from spade_llm.tools import builtin_tools
+    from spade_llm.tools.own_tools import load_tools
+
+    folder = definition.path.absolute().parent
+    try:
+        return (*builtin_tools(), *load_tools(definition.settings.python.tools, folder=folder))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{definition.path}: python.tools: {error}") from error
 
 
 def terms_of(table: TermsTable) -> Terms:
