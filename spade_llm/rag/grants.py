@@ -108,8 +108,8 @@ class Grants:
         return await self._registry.namespace(owner, address.name)
 
     async def grant(self, owner: str, name: str, *, to: str, access: Access) -> None:
-        grantee = check_grantee(to, owner=owner)
         namespace = await self.own(name, owner=owner)
+        grantee = check_grantee(to, owner=owner)
         ((others,),) = await self._database.read(_COUNT, (owner, namespace.id, grantee))
         if others >= MAX_GRANTS:
             raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
@@ -118,8 +118,8 @@ class Grants:
             await writer.execute(_GRANT, values)
 
     async def revoke(self, owner: str, name: str, *, to: str) -> bool:
-        grantee = check_grantee(to, owner=owner)
         namespace = await self.own(name, owner=owner)
+        grantee = check_grantee(to, owner=owner)
         async with self._database.transaction() as writer:
             removed = await writer.execute(_REVOKE, (namespace.id, grantee))
             return removed.rowcount > 0
