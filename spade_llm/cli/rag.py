@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import InvalidArguments, RequestError
-from spade_llm.rag.documents import Document, Ingested
 from spade_llm.rag.loader import FoundFile, LeftOut, Loader
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spade_llm.cli.place import Place
+    from spade_llm.rag.documents import Ingested
     from spade_llm.services.rag import RagClient
 
 SHARED = "documents"
@@ -93,8 +93,8 @@ async def _add_one(
         _say_left_out(file.source, file.reason)
         return True
     try:
-        text = await asyncio.to_thread(loader.read, file)
-        done = await documents.ingest(Document(text=text, source=file.source, namespace=namespace))
+        loaded = await asyncio.to_thread(loader.read, file)
+        done = await documents.ingest(loaded.document(file.source, namespace))
     except (InvalidArguments, RequestError) as error:
         _say_left_out(file.source, str(error))
         return False

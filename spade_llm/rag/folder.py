@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.rag.documents import Document, Ingested, Progress
+from spade_llm.rag.documents import Ingested, Progress
 from spade_llm.rag.in_flight import InFlight
 from spade_llm.rag.loader import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from spade_llm.rag.documents import OnProgress
+    from spade_llm.rag.documents import Document, OnProgress
     from spade_llm.rag.loader import FoundFile, Loader
 
 FILES_AT_A_TIME = 512
@@ -82,8 +82,8 @@ class Files:
         """Raises InvalidArguments: it cannot be read."""
         async with self._bytes.taking(await asyncio.to_thread(_size, file)):
             async with self._reading:
-                text = await asyncio.to_thread(self._loader.read, file)
-            return await take(Document(text=text, source=file.source, namespace=namespace))
+                loaded = await asyncio.to_thread(self._loader.read, file)
+            return await take(loaded.document(file.source, namespace))
 
     async def _tried(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import InvalidArguments, ModelUnavailable
 from spade_llm.rag.documents import Access, Ingested
 from spade_llm.rag.embedding import check_model, to_embed
+from spade_llm.rag.headings import markup_of
 from spade_llm.rag.loader import MAX_FILE_BYTES
 from spade_llm.rag.names import check_source, document_id, parse_address
 from spade_llm.rag.splitter import split
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_PLAIN_SUFFIXES = (".txt", ".log", ".csv", ".json", ".py", ".rst", ".html")
 MAX_METADATA_CHARS = 10_000
 NEAR_CHARS = 20_000
 """A text as short as this is split where it is asked for, in a millisecond."""
@@ -160,10 +160,8 @@ def _content_hash(document: Document, splitting: Splitting) -> str:
 
 
 def _split(document: Document, splitting: Splitting) -> list[Passage]:
-    is_markdown = document.is_markdown
-    if is_markdown is None:
-        is_markdown = not document.source.lower().endswith(_PLAIN_SUFFIXES)
-    passages = split(document.text, splitting, is_markdown=is_markdown)
+    markup = markup_of(document.source, document.is_markdown)
+    passages = split(document.text, splitting, markup=markup)
     return [_with_page(passage, document.page_starts) for passage in passages]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,7 @@ class DocumentLibrary:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database)
             stack.push_async_callback(self._parts.index.close)
+            stack.push_async_callback(asyncio.to_thread, self._parts.loader.close)
             self._parts.index.belong_to(await self._parts.registry.library_id())
             await self._tidy()
             stack.push_async_callback(self._parts.storing.close)

@@ -1,32 +1,33 @@
-"""Finds and reads text files below the document roots. Blocking: call it in a thread.
+"""Finds and reads files below the document roots. Blocking: call it in a thread.
 
 Paths come from peers. A path is resolved first, links and all, and must then lie below a root.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.rag.loading.kinds import PACKED, Kind, kind_of, not_read
+from spade_llm.rag.loading.parse_worker import ParseLimits, ParseWorker
+from spade_llm.rag.loading.plain import parse_text
+from spade_llm.rag.loading.text import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import BinaryIO, Self
 
-SUFFIXES = frozenset({".txt", ".md"})
-MAX_FILE_BYTES = 20_000_000
+    from spade_llm.rag.loading.text import LoadedText
+
+MAX_FILE_BYTES = MAX_TEXT_BYTES
+MAX_PACKED_BYTES = 100_000_000
+"""Of a PDF or .docx, which is mostly pictures when it is large."""
 MAX_FILES = 10_000
 """Of one folder, those left out included."""
-
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,46 +51,74 @@ class LeftOut:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimits:
     max_file_bytes: int = MAX_FILE_BYTES
+    max_packed_bytes: int = MAX_PACKED_BYTES
     max_files: int = MAX_FILES
+    parsing: ParseLimits = field(default_factory=ParseLimits)
 
 
 class Loader:
-    """Reads below `roots` only; relative paths are resolved below each of them, in order."""
+    """Reads below `roots` only; relative paths are resolved below each of them, in order.
+
+    A context manager: what it parses with ends with the block, or with `close()`.
+    """
 
     def __init__(self, roots: Sequence[Path], *, limits: LoadLimits | None = None) -> None:
         self._roots = tuple(root.resolve() for root in roots)
         self._limits = limits or LoadLimits()
+        self.parser = ParseWorker(self._limits.parsing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """It may be used again afterwards."""
+        self.parser.close()
 
     def find(self, path: str, *, is_recursive: bool = True) -> Sequence[FoundFile | LeftOut]:
         """The file, or every file of the folder, in order of their names.
 
         Raises:
-            InvalidArguments: no such path, outside the roots, or a file that is not text.
+            InvalidArguments: no such path, outside the roots, an empty folder, or a file of a
+                kind that is not read.
         """
         target = self._resolve(path)
         if target.is_dir():
-            return self._bounded(target, is_recursive)
+            return self._some(path, self._bounded(target, is_recursive))
         found = self._judged(target)
         if isinstance(found, LeftOut):
             raise InvalidArguments(f"{path!r} cannot be read: {found.reason}")
         return (found,)
 
-    def read(self, file: FoundFile) -> str:
-        """The file's text.
+    def read(self, file: FoundFile) -> LoadedText:
+        """What the file says.
 
         Raises:
-            InvalidArguments: too large, or not in UTF-8 (or UTF-16 with a byte order mark).
+            InvalidArguments: too large, not what its name says, damaged, without text.
         """
         try:
-            with file.path.open("rb") as opened:
-                raw = opened.read(self._limits.max_file_bytes + 1)
+            return self._parsed(kind_of(file.path.name), self._content(file))
+        except InvalidArguments as error:
+            raise InvalidArguments(f"{file.source!r} {error}") from error
+
+    def _parsed(self, kind: Kind | None, content: bytes) -> LoadedText:
+        if kind is None or kind is Kind.TEXT:
+            return parse_text(content)
+        return self.parser.parse(kind, content)
+
+    def _content(self, file: FoundFile) -> bytes:
+        """Looks again at what it is: between finding and reading it may have become a link."""
+        try:
+            opened = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            raise InvalidArguments(
-                f"{file.source!r} cannot be read: {error.strerror or 'I/O error'}"
-            ) from error
-        if len(raw) > self._limits.max_file_bytes:
-            raise InvalidArguments(f"{file.source!r} {self._too_large()}")
-        return _decoded(raw, file.source)
+            raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error
+        with os.fdopen(opened, "rb") as stream:
+            objection = self._objection_to(file.path, os.fstat(stream.fileno()))
+            if objection:
+                raise InvalidArguments(objection)
+            return _read(stream, self._max_bytes(file.path.name))
 
     def _resolve(self, path: str) -> Path:
         _check_form(path)
@@ -114,6 +143,11 @@ class Loader:
 
     def _root_of(self, place: Path) -> Path | None:
         return next((root for root in self._roots if place.is_relative_to(root)), None)
+
+    def _some(self, path: str, entries: list[FoundFile | LeftOut]) -> Sequence[FoundFile | LeftOut]:
+        if not entries:
+            raise InvalidArguments(f"{path!r} is a folder without files; put some into it")
+        return entries
 
     def _bounded(self, folder: Path, is_recursive: bool) -> list[FoundFile | LeftOut]:
         entries: list[FoundFile | LeftOut] = []
@@ -151,8 +185,8 @@ class Loader:
         """Why this file is not read; empty if it may be."""
         if place.name.startswith("."):
             return "hidden"
-        if place.suffix.lower() not in SUFFIXES:
-            return f"not one of {', '.join(sorted(SUFFIXES))}"
+        if kind_of(place.name) is None:
+            return not_read(place.name)
         try:
             target = place.resolve()
             status = target.stat()
@@ -160,12 +194,17 @@ class Loader:
             return "cannot be opened, or is a link to nothing"
         if self._root_of(target) is None:
             return "a link that leaves the document roots"
+        return self._objection_to(place, status)
+
+    def _objection_to(self, place: Path, status: os.stat_result) -> str:
         if not stat.S_ISREG(status.st_mode):
             return "not a regular file"
-        return self._too_large() if status.st_size > self._limits.max_file_bytes else ""
+        max_bytes = self._max_bytes(place.name)
+        return _too_large(max_bytes) if status.st_size > max_bytes else ""
 
-    def _too_large(self) -> str:
-        return f"is larger than {self._limits.max_file_bytes} bytes"
+    def _max_bytes(self, name: str) -> int:
+        is_packed = kind_of(name) in PACKED
+        return self._limits.max_packed_bytes if is_packed else self._limits.max_file_bytes
 
     def _source(self, place: Path) -> str:
         if place.is_relative_to(self._roots[0]):
@@ -185,19 +224,15 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _decoded(raw: bytes, source: str) -> str:
-    encoding, skip = _encoding_of(raw)
+def _read(stream: BinaryIO, max_bytes: int) -> bytes:
     try:
-        return raw[skip:].decode(encoding)
-    except UnicodeDecodeError as error:
-        raise InvalidArguments(
-            f"{source!r} is not {encoding.upper()}: byte {error.start + skip} is wrong; "
-            "save it as UTF-8"
-        ) from error
+        raw = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error
+    if len(raw) > max_bytes:
+        raise InvalidArguments(_too_large(max_bytes))
+    return raw
 
 
-def _encoding_of(raw: bytes) -> tuple[str, int]:
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if raw.startswith(mark):
-            return encoding, len(mark)
-    return "utf-8", 0
+def _too_large(max_bytes: int) -> str:
+    return f"is larger than {max_bytes} bytes; split it"

@@ -1,7 +1,8 @@
 """Cuts a text into passages of bounded size. Pure; knows no document, no index and no model.
 
 A passage never crosses a heading. Within a section it ends, if it can, at a paragraph, else at a
-line, a sentence, a word, and only then in the middle of one. Time is linear in the text: every
+line, a sentence, a word, and only then in the middle of one, but between characters as people see
+them. Time is linear in the text: every
 cut looks at one window of at most `size` characters, and every passage moves forward by at least
 a sixteenth of `size`, however large the overlap.
 """
@@ -13,20 +14,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.rag.graphemes import is_inside
+from spade_llm.rag.headings import Markup, headings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BLOCK_START = re.compile(
-    r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})|(?P<marks>#{1,6})[ \t]+(?P<title>[^\n]{0,200}))",
-    re.MULTILINE,
-)
+    from spade_llm.rag.headings import Heading
+
 _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n")
 _LINE_END = re.compile(r"\n")
 _SENTENCE_END = re.compile(r"[.!?…。][\"'”’)\]]{0,3}\s")
 _WORD_END = re.compile(r"\s")
 _ENDS = (_PARAGRAPH_END, _LINE_END, _SENTENCE_END, _WORD_END)
 _SPACE = re.compile(r"\s*")
+MAX_CHARACTER = 32
+"""In code points. Longer heaps of marks are no character of any script, and may be cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,30 +72,21 @@ class _Section:
     heading: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Heading:
-    start: int
-    end: int
-    level: int
-    title: str
-
-
 def split(
-    text: str, splitting: Splitting | None = None, *, is_markdown: bool = True
+    text: str, splitting: Splitting | None = None, *, markup: Markup = Markup.MARKDOWN
 ) -> Iterator[Passage]:
     """Passages in order; together they hold every character that is not white space."""
     rule = splitting or Splitting()
-    sections = _sections(text) if is_markdown else [_Section(0, len(text), "")]
-    for section in sections:
+    for section in _sections(text, markup):
         for start, end in _cut(text, section, rule):
             yield Passage(text=text[start:end], start=start, end=end, heading=section.heading)
 
 
-def _sections(text: str) -> Iterator[_Section]:
+def _sections(text: str, markup: Markup) -> Iterator[_Section]:
     """A section begins at a heading; headings with nothing below them open the next one."""
-    path: list[_Heading] = []
+    path: list[Heading] = []
     start = body = 0
-    for heading in _headings(text):
+    for heading in headings_of(text, markup):
         if not _is_blank(text, body, heading.start):
             yield _Section(start, heading.start, _joined(path))
             start = heading.start
@@ -102,25 +96,7 @@ def _sections(text: str) -> Iterator[_Section]:
     yield _Section(start, len(text), _joined(path))
 
 
-def _headings(text: str) -> Iterator[_Heading]:
-    """ATX headings (CommonMark §4.2) outside fenced code."""
-    fence = ""
-    for match in _BLOCK_START.finditer(text):
-        mark = match["fence"]
-        if mark:
-            fence = _fence_after(fence, mark)
-        elif not fence:
-            title = match["title"].strip().rstrip("#").rstrip()
-            yield _Heading(match.start(), match.end(), len(match["marks"]), title)
-
-
-def _fence_after(fence: str, mark: str) -> str:
-    if not fence:
-        return mark
-    return "" if mark.startswith(fence) else fence
-
-
-def _joined(path: list[_Heading]) -> str:
+def _joined(path: list[Heading]) -> str:
     return " > ".join(heading.title for heading in path if heading.title)
 
 
@@ -146,7 +122,15 @@ def _stop(text: str, start: int, end: int, reached: int, size: int) -> int:
         last = _last_end(pattern, text, floor, limit)
         if last > reached:
             return last
-    return limit
+    return _before_character(text, limit, floor)
+
+
+def _before_character(text: str, at: int, floor: int) -> int:
+    """The place, or one shortly before it, that does not cut a character in two."""
+    for place in range(at, max(floor, at - MAX_CHARACTER), -1):
+        if not is_inside(text, place):
+            return place
+    return at
 
 
 def _last_end(pattern: re.Pattern[str], text: str, floor: int, limit: int) -> int:
@@ -166,7 +150,7 @@ def _restart(text: str, start: int, stop: int, rule: Splitting) -> int:
         match = pattern.search(text, earliest, stop)
         if match and match.end() < stop:
             return match.end()
-    return earliest
+    return next((at for at in range(earliest, stop) if not is_inside(text, at)), stop)
 
 
 def _skip_space(text: str, start: int, end: int) -> int:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag import Splitting, split
+from spade_llm.rag.graphemes import is_inside
+from spade_llm.rag.headings import Markup
 
 _PIECES = st.sampled_from(
     [
@@ -31,19 +33,19 @@ _RULES = st.tuples(st.integers(100, 400), st.integers(0, 399)).map(
 )
 
 
-@given(_TEXTS, _RULES, st.booleans())
-def test_offsets_are_exact_and_sizes_bounded(text: str, rule: Splitting, is_markdown: bool) -> None:
-    for passage in split(text, rule, is_markdown=is_markdown):
+@given(_TEXTS, _RULES, st.sampled_from(Markup))
+def test_offsets_are_exact_and_sizes_bounded(text: str, rule: Splitting, markup: Markup) -> None:
+    for passage in split(text, rule, markup=markup):
         assert text[passage.start : passage.end] == passage.text
         assert 0 < len(passage.text) <= rule.size
 
 
-@given(_TEXTS, _RULES, st.booleans())
+@given(_TEXTS, _RULES, st.sampled_from(Markup))
 def test_every_character_that_is_not_space_is_in_a_passage(
-    text: str, rule: Splitting, is_markdown: bool
+    text: str, rule: Splitting, markup: Markup
 ) -> None:
     covered = bytearray(len(text))
-    for passage in split(text, rule, is_markdown=is_markdown):
+    for passage in split(text, rule, markup=markup):
         covered[passage.start : passage.end] = b"\1" * len(passage.text)
 
     assert all(covered[at] or char.isspace() for at, char in enumerate(text))
@@ -82,7 +84,7 @@ def test_a_comment_in_fenced_code_is_no_heading() -> None:
 
 
 def test_plain_text_has_no_headings() -> None:
-    assert [p.heading for p in split("# a remark\nsome text", is_markdown=False)] == [""]
+    assert [p.heading for p in split("# a remark\nsome text", markup=Markup.PLAIN)] == [""]
 
 
 def test_a_cut_is_made_at_the_end_of_a_paragraph_if_there_is_one() -> None:
@@ -129,3 +131,14 @@ def test_three_megabytes_of_anything_take_linear_time(unit: str) -> None:
 
     small = seconds(300_000)
     assert seconds(3_000_000) < 40 * small + 0.5
+
+
+@pytest.mark.parametrize(
+    "character", ["e\u0301", "👩\u200d🚀", "🇪🇸", "👍🏽", "\r\n", "❤\ufe0f", "क\u093f"]
+)
+def test_a_character_of_several_code_points_is_never_cut(character: str) -> None:
+    for before in range(4):
+        text = "x" * before + character * 300
+        for passage in split(text, Splitting(size=100, overlap=31)):
+            assert not is_inside(text, passage.start)
+            assert passage.text.endswith("\r") or not is_inside(text, passage.end)

@@ -1,0 +1,167 @@
+"""Web pages: their text with headings, lists, tables and code as Markdown. Follows no link.
+
+Scripts, styles, menus and forms are left out. lxml's parser mends what is broken, loads nothing,
+and ends at a depth of 2048; its tree is walked without recursion.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.rag.loading.decoding import decoded
+from spade_llm.rag.loading.markdown import escaped, heading, row
+from spade_llm.rag.loading.text import BoundedText, LoadedText, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
+_LEFT_OUT = {
+    *("script", "style", "noscript", "template", "nav", "form", "button", "select", "svg"),
+    *("iframe", "object", "head"),
+}
+_BLOCKS = {
+    *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details"),
+    *("div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "header", "hr", "html"),
+    *(
+        "li",
+        "main",
+        "ol",
+        "p",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+    ),
+    *("tr", "ul"),
+}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_WHOLE = {*_HEADINGS, "pre", "tr"}
+"""Written in one piece, with all that is in them."""
+_TEXTS = etree.XPath(".//text()[not(parent::script or parent::style or parent::template)]")
+_IS_LAYOUT = etree.XPath("boolean(.//table or .//p or .//div or .//ul or .//ol or .//pre)")
+"""Of a table's row that holds parts of the page, and no values."""
+_SPACE = re.compile(r"\s+")
+
+
+def parse_html(content: bytes) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    text = decoded(content, _encoding(content))
+    root = _tree(text)
+    return LoadedText(
+        text="" if root is None else _Page().written(root),
+        is_markdown=True,
+        metadata={} if root is None else described({"title": root.findtext(".//title")}),
+    )
+
+
+def _tree(text: str) -> etree._Element | None:
+    # Without huge_tree pictures within the page (data: URLs) of 10 MB cut it off.
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        raise InvalidArguments("is no readable HTML") from error
+    if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
+        raise InvalidArguments("is HTML that is nested too deeply to be read")
+    return root
+
+
+def _encoding(content: bytes) -> str:
+    """What a <meta> at its beginning says, as browsers do."""
+    found = _CHARSET.search(content[:2048])
+    try:
+        return codecs.lookup(found[1].decode()).name if found else "utf-8"
+    except LookupError as error:
+        raise InvalidArguments("names an unknown character set; save it as UTF-8") from error
+
+
+class _Page:
+    """Writes inline text into the open paragraph, and closes it at the edges of blocks."""
+
+    def __init__(self) -> None:
+        self._text = BoundedText()
+        self._open: list[str] = []
+        self._prefix = ""
+        self._was_tight = False
+
+    def written(self, root: etree._Element) -> str:
+        walk = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walk:
+            if event == "end":
+                self._end(element)
+            elif self._start(element):
+                walk.skip_subtree()
+        self._close()
+        return str(self._text).strip()
+
+    def _start(self, element: etree._Element) -> bool:
+        """True: what is in it has been written, or is not to be."""
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _LEFT_OUT:
+            return True
+        if tag in _WHOLE and not (tag == "tr" and _IS_LAYOUT(element)):
+            self._close()
+            self._add(_whole(element, tag), is_tight=tag == "tr")
+            return True
+        if tag in _BLOCKS:
+            self._close()
+            self._prefix = "- " if tag == "li" else self._prefix
+        self._open.append("\n" if tag == "br" else element.text or "")
+        return False
+
+    def _end(self, element: etree._Element) -> None:
+        if element.tag in _BLOCKS:
+            self._close()
+        if element.tail:
+            self._open.append(element.tail)
+
+    def _close(self) -> None:
+        lines = (_SPACE.sub(" ", line).strip() for line in _kept_breaks(self._open))
+        text = "\n".join(filter(None, lines))
+        self._open.clear()
+        if text:
+            is_item = bool(self._prefix)
+            self._add(f"{self._prefix}{text}" if is_item else escaped(text), is_tight=is_item)
+            self._prefix = ""
+
+    def _add(self, text: str, *, is_tight: bool) -> None:
+        """Items of a list and rows of a table follow each other without a blank line."""
+        if text:
+            self._text.add(f"\n{text}" if is_tight and self._was_tight else f"\n\n{text}")
+            self._was_tight = is_tight
+
+
+def _kept_breaks(pieces: list[str]) -> Iterator[str]:
+    """Lines as <br> makes them; line ends of the source are spaces."""
+    line: list[str] = []
+    for piece in pieces:
+        if piece == "\n":
+            yield "".join(line)
+            line = []
+        else:
+            line.append(piece)
+    yield "".join(line)
+
+
+def _whole(element: etree._Element, tag: str) -> str:
+    if tag == "pre":
+        return f"```\n{_inner(element).strip()}\n```"
+    if tag == "tr":
+        return row([_inner(cell) for cell in element if cell.tag in ("td", "th")])
+    return heading(_inner(element), _HEADINGS[tag])
+
+
+def _inner(element: etree._Element) -> str:
+    return "".join(map(str, _TEXTS(element)))

@@ -1,0 +1,236 @@
+"""Parses in a process of its own, kept warm: a hostile file can neither hang nor kill the agent.
+
+Blocking: call it in a thread. One file at a time; another process takes the place of one that died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.rag.loading.frames import MAX_HEAD_BYTES, Parsed, Task, write_frame
+from spade_llm.rag.loading.text import MAX_TEXT_BYTES, LoadedText
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    from spade_llm.rag.loading.kinds import Kind
+
+PARSE_TIMEOUT_S = 60
+"""A page of an ordinary PDF takes 5 to 30 ms."""
+PARSE_MEMORY_BYTES = 1_000_000_000
+"""Of address space; idle it takes 150 MB of it (Linux only)."""
+ORPHAN_GRACE_S = 5
+MAX_WAIT_S = 600.0
+"""For the files of others that are parsed first."""
+END_WAIT_S = 5.0
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseLimits:
+    timeout_s: int = PARSE_TIMEOUT_S
+    memory_bytes: int = PARSE_MEMORY_BYTES
+
+
+class ParseWorker:
+    """Has no process until the first file comes, and none after `close()`."""
+
+    def __init__(self, limits: ParseLimits | None = None) -> None:
+        self._limits = limits or ParseLimits()
+        self._turn = threading.Lock()
+        self._process: _Process | None = None
+        self.started = 0
+        """How many processes so far."""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while there is one."""
+        return self._process.pid if self._process else None
+
+    def parse(self, kind: Kind, content: bytes) -> LoadedText:
+        """Raises InvalidArguments; the sentence goes on from the file's name."""
+        if not self._turn.acquire(timeout=MAX_WAIT_S):
+            raise InvalidArguments("was not read: others before it take too long; add it again")
+        try:
+            process = self._running()
+            parsed, text = self._asked(process, kind, content)
+            if parsed.is_last:
+                self._end()
+        finally:
+            self._turn.release()
+        return _loaded(parsed, text)
+
+    def close(self) -> None:
+        """What is being parsed is broken off. It may be used again afterwards."""
+        process = self._process
+        if process is not None:
+            process.kill()
+        if self._turn.acquire(timeout=END_WAIT_S):
+            self._end()
+            self._turn.release()
+
+    def _running(self) -> _Process:
+        if self._process is None:
+            self._process = _Process(self._limits)
+            self.started += 1
+        return self._process
+
+    def _asked(self, process: _Process, kind: Kind, content: bytes) -> tuple[Parsed, bytes]:
+        try:
+            return process.ask(kind, content, time.monotonic() + self._limits.timeout_s)
+        except TimeoutError as error:
+            self._end()
+            raise InvalidArguments(
+                f"was given up after {self._limits.timeout_s} s of parsing; split it, or save it "
+                "in another format"
+            ) from error
+        except (OSError, EOFError, ValidationError) as error:
+            last_words = process.last_words()
+            self._end()
+            raise InvalidArguments(
+                f"broke its parser ({last_words}); the file is damaged or made to do so: save it "
+                "again, or in another format"
+            ) from error
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+
+class _Process:
+    """One child. Its environment is empty: a parser has no use for our secrets."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by _ended)
+        self._child = subprocess.Popen(
+            _command(limits),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"},
+            cwd="/",
+        )
+        # A worker that nobody closed ends with whoever had it.
+        self._ended = weakref.finalize(self, _ended, self._child, self._errors)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def ask(self, kind: Kind, content: bytes, deadline: float) -> tuple[Parsed, bytes]:
+        """Raises TimeoutError, EOFError, OSError or ValidationError: it is of no use any more."""
+        writer = threading.Thread(target=self._write, args=(kind, content), daemon=True)
+        writer.start()
+        head, rest = self._read_line(deadline)
+        parsed = Parsed.model_validate_json(head)
+        if parsed.size > MAX_TEXT_BYTES:
+            raise EOFError("more text than there may be")
+        text = self._read_exactly(parsed.size, rest, deadline)
+        writer.join()
+        return parsed, text
+
+    def last_words(self) -> str:
+        """The last line of what it wrote to its standard error; which limit it met, if it did."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(END_WAIT_S)
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2000))
+        lines = self._errors.read().decode("utf-8", "replace").split("\n")
+        said = next((line for line in reversed(lines) if line.strip()), "")
+        return _reason(said, self._child.returncode)
+
+    def kill(self) -> None:
+        """Whoever waits for its answer sees that it has ended."""
+        self._child.kill()
+
+    def end(self) -> None:
+        self._ended()
+
+    def _write(self, kind: Kind, content: bytes) -> None:
+        """In a thread: the child may answer, or die, before it has read everything."""
+        assert self._child.stdin is not None
+        task = Task(kind=kind.value, size=len(content))
+        with contextlib.suppress(OSError, ValueError):
+            write_frame(self._child.stdin, task, content)
+
+    def _read_line(self, deadline: float) -> tuple[bytes, bytes]:
+        got = bytearray()
+        while b"\n" not in got:
+            if len(got) > MAX_HEAD_BYTES:
+                raise EOFError("no end of the first line")
+            got += self._read_some(deadline)
+        head, _, rest = got.partition(b"\n")
+        return bytes(head), bytes(rest)
+
+    def _read_exactly(self, size: int, begun: bytes, deadline: float) -> bytes:
+        got = bytearray(begun)
+        while len(got) < size:
+            got += self._read_some(deadline)
+        if len(got) > size:
+            raise EOFError("more bytes than announced")
+        return bytes(got)
+
+    def _read_some(self, deadline: float) -> bytes:
+        assert self._child.stdout is not None
+        source = self._child.stdout.fileno()
+        ready = select.poll()
+        ready.register(source, select.POLLIN)
+        if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+        some = os.read(source, _CHUNK_BYTES)
+        if not some:
+            raise EOFError("it ended")
+        return some
+
+
+def _command(limits: ParseLimits) -> list[str]:
+    """-P: the current directory is no place for modules."""
+    seconds = limits.timeout_s + ORPHAN_GRACE_S
+    return [
+        *(sys.executable, "-P", "-m", "spade_llm.rag.loading.parse_process"),
+        *(str(limits.memory_bytes), str(seconds)),
+    ]
+
+
+def _ended(child: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+    child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout, errors):
+        with contextlib.suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]  # both are pipes
+
+
+def _reason(said: str, code: int | None) -> str:
+    if "MemoryError" in said or "memory" in said.lower():
+        return "it needs more memory than a file may take"
+    if "RecursionError" in said:
+        return "it is nested too deeply"
+    name = said.partition(":")[0].rpartition(".")[2].strip()
+    return name if name.isidentifier() else f"it ended with {code}"
+
+
+def _loaded(parsed: Parsed, text: bytes) -> LoadedText:
+    if parsed.refusal:
+        raise InvalidArguments(parsed.refusal)
+    return LoadedText(
+        text=text.decode(),
+        page_starts=parsed.page_starts,
+        is_markdown=parsed.is_markdown,
+        metadata=parsed.metadata,
+    )

@@ -1,0 +1,91 @@
+"""PDF: the text of each page, and its outline as headings. Reads no pictures.
+
+pypdf raises more kinds of errors on crafted files than can be named: those end the process that
+this runs in, which says so (see parse_worker.py).
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+from pypdf.generic import Destination
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.rag.loading.markdown import escaped, heading
+from spade_llm.rag.loading.text import BoundedText, LoadedText, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_PAGES = 20_000
+MAX_HEADINGS = 5_000
+
+
+def parse_pdf(content: bytes) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    try:
+        return _loaded(PdfReader(BytesIO(content)))
+    except PyPdfError as error:
+        raise InvalidArguments(f"is a damaged PDF ({_short(error)}); export it again") from error
+
+
+def _loaded(reader: PdfReader) -> LoadedText:
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise InvalidArguments("is an encrypted PDF; save a copy of it without a password")
+    if len(reader.pages) > MAX_PAGES:
+        raise InvalidArguments(f"has more than {MAX_PAGES} pages; split it")
+    headings = _headings(reader)
+    text, starts = _text_of(reader, headings)
+    about = reader.metadata
+    return LoadedText(
+        text=text,
+        page_starts=starts,
+        is_markdown=bool(headings),
+        metadata={
+            **described({"title": about and about.title, "author": about and about.author}),
+            "pages": len(starts),
+        },
+    )
+
+
+def _text_of(reader: PdfReader, headings: dict[int, list[str]]) -> tuple[str, tuple[int, ...]]:
+    written, starts, has_text = BoundedText(), [], False
+    for number, page in enumerate(reader.pages):
+        starts.append(written.length)
+        text = page.extract_text().strip()
+        has_text = has_text or bool(text)
+        titles = headings.get(number, [])
+        # On each page, or a line of program text would be a heading on one and none on the next.
+        written.add("\n\n".join([*titles, escaped(text) if headings else text, ""]))
+    if not has_text:
+        raise InvalidArguments(
+            f"has {len(starts)} pages and no text: they are pictures; run text recognition (OCR)"
+            " on it first"
+        )
+    return str(written), tuple(starts)
+
+
+def _headings(reader: PdfReader) -> dict[int, list[str]]:
+    """By the page, from 0, on which they stand."""
+    found: dict[int, list[str]] = {}
+    for (entry, level), _ in zip(_outline(reader.outline, 1), range(MAX_HEADINGS), strict=False):
+        page = reader.get_destination_page_number(entry)
+        title = heading(entry.title or "", level)
+        if page is not None and page >= 0 and title:
+            found.setdefault(page, []).append(title)
+    return found
+
+
+def _outline(entries: Sequence[object], level: int) -> Iterator[tuple[Destination, int]]:
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from _outline(entry, level + 1)
+        elif isinstance(entry, Destination):
+            yield entry, level
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:100] or type(error).__name__

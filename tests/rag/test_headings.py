@@ -1,0 +1,115 @@
+"""Where texts of each kind have their headings."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.rag.headings import Markup, headings_of, markup_of
+
+
+def _found(text: str, markup: Markup) -> list[tuple[int, str]]:
+    return [(heading.level, heading.title) for heading in headings_of(text, markup)]
+
+
+def test_underlined_titles_are_headings_in_markdown() -> None:
+    text = "One\n===\n\nText\nof lines\n---\n\nTwo two\n---\n\n- item\n---\n\n```\nNo\n==\n```\n"
+
+    assert _found(text, Markup.MARKDOWN) == [(1, "One"), (2, "Two two")]
+
+
+def test_front_matter_is_no_heading() -> None:
+    assert _found("---\n\ntitle: x\n---\n\n# Real\n", Markup.MARKDOWN) == [(1, "Real")]
+
+
+def test_levels_of_rst_come_in_the_order_of_their_underlines() -> None:
+    text = (
+        "====\nBook\n====\n\nPart\n====\n\nText.\n\nChapter\n-------\n\n"
+        ".. code::\n\n   x\n   ---\n\nPart 2\n======\n\nText\nof lines\n--------\n\n-----\n"
+    )
+
+    assert _found(text, Markup.RST) == [(1, "Book"), (2, "Part"), (3, "Chapter"), (2, "Part 2")]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("def answer(x: int) -> int:", "answer"),
+        ("async def answer():", "answer"),
+        ("class Answer(Protocol):", "Answer"),
+        ("export default function answer(x) {", "answer"),
+        ("pub(crate) fn answer<T>(x: T) -> T {", "answer"),
+        ("func (s *Server) Answer(x int) error {", "Answer"),
+        ("public final class Answer", "Answer"),
+        ("interface Answer {", "Answer"),
+        ("class Answer", "Answer"),
+    ],
+)
+def test_a_definition_in_the_first_column_is_a_heading(line: str, name: str) -> None:
+    assert _found(f"import x\n\n{line}\n    def inner():\n        pass\n", Markup.CODE) == [
+        (1, name)
+    ]
+
+
+def test_what_stands_above_a_definition_belongs_to_it() -> None:
+    text = "import os\n\n# About it.\n@cache\ndef answer():\n    return 42\n"
+
+    (heading,) = headings_of(text, Markup.CODE)
+
+    assert text[heading.start :].startswith("# About it.")
+
+
+def test_a_sentence_is_no_definition() -> None:
+    assert (
+        _found('"""Notes:\n\nclass of things that\ntype the words we like.\n"""\n', Markup.CODE)
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "markup"),
+    [
+        ("a.md", Markup.MARKDOWN),
+        ("README", Markup.MARKDOWN),
+        ("src/Makefile", Markup.PLAIN),
+        ("A title of something", Markup.MARKDOWN),
+        ("v1.2 of it", Markup.MARKDOWN),
+        ("a.rst", Markup.RST),
+        ("x/a.py", Markup.CODE),
+        ("a.txt", Markup.PLAIN),
+        ("a.yaml", Markup.PLAIN),
+    ],
+)
+def test_the_ending_of_a_source_says_how_headings_are_marked(source: str, markup: Markup) -> None:
+    assert markup_of(source) is markup
+    assert markup_of(source, True) is Markup.MARKDOWN
+    assert markup_of(source, False) is Markup.PLAIN
+
+
+_PIECES = st.sampled_from(["Title", "\n", "\n\n", "===", "---", "# ", "def f():", "@x", " ", "```"])
+
+
+@given(st.lists(_PIECES, max_size=60).map("".join), st.sampled_from(Markup))
+def test_headings_come_in_order_and_do_not_overlap(text: str, markup: Markup) -> None:
+    reached = 0
+    for heading in headings_of(text, markup):
+        assert reached <= heading.start <= heading.end <= len(text)
+        reached = heading.end
+
+
+@pytest.mark.parametrize("markup", [Markup.RST, Markup.CODE, Markup.MARKDOWN])
+@pytest.mark.parametrize(
+    "unit", ["=", "=\n", "a\n===\n", "# \n", "def ", "class a ", "pub ", "---\n"]
+)
+def test_a_megabyte_of_anything_takes_linear_time(unit: str, markup: Markup) -> None:
+    def seconds(size: int) -> float:
+        began = time.process_time()
+        for _ in headings_of(unit * (size // len(unit)), markup):
+            pass
+        return time.process_time() - began
+
+    small = seconds(100_000)
+    assert seconds(1_000_000) < 40 * small + 0.5
