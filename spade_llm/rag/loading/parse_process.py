@@ -1,4 +1,4 @@
-"""The process that parses: content in, text out, nothing else. Reads no file and knows no name.
+"""The process that parses: content in, text out, nothing else. Reads no document and knows no name.
 
 Run as `python -P -m spade_llm.rag.loading.parse_process MEMORY_BYTES SECONDS`. It ends with its
 standard input; a task that takes too long, or too much memory, ends it. Whatever error a parser
@@ -12,14 +12,12 @@ import resource
 import signal
 import sys
 import warnings
+from pathlib import Path
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.loading.frames import MAX_HEAD_BYTES, Parsed, Task, write_frame
 from spade_llm.rag.loading.kinds import Kind
 from spade_llm.rag.loading.parsing import parsed
-
-LARGE_BYTES = 300_000_000
-"""Grown beyond this it ends, so that the next file has all of the memory limit again."""
 
 MAX_WRITTEN_BYTES = 1_000_000
 """To a file: it writes none but its last words."""
@@ -71,8 +69,12 @@ def _answer(kind: Kind, content: bytes) -> tuple[Parsed, bytes]:
 
 
 def _has_grown() -> bool:
-    unit = 1024 if sys.platform == "linux" else 1
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > LARGE_BYTES
+    """Beyond half of what it may have: the next file shall have all of it again."""
+    if sys.platform != "linux":
+        return False
+    # Not ru_maxrss: a child begins with that of its parent.
+    pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+    return pages * resource.getpagesize() > resource.getrlimit(resource.RLIMIT_AS)[0] // 2
 
 
 if __name__ == "__main__":
