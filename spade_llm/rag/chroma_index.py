@@ -83,13 +83,22 @@ def collection_name(namespace_id: int, edition: int = 0) -> str:
 class _Small:
     """All vectors of a small namespace."""
 
-    ids: Sequence[int]
+    ids: NDArray[np.int64]
     vectors: NDArray[np.float32]
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> dict[int, float]:
-        products = self.vectors @ vector
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int, among: Sequence[int] | None
+    ) -> dict[int, float]:
+        products = np.vecdot(self.vectors, vector)
+        if among is not None:
+            products = np.where(np.isin(self.ids, among), products, -np.inf)
         best = np.argsort(-products, kind="stable")[:limit]
-        return {self.ids[row]: float(products[row]) for row in best}
+        return {int(self.ids[row]): float(products[row]) for row in best if products[row] > -2}
+
+    def cosines(self, vector: NDArray[np.float32], wanted: Sequence[int]) -> dict[int, float]:
+        rows = np.flatnonzero(np.isin(self.ids, wanted))
+        products = np.vecdot(self.vectors[rows], vector)
+        return dict(zip(self.ids[rows].tolist(), products.tolist(), strict=True))
 
 
 class ChromaIndex:
@@ -143,18 +152,27 @@ class ChromaIndex:
         return await self._run(self._readers, partial(self._count, place))
 
     async def nearest(
-        self, shelf: Shelf, vector: NDArray[np.float32], limit: int
+        self,
+        shelf: Shelf,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        among: Sequence[int] | None = None,
     ) -> Mapping[int, float]:
-        """The ids nearest to the vector, with their cosine, nearest first."""
+        """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
         small = await self._small_of(shelf)
         if small is not None:
-            return small.nearest(vector, limit)
-        return await self._run(self._readers, partial(self._nearest, shelf, vector, limit))
+            return small.nearest(vector, limit, among)
+        find = partial(self._nearest, shelf, vector, limit, among)
+        return await self._run(self._readers, find)
 
     async def cosines(
         self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """How near these are to the vector; those without a vector are left out."""
+        small = await self._small_of(shelf)
+        if small is not None:
+            return small.cosines(vector, ids)
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
 
     @contextmanager
@@ -233,10 +251,17 @@ class ChromaIndex:
         return 0 if collection is None else collection.count()
 
     def _nearest(
-        self, shelf: Shelf, vector: NDArray[np.float32], limit: int
+        self,
+        shelf: Shelf,
+        vector: NDArray[np.float32],
+        limit: int,
+        among: Sequence[int] | None,
     ) -> Mapping[int, float]:
         found = self._existing(shelf).query(
-            query_embeddings=vector.reshape(1, -1), n_results=limit, include=["distances"]
+            query_embeddings=vector.reshape(1, -1),
+            ids=None if among is None else [str(number) for number in among],
+            n_results=limit,
+            include=["distances"],
         )
         distances = found["distances"] or [[]]
         pairs = zip(found["ids"][0], distances[0], strict=True)
@@ -248,7 +273,7 @@ class ChromaIndex:
             return None
         found = collection.get(include=["embeddings"])
         vectors = np.asarray(found["embeddings"], dtype=np.float32)
-        ids = [int(number) for number in found["ids"]]
+        ids = np.array([int(number) for number in found["ids"]], np.int64)
         return _Small(ids, vectors.reshape(len(ids), shelf.dimension))
 
     def _cosines(

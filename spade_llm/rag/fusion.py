@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
 
 WORD_WEIGHT = 0.35
 """What shared words can add where meaning is known too: a passage that has every word of the
@@ -26,3 +33,9 @@ def by_meaning_and_words(cosine: float, share: float) -> float:
 def by_words(share: float, rank: float) -> float:
     """Both 0…1; never more than the share of words deserves."""
     return share * (1 - RANK_WEIGHT * (1 - rank))
+
+
+def all_by_words(shares: Row, ranks: Row) -> Row:
+    """The same for many."""
+    found: Row = shares * (1 - RANK_WEIGHT * (1 - ranks))
+    return found

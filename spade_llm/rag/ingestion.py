@@ -19,6 +19,7 @@ from spade_llm.rag.loader import MAX_FILE_BYTES
 from spade_llm.rag.names import check_source, document_id, parse_address
 from spade_llm.rag.splitter import split
 from spade_llm.rag.storing import Prepared
+from spade_llm.rag.word_records import word_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +85,7 @@ class Ingestion:
             document=document,
             content_hash=content_hash,
             passages=passages,
+            words=await _off_loop(document, lambda: word_record(passages)),
             vectors=await self._vectors(document, passages),
         )
         return await self._storing.store(prepared)

@@ -1,151 +1,101 @@
-"""Which chunks have the words of a query, and how much those words say. Knows no meaning."""
+"""How much of what a query says is in each chunk: the words that it shares, and BM25 over them.
+
+Counted over the namespaces that are asked and no others. Knows no meaning.
+"""
 
 from __future__ import annotations
 
-import heapq
-import json
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.rag.fusion import word_weight
+import numpy as np
+
+from spade_llm.rag.fusion import all_by_words, word_weight
+from spade_llm.text.highest import highest
+from spade_llm.text.terms import CONTENT_WEIGHT, query_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Sequence
 
-    from spade_llm.rag.database import Database
-    from spade_llm.rag.registry import Namespace
+    from numpy.typing import NDArray
 
-MAX_LISTED = 2000
-"""A word found in this many chunks is common: where it is, is looked up for candidates only."""
-MAX_RANKED_WORDS = 3
-"""BM25 over common words costs time and orders little; it sees the rarest only."""
+    from spade_llm.rag.word_index import WordIndex
+    from spade_llm.text.segment import Posting
+    from spade_llm.text.terms import QueryWord
 
-_LISTED = """
-    SELECT {number}, (SELECT json_group_array(rowid) FROM
-        (SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT {limit}))
-"""
-# The unary plus keeps SQLite from asking the index once per candidate: ten times slower.
-_AMONG = """
-    SELECT {number}, rowid FROM chunk_words
-    WHERE chunk_words MATCH ? AND +rowid IN (SELECT value FROM json_each(?))
-"""
-_RANKED = """
-    SELECT rowid, -bm25(chunk_words, 0.0, 1.0, 1.0) FROM chunk_words WHERE chunk_words MATCH ?
-    ORDER BY bm25(chunk_words, 0.0, 1.0, 1.0), rowid LIMIT ?
-"""
+    Row = NDArray[np.float32]
+
+MAX_QUERY_WORDS = 32
+"""Further words of a query are not looked up."""
+K1, B = 1.2, 0.75
+SPARE = 4
+"""So many times the wanted number are looked at: some repeat the text of others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordHits:
-    """One word of the query: how much it says, and the chunks that have it."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WordScores:
+    """Of the rows of one namespace."""
 
-    word: str
-    weight: float
-    chunk_ids: Set[int]
-    is_common: bool = False
-    """True: `chunk_ids` is only the beginning of a long list."""
+    shares: Row
+    """The weighted share of the query's words that are in it, 0…1."""
+    ranks: Row
+    """BM25 as a share of the most that these words could give, 0…1."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordHits:
-    """All words of a query."""
-
-    words: tuple[WordHits, ...]
-    ranks: Mapping[int, float]
-    """BM25, 0…1, of the best."""
-
-    def share(self, chunk_id: int) -> float:
-        """How much of what the query says is in this chunk, 0…1."""
-        total = sum(hits.weight for hits in self.words)
-        found = sum(hits.weight for hits in self.words if chunk_id in hits.chunk_ids)
-        return found / total if total else 0.0
-
-    def best(self, limit: int) -> Sequence[int]:
-        """The chunks with the largest share, and those of the highest rank."""
-        shares: defaultdict[int, float] = defaultdict(float)
-        for hits in self.words:
-            for chunk_id in hits.chunk_ids:
-                shares[chunk_id] += hits.weight
-        largest = heapq.nlargest(limit, shares, key=lambda chunk_id: (shares[chunk_id], -chunk_id))
-        return list(dict.fromkeys([*largest, *self.ranks]))
+    @property
+    def scores(self) -> Row:
+        return all_by_words(self.shares, self.ranks)
 
 
-class KeywordSearch:
-    """The keyword leg, on the FTS5 index."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def find(
-        self, namespaces: Sequence[Namespace], words: Sequence[str], *, limit: int
-    ) -> KeywordHits:
-        """Where these words are, within these namespaces."""
-        listed = await self._listed(namespaces, words)
-        rarest = sorted(
-            (hits for hits in listed if hits.chunk_ids), key=lambda hits: (-hits.weight, hits.word)
-        )[:MAX_RANKED_WORDS]
-        ranks = await self._ranked(namespaces, [hits.word for hits in rarest], limit)
-        return KeywordHits(words=tuple(listed), ranks=ranks)
-
-    async def completed(self, hits: KeywordHits, candidates: Iterable[int]) -> KeywordHits:
-        """The same, certain about the common words in these candidates too."""
-        common = [word for word in hits.words if word.is_common]
-        if not common:
-            return hits
-        found = await self._among(common, json.dumps(list(candidates)))
-        words = tuple(_with(word, found.get(word.word)) for word in hits.words)
-        return KeywordHits(words=words, ranks=hits.ranks)
-
-    async def _listed(
-        self, namespaces: Sequence[Namespace], words: Sequence[str]
-    ) -> list[WordHits]:
-        if not words:
-            return []
-        selects = (_LISTED.format(number=i, limit=MAX_LISTED) for i in range(len(words)))
-        matches = [_match(namespaces, [word]) for word in words]
-        rows = await self._database.read(" UNION ALL ".join(selects), matches)
-        total = sum(namespace.chunks for namespace in namespaces)
-        return [_word_hits(words[row[0]], json.loads(row[1]), total) for row in rows]
-
-    async def _ranked(
-        self, namespaces: Sequence[Namespace], words: Sequence[str], limit: int
-    ) -> dict[int, float]:
-        if not words:
-            return {}
-        rows = await self._database.read(_RANKED, (_match(namespaces, words), limit))
-        top = max((row[1] for row in rows), default=0.0)
-        return {row[0]: row[1] / top if top > 0 else 0.0 for row in rows}
-
-    async def _among(self, common: Sequence[WordHits], candidates: str) -> dict[str, set[int]]:
-        selects = (_AMONG.format(number=i) for i in range(len(common)))
-        values = [value for hits in common for value in (_phrase(hits.word), candidates)]
-        found: dict[str, set[int]] = {hits.word: set() for hits in common}
-        for number, chunk_id in await self._database.read(" UNION ALL ".join(selects), values):
-            found[common[number].word].add(chunk_id)
-        return found
+def word_scores(query: str, indexes: Sequence[WordIndex]) -> list[WordScores]:
+    """One for each index; the same weights for all."""
+    words = _asked(query)
+    found = [[index.find(word.terms) for word in words] for index in indexes]
+    weights = _weights(words, found, chunks=sum(index.chunks for index in indexes))
+    pairs = zip(indexes, found, strict=True)
+    return [_scored(index, postings, weights) for index, postings in pairs]
 
 
-def _word_hits(word: str, chunk_ids: list[int], total: int) -> WordHits:
-    return WordHits(
-        word=word,
-        weight=word_weight(found_in=len(chunk_ids), of=max(total, len(chunk_ids))),
-        chunk_ids=frozenset(chunk_ids),
-        is_common=len(chunk_ids) >= MAX_LISTED,
-    )
+def best_rows(
+    scores: Row, texts: NDArray[np.int64], allowed: NDArray[np.bool_] | None, limit: int
+) -> NDArray[np.intp]:
+    """The highest above 0, in order, each text once; of equal ones the first."""
+    rows = np.flatnonzero(scores > 0 if allowed is None else (scores > 0) & allowed)
+    count = SPARE * limit
+    while len(rows) > count:
+        some = _each_once(rows[highest(scores[rows], count)], scores, texts)
+        if len(some) >= limit:
+            return some[:limit]
+        count *= SPARE
+    return _each_once(rows, scores, texts)[:limit]
 
 
-def _with(hits: WordHits, found: set[int] | None) -> WordHits:
-    if found is None:
-        return hits
-    return WordHits(word=hits.word, weight=hits.weight, chunk_ids=found, is_common=False)
+def _each_once(rows: NDArray[np.intp], scores: Row, texts: NDArray[np.int64]) -> NDArray[np.intp]:
+    ordered = rows[np.lexsort((rows, -scores[rows]))]
+    _, first = np.unique(texts[ordered], return_index=True)
+    return np.asarray(ordered[np.sort(first)])
 
 
-def _match(namespaces: Sequence[Namespace], words: Sequence[str]) -> str:
-    scopes = " OR ".join(f'"{namespace.scope}"' for namespace in namespaces)
-    return f"scope : ({scopes}) AND {_phrase(*words)}"
+def _asked(query: str) -> list[QueryWord]:
+    """Each once, whatever its ending."""
+    words = {word.terms: word for word in reversed(query_words(query))}
+    return list(reversed(words.values()))[:MAX_QUERY_WORDS]
 
 
-def _phrase(*words: str) -> str:
-    """Words are letters and digits only (see rag/words.py), so that quoting them is safe."""
-    return "{heading text} : (" + " OR ".join(f'"{word}"' for word in words) + ")"
+def _weights(
+    words: Sequence[QueryWord], found: Sequence[Sequence[Posting]], *, chunks: int
+) -> list[float]:
+    """Of each word: a rare one says more, and one that is nowhere says most."""
+    counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]
+    return [word_weight(found_in=count, of=max(chunks, count)) for count in counts]
+
+
+def _scored(index: WordIndex, postings: Sequence[Posting], weights: Sequence[float]) -> WordScores:
+    shares, ranks = np.zeros((2, len(index)), np.float32)
+    mean = max(index.mean_length, 1e-9)
+    norm = np.float32(K1 * B / mean) * index.lengths + np.float32(K1 * (1 - B))
+    for posting, weight in zip(postings, weights, strict=True):
+        times = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        shares[posting.rows] += np.float32(weight)
+        ranks[posting.rows] += np.float32(weight) * times / (times + norm[posting.rows])
+    total = np.float32(sum(weights) or 1.0)
+    return WordScores(shares=np.minimum(shares / total, 1), ranks=np.minimum(ranks / total, 1))

@@ -13,7 +13,7 @@ from spade_llm.errors import InvalidArguments
 from spade_llm.rag.chroma_client import check_url
 from spade_llm.rag.chroma_index import ChromaIndex
 from spade_llm.rag.database import Database
-from spade_llm.rag.keywords import KeywordSearch
+from spade_llm.rag.filters import Filters
 from spade_llm.rag.loader import Loader
 from spade_llm.rag.owned_library import OwnedLibrary
 from spade_llm.rag.parts import put_together
@@ -21,6 +21,8 @@ from spade_llm.rag.registry import Registry
 from spade_llm.rag.schema import MIGRATIONS
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.splitter import Splitting
+from spade_llm.rag.word_indexes import WordIndexes
+from spade_llm.rag.word_store import WordStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +62,8 @@ class DocumentLibrary:
         registry = Registry(self._database)
         search = HybridSearch(
             registry,
-            KeywordSearch(self._database),
+            WordIndexes(WordStore(self._database)),
+            Filters(self._database),
             index,
             embedder=embedder,
             min_score=min_score,

@@ -57,7 +57,7 @@ class OwnedLibrary:
         options = options or RetrievalOptions()
         with self._parts.readers.reading():
             namespaces = await self._readable(options)
-            found = await self._parts.search.search(namespaces, query, k)
+            found = await self._parts.search.search(namespaces, query, k, options)
         return replace(found, chunks=tuple(map(self._as_addressed, found.chunks)))
 
     async def ingest(self, document: Document, *, splitting: Splitting | None = None) -> Ingested:

@@ -30,6 +30,8 @@ from spade_llm.rag.rows import (
     scope_word,
 )
 from spade_llm.rag.schema import ADD_FACT, fact_rows
+from spade_llm.rag.word_records import VERSION, with_ids
+from spade_llm.rag.word_tables import ADD_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -304,6 +306,8 @@ class Registry:
         await writer.execute(_REMOVE_CHUNKS, where)
         document, version = await self._save(writer, record)
         await writer.executemany(_ADD_CHUNK, chunk_rows(record, document))
+        words = with_ids(record.words, record.ids)
+        await writer.execute(ADD_WORDS, (document, VERSION, words.chunks, words.terms))
         await writer.executemany(_SETTLE, [(chunk_id,) for chunk_id in record.ids])
         return version
 

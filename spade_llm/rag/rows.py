@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.database import SqlValue
     from spade_llm.rag.retriever import Scalar
     from spade_llm.rag.splitter import Passage
+    from spade_llm.rag.word_records import WordRecord
 
 NAMESPACE_COLUMNS = """
     n.id, n.name, n.owner, n.model, n.dimension, n.documents, n.words_only, n.chunks, n.updated_at,
@@ -91,6 +92,8 @@ class DocumentRecord:
     metadata: Mapping[str, Scalar]
     passages: Sequence[Passage]
     ids: Sequence[int]
+    words: WordRecord
+    """What the passages are found by."""
     model: str | None
     """None: it has no vectors."""
     dimension: int | None

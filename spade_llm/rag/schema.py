@@ -16,6 +16,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from spade_llm.rag.names import document_id
+from spade_llm.rag.word_tables import WORDS_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -174,6 +175,10 @@ def _make_second(connection: sqlite3.Connection) -> None:
     _run(connection, _SECOND_END)
 
 
+def _make_third(connection: sqlite3.Connection) -> None:
+    _run(connection, WORDS_TABLES)
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     """Statement by statement: executescript would commit first."""
     statement = ""
@@ -184,5 +189,9 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_make_first, _make_second)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _make_first,
+    _make_second,
+    _make_third,
+)
 """From an empty file to the tables of today, in order; SQLite's user_version counts them."""

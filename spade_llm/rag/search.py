@@ -1,62 +1,90 @@
-"""Finds the passages that answer a question: by meaning and by words. Changes nothing."""
+"""Finds the passages that answer a question: by meaning and by words. Changes nothing.
+
+The words of a namespace are in RAM, its vectors in the index; both name chunks by id, and what is
+answered is read in one view of the store. If a document was replaced while we looked, we look
+again: so an answer never holds half of one, nor misses it in both its versions.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ModelUnavailable
+from spade_llm.errors import ModelUnavailable, StorageFailed
 from spade_llm.rag.embedding import check_model, embedded_query
-from spade_llm.rag.fusion import by_meaning_and_words, by_words
-from spade_llm.rag.retriever import Retrieval, ScoredChunk
+from spade_llm.rag.keywords import word_scores
+from spade_llm.rag.near import POOL, TIMEOUT_S, nearest
+from spade_llm.rag.options import check_options
+from spade_llm.rag.passages import grouped, scored_passages
+from spade_llm.rag.ranking import Ranking
+from spade_llm.rag.retriever import Retrieval, RetrievalOptions
 from spade_llm.rag.shelves import shelf_of
-from spade_llm.rag.words import query_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.chroma_index import ChromaIndex
-    from spade_llm.rag.keywords import KeywordHits, KeywordSearch
-    from spade_llm.rag.registry import Namespace, Registry, StoredChunk
+    from spade_llm.rag.filters import Filters
+    from spade_llm.rag.near import Near, VectorIndex
+    from spade_llm.rag.passages import Found, Group
+    from spade_llm.rag.registry import Namespace, Registry
+    from spade_llm.rag.retriever import Chunk
+    from spade_llm.rag.word_index import WordIndex
+    from spade_llm.rag.word_indexes import WordIndexes
+
+_log = logging.getLogger(__name__)
 
 MIN_SCORE = 0.3
 """Below it a passage has nothing to say (see tests/rag/test_relevance.py)."""
-POOL = 40
-"""Candidates of each leg."""
-MAX_LOOSE = 2000
-"""How many loose vectors a query looks past."""
 ATTEMPTS = 3
+FAR_PER_WANTED = 3
+"""So many cosines are asked for at most of what only words have found, per wanted passage."""
 
 _NO_EMBEDDER = "no embeddings: keywords only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
+    text: str
     namespaces: Sequence[Namespace]
-    words: Sequence[str]
     vector: NDArray[np.float32] | None
     k: int
+    min_score: float
+    options: RetrievalOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ByWords:
-    """What is known before the question's vector is: one look at the database."""
+class _View:
+    """What may be found, one of each for each namespace, at one moment."""
 
-    loose: Mapping[int, frozenset[int]]
-    hits: KeywordHits
+    indexes: Sequence[WordIndex]
+    losses: Sequence[int]
+    allowed: Sequence[NDArray[np.bool_] | None]
+
+    def is_part_of(self, later: _View) -> bool:
+        """Nothing of it has gone away since."""
+        same = all(a is b for a, b in zip(self.indexes, later.indexes, strict=True))
+        return same and self.losses == later.losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidates:
-    chunks: Sequence[StoredChunk]
-    cosines: Mapping[int, float]
-    hits: KeywordHits
-    is_complete: bool
+class _Leg:
+    near: Near | None
+    """None: the namespace has no vectors, or they cannot be asked."""
+    is_away: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    groups: Sequence[Group]
+    chunks: Mapping[int, Chunk]
+    degraded: str
+    is_settled: bool
     """False: a document was replaced while we looked."""
 
 
@@ -66,32 +94,45 @@ class HybridSearch:
     def __init__(
         self,
         registry: Registry,
-        keywords: KeywordSearch,
-        index: ChromaIndex,
+        words: WordIndexes,
+        filters: Filters,
+        index: VectorIndex,
         *,
         embedder: Embedder | None,
         min_score: float = MIN_SCORE,
         pool: int = POOL,
     ) -> None:
-        self._registry = registry
-        self._keywords = keywords
+        self._registry, self._words, self._filters = registry, words, filters
         self._index = index
         self._embedder = embedder
         self._min_score = min_score
         self._pool = pool
 
-    async def search(self, namespaces: Sequence[Namespace], query: str, k: int) -> Retrieval:
+    async def search(
+        self,
+        namespaces: Sequence[Namespace],
+        query: str,
+        k: int,
+        options: RetrievalOptions | None = None,
+    ) -> Retrieval:
+        """Raises InvalidArguments."""
+        options = options or RetrievalOptions()
+        check_options(options)
         namespaces = [namespace for namespace in namespaces if namespace.chunks]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
-        words = query_words(query)
-        # Side by side: the vector is computed outside of Python's lock, and takes longer.
-        by_words, (vector, degraded) = await asyncio.gather(
-            self._by_words(namespaces, words), self._vector(namespaces, query)
+        vector, degraded = await self._vector(namespaces, query)
+        question = _Question(
+            text=query,
+            namespaces=namespaces,
+            vector=vector,
+            k=k,
+            min_score=self._min_score if options.min_score is None else options.min_score,
+            options=options,
         )
-        question = _Question(namespaces=namespaces, words=words, vector=vector, k=k)
-        found = await self._settled(question, by_words)
-        return Retrieval(chunks=self._ranked(question, found)[:k], degraded=degraded)
+        answer = await self._settled(question)
+        passages = scored_passages(answer.groups, answer.chunks, max_tokens=options.max_tokens)
+        return Retrieval(chunks=passages, degraded=degraded or answer.degraded)
 
     async def _vector(
         self, namespaces: Sequence[Namespace], query: str
@@ -108,101 +149,103 @@ class HybridSearch:
             return None, "embedder unavailable: keywords only"
         return vector, _without_vectors(namespaces)
 
-    async def _by_words(self, namespaces: Sequence[Namespace], words: Sequence[str]) -> _ByWords:
-        loose = await self._registry.loose_vectors()
-        return _ByWords(
-            loose=loose, hits=await self._keywords.find(namespaces, words, limit=self._pool)
-        )
-
-    async def _settled(self, question: _Question, by_words: _ByWords) -> _Candidates:
-        found = await self._candidates(question, by_words)
+    async def _settled(self, question: _Question) -> _Answer:
+        answer = await self._looked(question)
         for _ in range(ATTEMPTS - 1):
-            if found.is_complete:
+            if answer.is_settled:
                 break
-            by_words = await self._by_words(question.namespaces, question.words)
-            found = await self._candidates(question, by_words)
-        return found
+            answer = await self._looked(question)
+        return answer
 
-    async def _candidates(self, question: _Question, by_words: _ByWords) -> _Candidates:
-        loose, hits = by_words.loose, by_words.hits
-        near = await self._nearest(question, loose)
-        cosines = {chunk_id: x for found in near.values() for chunk_id, x in found.items()}
-        ids = dict.fromkeys([*cosines, *hits.best(self._pool)])
-        chunks = await self._registry.chunks(list(ids))
-        hits = await self._keywords.completed(hits, chunks)
-        wanted = self._promising(question, chunks, near, hits)
-        known_loose = frozenset[int]().union(*loose.values())
-        return _Candidates(
-            chunks=[chunks[i] for i in cosines if i in chunks] + wanted,
-            cosines={**cosines, **await self._cosines(question, wanted)},
-            hits=hits,
-            is_complete=ids.keys() <= chunks.keys() | known_loose,
+    async def _looked(self, question: _Question) -> _Answer:
+        before = await self._view(question)
+        legs, degraded = await self._near(question, before)
+        # Vectors are looked through beside us; words are as they are at this moment.
+        view = await self._view(question)
+        rankings = self._rankings(question, view, legs)
+        if question.vector is not None:
+            await self._settle(question, rankings)
+        groups = grouped(
+            _best(question, rankings), question.k, merge=question.options.merge_neighbours
+        )
+        ids = [found.id for group in groups for found in group.members]
+        stored = await self._registry.chunks(ids) if ids else {}
+        return _Answer(
+            groups=[group for group in groups if all(one.id in stored for one in group.members)],
+            chunks={number: one.chunk for number, one in stored.items()},
+            degraded=degraded,
+            is_settled=before.is_part_of(view) and len(stored) == len(ids),
         )
 
-    async def _nearest(
-        self, question: _Question, loose: Mapping[int, frozenset[int]]
-    ) -> dict[int, Mapping[int, float]]:
-        """By namespace."""
-        near: dict[int, Mapping[int, float]] = {}
-        for namespace in question.namespaces:
-            shelf = shelf_of(namespace)
-            if shelf is not None and question.vector is not None:
-                extra = min(len(loose.get(namespace.id, ())), MAX_LOOSE)
-                limit = self._pool + extra
-                near[namespace.id] = await self._index.nearest(shelf, question.vector, limit)
-        return near
+    async def _view(self, question: _Question) -> _View:
+        numbers = [namespace.id for namespace in question.namespaces]
+        indexes = await self._words.current(numbers)
+        masks = await self._filters.masks(question.options.where, numbers, indexes)
+        return _View(
+            indexes=indexes,
+            losses=[index.losses for index in indexes],
+            allowed=masks if masks is not None else [None] * len(indexes),
+        )
 
-    def _promising(
+    async def _near(self, question: _Question, view: _View) -> tuple[Sequence[_Leg], str]:
+        """One for each namespace, and which of them cannot be asked now."""
+        trios = zip(question.namespaces, view.indexes, view.allowed, strict=True)
+        legs = await asyncio.gather(*(self._leg(question, *trio) for trio in trios))
+        pairs = zip(question.namespaces, legs, strict=True)
+        away = ", ".join(namespace.name for namespace, leg in pairs if leg.is_away)
+        return legs, f"vectors of {away} unavailable: keywords only there" if away else ""
+
+    async def _leg(
         self,
         question: _Question,
-        chunks: Mapping[int, StoredChunk],
-        near: Mapping[int, Mapping[int, float]],
-        hits: KeywordHits,
-    ) -> list[StoredChunk]:
-        """Those found by words only that may still be among the k best: none is nearer than the
-        last of the nearest. Spares most questions a second look at the vectors."""
-        cosines = {i: x for found in near.values() for i, x in found.items() if i in chunks}
-        scores = sorted(by_meaning_and_words(x, hits.share(i)) for i, x in cosines.items())
-        bar = max(self._min_score, scores[-question.k] if len(scores) >= question.k else 0.0)
-        ceilings = _ceilings(question.namespaces, near)
+        namespace: Namespace,
+        words: WordIndex,
+        allowed: NDArray[np.bool_] | None,
+    ) -> _Leg:
+        shelf = shelf_of(namespace)
+        if shelf is None or question.vector is None or (allowed is not None and not allowed.any()):
+            return _Leg(near=None)
+        try:
+            near = await nearest(
+                self._index, shelf, question.vector, words=words, allowed=allowed, pool=self._pool
+            )
+        except (StorageFailed, TimeoutError) as error:
+            _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
+            return _Leg(near=None, is_away=True)
+        return _Leg(near=near)
+
+    def _rankings(
+        self, question: _Question, view: _View, legs: Sequence[_Leg]
+    ) -> Sequence[Ranking]:
+        scored = word_scores(question.text, view.indexes)
+        parts = zip(view.indexes, scored, legs, view.allowed, strict=True)
         return [
-            stored
-            for stored in chunks.values()
-            if stored.id not in cosines
-            and by_meaning_and_words(ceilings[stored.namespace_id], hits.share(stored.id)) >= bar
+            Ranking(index, words, leg.near, allowed=allowed, pool=self._pool)
+            for index, words, leg, allowed in parts
         ]
 
-    async def _cosines(
-        self, question: _Question, wanted: Sequence[StoredChunk]
-    ) -> dict[int, float]:
-        far: dict[int, float] = {}
-        for namespace in question.namespaces:
-            shelf = shelf_of(namespace)
-            ids = [stored.id for stored in wanted if stored.namespace_id == namespace.id]
-            if ids and shelf is not None and question.vector is not None:
-                far.update(await self._index.cosines(shelf, question.vector, ids))
-        return far
+    async def _settle(self, question: _Question, rankings: Sequence[Ranking]) -> None:
+        """How near those are that only words have found, if they may still be among the best."""
+        bar = max(question.min_score, _last_of_best(rankings, question.k))
+        pairs = zip(question.namespaces, rankings, strict=True)
+        await asyncio.gather(*(self._settle_one(question, bar, *pair) for pair in pairs))
 
-    def _ranked(self, question: _Question, found: _Candidates) -> tuple[ScoredChunk, ...]:
-        scored = [
-            ScoredChunk(chunk=stored.chunk, score=_score(question, found, stored.id))
-            for stored in found.chunks
-        ]
-        kept = (one for one in scored if one.score >= self._min_score and one.score > 0)
-        return tuple(sorted(kept, key=_order))
-
-
-def _ceilings(
-    namespaces: Sequence[Namespace], near: Mapping[int, Mapping[int, float]]
-) -> dict[int, float]:
-    """How near a chunk can be that is not among the nearest of its namespace. Where some have no
-    vectors, words alone decide about them: no ceiling."""
-    return {
-        namespace.id: 1.0
-        if namespace.words_only
-        else min(near.get(namespace.id, {}).values(), default=1.0)
-        for namespace in namespaces
-    }
+    async def _settle_one(
+        self, question: _Question, bar: float, namespace: Namespace, ranking: Ranking
+    ) -> None:
+        rows = ranking.promising(
+            bar, has_wordy=namespace.words_only > 0, limit=FAR_PER_WANTED * question.k
+        )
+        shelf = shelf_of(namespace)
+        if not rows or shelf is None or question.vector is None:
+            return
+        ids = ranking.index.ids[rows].tolist()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                ranking.settle(await self._index.cosines(shelf, question.vector, ids))
+        except (StorageFailed, TimeoutError) as error:
+            _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
+            ranking.settle({})
 
 
 def _without_vectors(namespaces: Sequence[Namespace]) -> str:
@@ -210,13 +253,22 @@ def _without_vectors(namespaces: Sequence[Namespace]) -> str:
     return f"{count} document(s) without embeddings: found by keywords only" if count else ""
 
 
-def _score(question: _Question, found: _Candidates, chunk_id: int) -> float:
-    share = found.hits.share(chunk_id)
-    if question.vector is not None and chunk_id in found.cosines:
-        return round(by_meaning_and_words(found.cosines[chunk_id], share), 4)
-    return round(by_words(share, found.hits.ranks.get(chunk_id, 0.0)), 4)
+def _last_of_best(rankings: Sequence[Ranking], k: int) -> float:
+    """The score of the k-th best so far."""
+    scores = sorted((score for one in rankings for score in one.scores.values()), reverse=True)
+    return scores[k - 1] if len(scores) >= k else 0.0
 
 
-def _order(scored: ScoredChunk) -> tuple[float, str, str, int]:
-    chunk = scored.chunk
-    return (-scored.score, chunk.namespace, chunk.source, chunk.index)
+def _best(question: _Question, rankings: Sequence[Ranking]) -> Iterator[Found]:
+    """Best first, each text once."""
+    seen: set[int] = set()
+    candidates = (found for ranking in rankings for found in ranking.found())
+    for text, found in sorted(candidates, key=_order):
+        if found.score >= question.min_score and found.score > 0 and text not in seen:
+            seen.add(text)
+            yield found
+
+
+def _order(candidate: tuple[int, Found]) -> tuple[float, int, int]:
+    found = candidate[1]
+    return (-found.score, found.document, found.position)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.registry import Namespace, Registry
     from spade_llm.rag.splitter import Passage
     from spade_llm.rag.sweeping import Sweeping
+    from spade_llm.rag.word_records import WordRecord
 
 MAX_GROUP_CHUNKS = 1000
 """Of the documents stored in one go, and one more document."""
@@ -50,6 +51,7 @@ class Prepared:
     document: Document
     content_hash: str
     passages: Sequence[Passage]
+    words: WordRecord
     vectors: NDArray[np.float32] | None
     """None: it must do without."""
 
@@ -199,6 +201,7 @@ class Storing:
             metadata=prepared.document.metadata,
             passages=prepared.passages,
             ids=placed.ids,
+            words=prepared.words,
             model=self._embedder.name if self._embedder and has_vectors else None,
             dimension=vectors.shape[1] if vectors is not None else None,
         )

@@ -61,7 +61,8 @@ async def scores_fall_from_at_most_one_and_never_below_zero(case: LibraryCase) -
 
 async def the_same_question_gets_the_same_answer(case: LibraryCase) -> None:
     for number in range(8):
-        await case.mine.ingest(Document(text="A tide table of the bay.", source=f"{number}.md"))
+        text = f"A tide table of bay {number}."
+        await case.mine.ingest(Document(text=text, source=f"{number}.md"))
 
     first = await case.mine.retrieve("tide table", k=5)
 

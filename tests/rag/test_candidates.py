@@ -10,10 +10,12 @@ import pytest
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.chroma_index import ChromaIndex
 from spade_llm.rag.database import Database
-from spade_llm.rag.keywords import KeywordSearch
+from spade_llm.rag.filters import Filters
 from spade_llm.rag.registry import Registry
 from spade_llm.rag.schema import MIGRATIONS
 from spade_llm.rag.search import HybridSearch
+from spade_llm.rag.word_indexes import WordIndexes
+from spade_llm.rag.word_store import WordStore
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -46,7 +48,13 @@ async def test_a_small_pool_gives_the_same_best_as_a_large_one(
         namespaces = await registry.namespaces(OWNER)
         small, large = (
             HybridSearch(
-                registry, KeywordSearch(database), index, embedder=embedder, pool=pool, min_score=0
+                registry,
+                WordIndexes(WordStore(database)),
+                Filters(database),
+                index,
+                embedder=embedder,
+                pool=pool,
+                min_score=0,
             )
             for pool in (10, 1000)
         )

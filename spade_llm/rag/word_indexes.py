@@ -1,0 +1,128 @@
+"""The words of every namespace that is asked, in RAM: loaded when it is asked, kept current, let go
+of. Knows no ranking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spade_llm.rag.word_index import WordIndex
+from spade_llm.rag.word_store import PAGE_CHUNKS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.rag.word_store import WordStore
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Of all indexes together; a single one that is larger is held alone. 100 000 chunks of 1000
+characters take 70 MB."""
+
+
+@dataclass(slots=True)
+class _Held:
+    index: WordIndex = field(default_factory=WordIndex)
+    is_loaded: bool = False
+    stale: set[int] = field(default_factory=set)
+    """Documents that have changed since they were read; bounded by those of the namespace."""
+    users: int = 0
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """An index is changed by one at a time."""
+
+
+class WordIndexes:
+    def __init__(self, store: WordStore, *, max_bytes: int = MAX_BYTES) -> None:
+        self._store, self._max_bytes = store, max_bytes
+        self._held: OrderedDict[int, _Held] = OrderedDict()
+        """By namespace; the one used last is at the end."""
+        self._seen: int | None = None
+        """The number of the last change that `stale` knows of."""
+
+    def __len__(self) -> int:
+        """Namespaces whose indexes are held."""
+        return len(self._held)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(held.index.size_bytes for held in self._held.values())
+
+    async def current(self, namespaces: Sequence[int]) -> list[WordIndex]:
+        """Theirs, with all that was committed before this was called."""
+        await self._note_changes()
+        in_use = [self._held.setdefault(number, _Held()) for number in namespaces]
+        for number, held in zip(namespaces, in_use, strict=True):
+            self._held.move_to_end(number)
+            held.users += 1
+        try:
+            for number, held in zip(namespaces, in_use, strict=True):
+                await self._bring_up(number, held)
+            return [held.index for held in in_use]
+        finally:
+            for held in in_use:
+                held.users -= 1
+
+    async def _note_changes(self) -> None:
+        if self._seen is None:
+            self._seen = await self._store.last_change()
+        seen = self._seen
+        changes = await self._store.changes(seen)
+        for change in changes:
+            # Another question may have noted them meanwhile.
+            if change.number > self._seen:
+                self._note_gap(change.number)
+                self._seen = change.number
+                held = self._held.get(change.namespace)
+                if held is not None:
+                    held.stale.add(change.document)
+            if change.is_gone:
+                self._held.pop(change.namespace, None)
+
+    def _note_gap(self, number: int) -> None:
+        if self._seen is not None and number > self._seen + 1:
+            for held in self._held.values():
+                held.is_loaded = False
+
+    async def _bring_up(self, namespace: int, held: _Held) -> None:
+        if held.is_loaded and not held.stale and not held.index.is_worn:
+            return
+        async with held.alone:
+            if not held.is_loaded or held.index.is_worn:
+                await self._load(namespace, held)
+            if held.stale:
+                await self._refresh(held)
+        self._let_go()
+
+    async def _load(self, namespace: int, held: _Held) -> None:
+        """What is committed meanwhile is told to `stale`, too, and read once more."""
+        index = WordIndex()
+        held.stale.clear()
+        for page in await self._store.pages(namespace):
+            records = await self._store.records(page)
+            await asyncio.to_thread(index.put, records)
+        if len(index) > PAGE_CHUNKS:
+            await asyncio.to_thread(lambda: index.merge_job()()())
+        held.index, held.is_loaded = index, True
+
+    async def _refresh(self, held: _Held) -> None:
+        documents, held.stale = held.stale, set()
+        try:
+            records = await self._store.records(sorted(documents))
+        except BaseException:
+            held.stale |= documents
+            raise
+        held.index.remove(sorted(documents.difference(records)))
+        held.index.put(records)
+        if held.index.wants_merge:
+            (await asyncio.to_thread(held.index.merge_job()))()
+
+    def _let_go(self) -> None:
+        """Of those used longest ago, until the rest fits."""
+        size = self.size_bytes
+        idle = [number for number, held in self._held.items() if not held.users]
+        for number in idle:
+            if size <= self._max_bytes:
+                return
+            size -= self._held.pop(number).index.size_bytes
