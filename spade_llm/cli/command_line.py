@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES, FAMILIES, SETTINGS_KEYS
 from spade_llm.errors import SpadeLLMError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_rag(commands)
     _add_memory(commands)
     _add_tools(commands)
+    _add_mcp(commands)
     _add_doctor(commands)
     return parser
 
@@ -156,6 +158,31 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError
     return number
+
+
+def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
+    mcp = _add(commands, "mcp", "Offer the network to an MCP client, on standard input and output.")
+    add = mcp.add_argument
+    families = ", ".join(FAMILIES)
+    add("--tools", metavar="NAMES", help=f"of {families}, all (default: {DEFAULT_FAMILIES})")
+    add("--memory", metavar="JID", help="the memory agent")
+    add("--rag", metavar="JID", help="the RAG agent")
+    add("--tool-agent", metavar="JID", help="the tool agent")
+    add("--agent", metavar="JID", action="append", help="who may be asked; several times for more")
+    add("--http", metavar="HOST[:PORT]", help="serve streamable HTTP instead, at /mcp")
+    add("--allow-host", metavar="NAME", action="append", help="a name that clients reach us by")
+    token = mcp.add_mutually_exclusive_group()
+    token.add_argument("--token-file", metavar="FILE", help="default: made in DATA/mcp-tokens")
+    token.add_argument("--token-env", metavar="VARIABLE", help="where the bearer token is")
+    token.add_argument("--no-token", action="store_true", help="on a loopback address only")
+    add(
+        "--print-config",
+        nargs="?",
+        const=SETTINGS_KEYS[0],
+        choices=SETTINGS_KEYS,
+        help="what an MCP client needs in its settings, below the key that it uses",
+    )
+    _add_person(mcp)
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -1,0 +1,174 @@
+"""MCP over streamable HTTP, at one address, for those who know the token. Knows no tool."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.mcp_server.bearer import BearerOnly
+from spade_llm.mcp_server.stdio import MAX_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp.server.lowlevel import Server
+    from starlette.types import ASGIApp
+
+PATH = "/mcp"
+MAX_SESSIONS = 64
+"""Of clients that open a session (protocols before 2026-07-28); one more gets 503."""
+SESSION_IDLE_S = 1800.0
+"""Without a request in flight; then its id answers 404 and the client opens another."""
+MAX_CONNECTIONS = 256
+"""One more gets 503."""
+END_S = 3.0
+"""How long answers may still be written after we are told to stop."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    host: str
+    port: int
+    """0: any free one."""
+    names: tuple[str, ...] = ()
+    """By which clients reach us (`mcp.example.org`, `10.0.0.7:8765`), beside `host`."""
+    token: str | None = None
+    """None: whoever reaches a loopback address is let in."""
+
+    @property
+    def is_loopback(self) -> bool:
+        return _is_loopback(self.host)
+
+    def check(self) -> None:
+        """Raises ConfigurationError."""
+        if self.token is None and not self.is_loopback:
+            raise ConfigurationError(
+                f"{self.host} can be reached from other machines: without a token everybody there"
+                " would be you"
+            )
+        if _is_unspecified(self.host) and not self.names:
+            raise ConfigurationError(
+                f"{self.host} is no name to be reached by: say those that clients use with"
+                " --allow-host"
+            )
+
+
+async def serve_http(
+    server: Server[None], address: Address, on_ready: Callable[[str], None]
+) -> None:
+    """Until it is cancelled. `on_ready` is told the URL.
+
+    Raises:
+        ConfigurationError: nobody can listen at the address, or it would be open to everybody.
+    """
+    address.check()
+    with _bound(address) as bound:
+        port = bound.getsockname()[1]
+        app = _app(server, address, port)
+        await _run(_config(app), bound, lambda: on_ready(_url(address, port)))
+
+
+def _app(server: Server[None], address: Address, port: int) -> ASGIApp:
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_MESSAGE_BYTES,
+        session_idle_timeout=SESSION_IDLE_S,
+        max_sessions=MAX_SESSIONS,
+        transport_security=_security(address, port),
+    )
+    return BearerOnly(app, address.token) if address.token else app
+
+
+def _security(address: Address, port: int) -> TransportSecuritySettings:
+    """Against DNS rebinding: the Host and, from a browser, the Origin must be one of our names."""
+    own = LOOPBACK_NAMES if address.is_loopback else (_in_url(address.host),)
+    hosts = [f"{name}:{port}" for name in own] + list(address.names)
+    return TransportSecuritySettings(
+        allowed_hosts=hosts,
+        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
+    )
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=int(END_S),
+    )
+
+
+async def _run(config: uvicorn.Config, bound: socket.socket, on_ready: Callable[[], None]) -> None:
+    """A cancellation lets it finish what it writes, within END_S."""
+    http = _Uvicorn(config, on_ready)
+    serving = asyncio.create_task(http.serve(sockets=[bound]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        http.should_exit = True
+        await asyncio.wait([serving])
+        raise
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to the command, which has a connection of its own to end."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
+
+@contextmanager
+def _bound(address: Address) -> Iterator[socket.socket]:
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        bound = socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen at {address.host}:{address.port} ({error.strerror}): choose another"
+            " port with --http HOST:PORT"
+        ) from None
+    with bound:
+        yield bound
+
+
+def _url(address: Address, port: int) -> str:
+    host = address.names[0] if address.names else f"{_in_url(address.host)}:{port}"
+    return f"http://{host}{PATH}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_unspecified(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
