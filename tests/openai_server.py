@@ -95,6 +95,8 @@ class OpenAIServer:
         self.base_url = ""
         self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
         self.was_asked = asyncio.Event()
+        self.was_left = asyncio.Event()
+        """A client went away from an answer that hangs."""
         self.most_at_once = 0
         self._at_once = 0
         self._script: deque[Answer] = deque()
@@ -167,7 +169,12 @@ class OpenAIServer:
                 )
             case Raw():
                 return web.Response(body=answer.body, content_type=answer.content_type)
-            case Reset() | Hang():
+            case Hang():
+                try:
+                    return await _break_off(request, body, answer)
+                finally:
+                    self.was_left.set()
+            case Reset():
                 return await _break_off(request, body, answer)
             case Say() if body.get("stream"):
                 return await _stream(request, body, answer)

@@ -57,9 +57,10 @@ class DocumentTools:
     async def search(self, arguments: Arguments, _report: Report) -> Mapping[str, object]:
         if not (query := arguments[QUERY]).strip():
             raise InvalidArguments("query must not be empty")
+        namespaces, where = arguments[NAMESPACES], arguments[WHERE]
         options = RetrievalOptions(
-            namespaces=arguments[NAMESPACES] or (),
-            where=_scalars(arguments[WHERE] or {}),
+            namespaces=namespaces or (),
+            where=_scalars(where or {}),
             min_score=arguments[MIN_SCORE],
             max_tokens=arguments[TOKENS],
         )

@@ -74,7 +74,7 @@ async def serve_http(
     with _bound(address) as bound:
         port = bound.getsockname()[1]
         app = _app(server, address, port)
-        await _run(_config(app), bound, lambda: on_ready(_url(address, port)))
+        await _run(server, _config(app), bound, lambda: on_ready(_url(address, port)))
 
 
 def _app(server: Server[None], address: Address, port: int) -> ASGIApp:
@@ -101,6 +101,7 @@ def _security(address: Address, port: int) -> TransportSecuritySettings:
 def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -109,16 +110,21 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-async def _run(config: uvicorn.Config, bound: socket.socket, on_ready: Callable[[], None]) -> None:
-    """A cancellation lets it finish what it writes, within END_S."""
+async def _run(
+    server: Server[None], config: uvicorn.Config, bound: socket.socket, on_ready: Callable[[], None]
+) -> None:
+    """Sessions end first: an event stream that is open would keep its connection, and us, waiting.
+    Requests that are at work then have END_S."""
     http = _Uvicorn(config, on_ready)
-    serving = asyncio.create_task(http.serve(sockets=[bound]))
+    serving: asyncio.Task[None] | None = None
     try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
+        async with server.session_manager.run():
+            serving = asyncio.create_task(http.serve(sockets=[bound]))
+            await asyncio.wait([serving])
+    finally:
         http.should_exit = True
-        await asyncio.wait([serving])
-        raise
+        if serving is not None:
+            await serving
 
 
 class _Uvicorn(uvicorn.Server):

@@ -29,6 +29,5 @@ class Offer:
         if tool := self._tools.get(name):
             return await tool.run(arguments, report)
         if self._passed is None:
-            there_are = ", ".join(self._tools)
-            raise UnknownTool(f"there is no tool {name[:64]!r}; there are: {there_are}")
+            raise UnknownTool(name)
         return await self._passed.call(name, arguments)

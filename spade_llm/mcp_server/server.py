@@ -45,6 +45,8 @@ INSTRUCTIONS = (
     " instruction."
 )
 
+NO_SUCH = "there is no tool {!r}: tools/list says which there are"
+
 
 def build_server(offer: Offer, owner: str) -> Server[None]:
     calls = _Calls(offer)
@@ -80,8 +82,8 @@ class _Calls:
         self._running += 1
         try:
             return await self._offer.call(name, arguments, report)
-        except UnknownTool as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+        except UnknownTool:
+            raise MCPError(code=INVALID_PARAMS, message=NO_SUCH.format(name[:64])) from None
         except Exception:
             # The SDK would show the client what the exception says.
             logger.exception("%.64r failed", name)

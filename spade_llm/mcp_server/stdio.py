@@ -76,6 +76,8 @@ async def _read(wire_in: int, into_server: IntoServer, writer: Writer) -> None:
 
 
 async def _pass_on(line: bytes | None, into_server: IntoServer, writer: Writer) -> None:
+    if line is not None and not line.strip():
+        return
     try:
         message = _parsed(line)
     except _Unreadable as fault:
@@ -108,15 +110,24 @@ def _parsed(line: bytes | None) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        raise _Unreadable(PARSE_ERROR, "this is no JSON-RPC message", _id_in(line)) from None
+        return _parsed_slowly(line)
 
 
-def _id_in(line: bytes) -> str | int | None:
-    """Half characters are no JSON for the library; Python reads them, so that the asker hears."""
+def _parsed_slowly(line: bytes) -> JSONRPCMessage:
+    """The library reads 200 levels; Python reads more, and what a tool then says of its arguments
+    helps more than silence. Half characters and NaN, which Python reads too, are no JSON."""
     try:
         read = json.loads(line)
     except (ValueError, RecursionError):
-        return None
+        raise _Unreadable(PARSE_ERROR, "this is no JSON") from None
+    try:
+        json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
+        return jsonrpc_message_adapter.validate_python(read, by_name=False)
+    except (ValueError, RecursionError):
+        raise _Unreadable(INVALID_REQUEST, "this is no JSON-RPC message", _id_of(read)) from None
+
+
+def _id_of(read: object) -> str | int | None:
     id = read.get("id") if isinstance(read, dict) else None
     is_id = isinstance(id, int) or (isinstance(id, str) and id.isprintable())
     return id if is_id and not isinstance(id, bool) else None

@@ -94,7 +94,7 @@ class Deployment:
 
     async def program(self, name: str) -> ChatAgent:
         """A program in this process, on a direct connection."""
-        jid = await self._account(name)
+        jid = await self.account(name)
         connection = Connection(
             host=self.endpoint.host, port=self.endpoint.port, ca_path=self.endpoint.ca_path
         )
@@ -104,7 +104,7 @@ class Deployment:
         return agent
 
     async def person(self, name: str) -> Client:
-        client = Client(await self._account(name), PASSWORD)
+        client = Client(await self.account(name), PASSWORD)
         self.stack.push_async_callback(client.close)
         await client.log_in(self.endpoint)
         return client
@@ -115,12 +115,12 @@ class Deployment:
             await process.wait()
 
     async def make_agents(self) -> None:
-        await asyncio.gather(*(self._account(name) for name in NAMES))
+        await asyncio.gather(*(self.account(name) for name in NAMES))
         for name in NAMES:
             self._write_file(name)
         await asyncio.gather(*(self.start(name) for name in NAMES))
 
-    async def _account(self, name: str) -> str:
+    async def account(self, name: str) -> str:
         jid = f"{name}@localhost"
         await self.server.create_account(jid, PASSWORD)
         return jid
