@@ -54,4 +54,5 @@ def _url(options: argparse.Namespace) -> str:
     from spade_llm.cli.mcp import PORT
 
     host, port = parse_address(options.http, named="--http", default_port=PORT)
-    return f"http://{options.allow_host[0] if options.allow_host else f'{host}:{port}'}/mcp"
+    own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"http://{options.allow_host[0] if options.allow_host else own}/mcp"

@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments, RequestError, SpadeLLMError
+from spade_llm.errors import (
+    ApprovalNeeded,
+    InvalidArguments,
+    RequestError,
+    SpadeLLMError,
+    Unauthorised,
+)
 from spade_llm.memory.entry_tools.answers import error_type
 from spade_llm.memory.entry_tools.as_text import as_text
 from spade_llm.memory.entry_tools.parameters import Arguments, Parameter, object_schema
@@ -95,4 +101,6 @@ def own_tool(
 def refused(error: SpadeLLMError) -> Called:
     """The sentence of a request's error says which agent it was."""
     code = error.wire_code if isinstance(error, RequestError) else error.code
+    if code == ApprovalNeeded.code:
+        code = Unauthorised.code
     return answered({"error": True, "error_type": error_type(code), "message": str(error)})

@@ -90,7 +90,7 @@ class Writer:
 def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
     """A line that is too long is forgotten while it comes."""
     pending, is_too_long = bytearray(), False
-    while block := os.read(descriptor, BLOCK_BYTES):
+    while block := _read(descriptor):
         *ended, rest = block.split(b"\n")
         for piece in ended:
             pending += piece
@@ -99,6 +99,14 @@ def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
         pending += rest
         if is_too_long or len(pending) > max_bytes:
             pending, is_too_long = bytearray(), True
+
+
+def _read(descriptor: int) -> bytes:
+    """Empty at the end; a wire that breaks has ended."""
+    try:
+        return os.read(descriptor, BLOCK_BYTES)
+    except OSError:
+        return b""
 
 
 def _write(descriptor: int, data: bytes) -> None:
