@@ -72,7 +72,7 @@ class AgentTools:
             async for part in parts:
                 if isinstance(part, Delta):
                     await report(part.text)
-                else:
+                elif isinstance(part, Reply):
                     reply = part
         return {
             "agent": agent,

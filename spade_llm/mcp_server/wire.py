@@ -10,9 +10,8 @@ import asyncio
 import os
 import queue
 import threading
-from concurrent.futures import CancelledError as FutureCancelledError
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,19 +42,19 @@ def standard_wire() -> Iterator[tuple[int, int]]:
 
 async def lines_of(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | None]:
     """Until its end. None stands for a line that was longer than that, and is gone."""
-    ahead: asyncio.Queue[list[bytes | None]] = asyncio.Queue(LINES_AHEAD)
-    loop = asyncio.get_running_loop()
+    ahead: asyncio.Queue[tuple[bytes | None, ...]] = asyncio.Queue()
+    room, loop = threading.Semaphore(LINES_AHEAD), asyncio.get_running_loop()
 
     def read() -> None:
-        try:
+        with suppress(RuntimeError):  # The loop has ended: nobody listens any more.
             for line in _lines(descriptor, max_bytes):
-                asyncio.run_coroutine_threadsafe(ahead.put([line]), loop).result()
-            asyncio.run_coroutine_threadsafe(ahead.put([]), loop).result()
-        except (RuntimeError, FutureCancelledError):
-            return  # The loop has ended: nobody listens any more.
+                room.acquire()
+                loop.call_soon_threadsafe(ahead.put_nowait, (line,))
+            loop.call_soon_threadsafe(ahead.put_nowait, ())
 
     threading.Thread(target=read, daemon=True, name="wire-in").start()
     while found := await ahead.get():
+        room.release()
         yield found[0]
 
 
