@@ -110,6 +110,18 @@ async def tools(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def sample_tools(part: Part) -> AsyncIterator[None]:
+    from bench.sample_tools import nothing, pause, rest
+    from spade_llm.agent import ToolAgent
+    from spade_llm.tools import builtin_tools
+
+    account, tools = part.account, [*builtin_tools(), nothing, pause, rest]
+    agent = ToolAgent(account.jid, account.password, tools=tools, options=account.options)
+    async with running(agent):
+        yield
+
+
+@asynccontextmanager
 async def rag(part: Part) -> AsyncIterator[None]:
     from spade_llm.agent import RAGAgent
 
@@ -149,6 +161,7 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "echo": echo,
     "memory": memory,
     "tools": tools,
+    "sample-tools": sample_tools,
     "rag": rag,
     "assistant": assistant,
 }

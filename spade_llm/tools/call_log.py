@@ -76,10 +76,16 @@ def call_begun(
 ) -> CallBegun:
     """The record of a call that is about to be made."""
     shown = json.dumps(masked(arguments), ensure_ascii=False)
+    is_long = len(shown) > MAX_ARGUMENTS_CHARS
     return CallBegun(
         caller=caller,
-        on_behalf_of=masked_text(context.on_behalf_of),
-        approved_by=masked_text(context.approved_by),
-        tool=masked_text(tool),
-        arguments=shown if len(shown) <= MAX_ARGUMENTS_CHARS else f"{shown[:MAX_ARGUMENTS_CHARS]}…",
+        on_behalf_of=_text(masked_text(context.on_behalf_of)),
+        approved_by=_text(masked_text(context.approved_by)),
+        tool=_text(masked_text(tool)),
+        arguments=_text(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
     )
+
+
+def _text(text: str) -> str:
+    """Without halves of surrogate pairs, which no file takes."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -56,6 +56,7 @@ class LocalToolbox:
         """`terms_of`: time and number by tool, instead of the tool's own. `max_result_chars=None`:
         results are given whole, up to MAX_WHOLE_CHARS, for whoever makes pages of them."""
         self._tools = _by_name(tools)
+        self._specs = tuple(tool.spec for tool in self._tools.values())
         self._terms = {
             name: _terms(tool, (terms_of or {}).get(name, NO_TERMS), timeout_s)
             for name, tool in self._tools.items()
@@ -70,7 +71,7 @@ class LocalToolbox:
         }
 
     async def list(self) -> Sequence[ToolSpec]:
-        return tuple(tool.spec for tool in self._tools.values())
+        return self._specs
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT

@@ -36,6 +36,8 @@ class Offer:
     """A tool as it is offered: whose it is and on which terms."""
 
     spec: ToolSpec
+    listed: ToolSpec
+    """As its toolbox lists it."""
     group: ToolGroup
     terms: Terms
 
@@ -79,6 +81,7 @@ class SharedTools:
         self._widest = Terms(allowed=frozenset({domain}))
         self._log = log or LoggerCallLog()
         self._pages = pages or ResultPages()
+        self._offers: dict[str, Offer] = {}
         self._places_of_tool: dict[str, Places] = {}
         self._places_of_caller: dict[str, Places] = {}
 
@@ -91,18 +94,27 @@ class SharedTools:
 
     async def offers(self) -> dict[str, Offer]:
         """Every tool by name, whoever may call it."""
-        found: dict[str, Offer] = {}
+        listed: dict[str, tuple[ToolSpec, ToolGroup]] = {}
         for group in self._groups:
             for spec in await group.toolbox.list():
-                found.setdefault(spec.name, self._offer(spec, group))
-        return found
+                listed.setdefault(spec.name, (spec, group))
+        self._offers = {name: self._offer(*one) for name, one in listed.items()}
+        return self._offers
 
     def _offer(self, spec: ToolSpec, group: ToolGroup) -> Offer:
+        """The one of last time while the spec is the same: an agent may have hundreds."""
+        known = self._offers.get(spec.name)
+        if known is not None and known.listed is spec and known.group is group:
+            return known
+        return self._new_offer(spec, group)
+
+    def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> Offer:
         name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
         own = group.terms_of.get(name, NO_TERMS).within(asks)
         terms = self._rules.terms(name, group.terms, own=own).within(self._widest)
         needs_approval = bool(terms.needs_approval)
-        return Offer(spec=replace(spec, needs_approval=needs_approval), group=group, terms=terms)
+        offered = replace(spec, needs_approval=needs_approval)
+        return Offer(spec=offered, listed=spec, group=group, terms=terms)
 
     async def list(self, caller: str) -> Sequence[ToolSpec]:
         specs = _specs(await self.offers(), caller)

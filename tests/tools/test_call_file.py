@@ -71,6 +71,13 @@ async def test_one_call_takes_a_bounded_line(tmp_path: Path) -> None:
     assert (tmp_path / CURRENT).stat().st_size < 10_000
 
 
+async def test_half_of_a_surrogate_pair_is_no_fault(tmp_path: Path) -> None:
+    async with CallFile(tmp_path) as log:
+        log.begun(begun("a\ud83d", text="b\ud83d"))
+
+    assert read_calls(tmp_path, last=1)[0].begun.tool == "a?"
+
+
 async def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
     async with CallFile(tmp_path):
         assert (tmp_path / CURRENT).stat().st_mode & 0o077 == 0
@@ -116,7 +123,7 @@ async def test_a_torn_line_swallows_no_other(tmp_path: Path) -> None:
     async with CallFile(tmp_path) as log:
         log.begun(begun("first"))
     with (tmp_path / CURRENT).open("ab") as file:
-        file.write(b'{"event": "begun", "id": "torn')
+        file.write(b'{"event":"begun","id":"torn')
 
     async with CallFile(tmp_path) as log:
         log.begun(begun("second"))
