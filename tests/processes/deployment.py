@@ -19,7 +19,7 @@ from tests.processes.proxy import Line, line_to
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
     from spade_llm.xmpp.server import Endpoint
@@ -114,11 +114,19 @@ class Deployment:
             process.kill()
             await process.wait()
 
-    async def make_agents(self) -> None:
-        await asyncio.gather(*(self.account(name) for name in NAMES))
-        for name in NAMES:
+    async def make_agents(self, names: Sequence[str] = NAMES) -> None:
+        await asyncio.gather(*(self.account(name) for name in names))
+        for name in names:
             self._write_file(name)
-        await asyncio.gather(*(self.start(name) for name in NAMES))
+        await asyncio.gather(*(self.start(name) for name in names))
+
+    async def make_agent(self, name: str, *, more: str, files: Mapping[str, str]) -> None:
+        """One with more in its agent.toml, and files beside it."""
+        await self.account(name)
+        path = self._write_file(name, more)
+        for file, text in files.items():
+            (path.parent / file).write_text(text, encoding="utf-8")
+        await self.start(name)
 
     async def account(self, name: str) -> str:
         jid = f"{name}@localhost"
@@ -128,7 +136,7 @@ class Deployment:
     def _file(self, name: str) -> Path:
         return self.directory / "agents" / name / "agent.toml"
 
-    def _write_file(self, name: str) -> None:
+    def _write_file(self, name: str, more: str = "") -> Path:
         path = self._file(name)
         path.parent.mkdir(parents=True)
         (path.parent / "password").write_text(PASSWORD, encoding="utf-8")
@@ -137,7 +145,8 @@ class Deployment:
         lines.append(SERVER.format(port=self.line.port, ca=self.endpoint.ca_path))
         if name == "assistant":
             lines.append(ASSISTANT.format(base_url=self.model.base_url))
-        path.write_text("\n".join(lines), encoding="utf-8")
+        path.write_text("\n".join([*lines, more]), encoding="utf-8")
+        return path
 
     async def _ready(self, name: str, process: Process) -> None:
         assert process.stdout is not None
@@ -150,8 +159,10 @@ class Deployment:
 
 
 @asynccontextmanager
-async def running_deployment(directory: Path) -> AsyncIterator[Deployment]:
-    """All four agents are answering while the block runs."""
+async def running_deployment(
+    directory: Path, *, names: Sequence[str] = NAMES
+) -> AsyncIterator[Deployment]:
+    """These agents are answering while the block runs."""
     server = ProsodyServer(
         directory / "prosody", service_jids=[f"{name}@localhost" for name in NAMES]
     )
@@ -167,5 +178,5 @@ async def running_deployment(directory: Path) -> AsyncIterator[Deployment]:
             stack=stack,
         )
         stack.push_async_callback(deployment.stop)
-        await deployment.make_agents()
+        await deployment.make_agents(names)
         yield deployment
