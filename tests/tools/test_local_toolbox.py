@@ -40,8 +40,10 @@ async def test_the_toolbox_keeps(
     await promise(toolbox)
 
 
-def _plain(name: str, func: Callable[..., object]) -> LLMTool:
-    return LLMTool(name=name, description="", parameters=NO_PARAMETERS, func=func)
+def _plain(name: str, func: Callable[..., object], *, timeout_s: float | None = None) -> LLMTool:
+    return LLMTool(
+        name=name, description="", parameters=NO_PARAMETERS, func=func, timeout_s=timeout_s
+    )
 
 
 async def test_a_slow_coroutine_is_stopped_at_its_limit() -> None:
@@ -63,7 +65,9 @@ async def test_a_slow_coroutine_is_stopped_at_its_limit() -> None:
 async def test_a_hanging_function_keeps_its_place_and_no_other() -> None:
     release = threading.Event()
     box = LocalToolbox(
-        [_plain("hang", lambda: release.wait(WAIT_S)), repeat], timeout_s=0.05, max_threads=2
+        [_plain("hang", lambda: release.wait(WAIT_S), timeout_s=0.05), repeat],
+        timeout_s=1,
+        max_threads=2,
     )
 
     hung = await box.call("hang", {})
@@ -205,7 +209,7 @@ async def test_a_coroutine_that_will_not_be_cancelled_is_left_behind(
             with contextlib.suppress(asyncio.CancelledError):
                 await go.wait()
 
-    box = LocalToolbox([_plain("stubborn", stubborn), repeat], timeout_s=0.05, max_concurrent=2)
+    box = LocalToolbox([_plain("stubborn", stubborn, timeout_s=0.05), repeat], max_concurrent=2)
     stuck = await asyncio.wait_for(box.call("stubborn", {}), WAIT_S)
     beside = await box.call("repeat", {"text": "a"})
     go.set()
