@@ -1,6 +1,7 @@
 """A tool of your own, run by the tool agent and called by the model.
 
-Teaches: `@tool`, the tool agent, and that the assistant finds its tools by asking.
+Teaches: `@tool` and its limits, the tool agent, and that the assistant finds its tools by asking.
+In an agent.toml of kind "tools" the same is: [python] tools = ["05_tools.py:temperature"]
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from spade_llm.tools import builtin_tools, tool
 CELSIUS = {"Valencia": 24, "Oslo": 7}
 
 
-@tool
+@tool(timeout_s=5, max_concurrent=10)
 def temperature(city: str) -> str:
     """The temperature in a city now, in degrees Celsius."""
     return f"{CELSIUS[city]} °C in {city}"

@@ -172,7 +172,8 @@ class TermsTable(_Table):
     """JIDs and domains of callers; `*`: everybody; empty: nobody. Without it: our own domain."""
     approval: Literal["never", "ask"] | None = None
     """`ask`: a person must say yes to each call."""
-    timeout_s: Seconds | None = None
+    timeout_s: float | None = Field(default=None, gt=0, le=600)
+    """At most as long as an agent works on one request."""
     max_concurrent: Count | None = None
     """Calls of one tool that run at the same time."""
     max_result_chars: int | None = Field(default=None, ge=500, le=50_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
@@ -75,7 +76,9 @@ class ToolAgent(XmppAgent):
             logger.warning("[tools.%s] is for a tool that is not there now", name)
 
     async def _summary(self) -> str:
-        return ", ".join(await self._tools.offers())
+        """By group, without names: not everybody may see every tool."""
+        counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
+        return f"{counts.total()} tools: {', '.join(f'{n} {name}' for name, n in counts.items())}"
 
 
 def _check_names(tools: Sequence[Tool], rules: ToolRules) -> None:

@@ -12,17 +12,23 @@ if TYPE_CHECKING:
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox
     from spade_llm.tools.function_tool import FunctionTool, tool
+    from spade_llm.tools.group import ToolGroup, ToolRules
     from spade_llm.tools.llm_tool import LLMTool, Tool
     from spade_llm.tools.local import LocalToolbox
-    from spade_llm.tools.toolbox import Toolbox, ToolResult, ToolSpec
+    from spade_llm.tools.terms import Terms
+    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult, ToolSpec
 
 __all__ = [
+    "CallContext",
     "CombinedToolbox",
     "FunctionTool",
     "LLMTool",
     "LocalToolbox",
+    "Terms",
     "Tool",
+    "ToolGroup",
     "ToolResult",
+    "ToolRules",
     "ToolSpec",
     "Toolbox",
     "builtin_tools",
@@ -34,7 +40,10 @@ _HOME = {
     "FunctionTool": "function_tool",
     "LLMTool": "llm_tool",
     "LocalToolbox": "local",
+    "Terms": "terms",
     "Tool": "llm_tool",
+    "ToolGroup": "group",
+    "ToolRules": "group",
     "builtin_tools": "builtin",
     "tool": "function_tool",
 }

@@ -6,6 +6,7 @@ last ones). Written in the event loop's own thread: a line takes 10 µs, and the
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import time
@@ -58,6 +59,7 @@ class CallFile:
         self._max_files = max_files
         self._keep_s = keep_s
         self._clock = clock
+        self._is_open = False
         self._file = -1
         self._size = 0
         self._closes_at = 0.0
@@ -66,6 +68,7 @@ class CallFile:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the folder cannot be written."""
+        self._is_open = True
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._open()
@@ -76,6 +79,7 @@ class CallFile:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._is_open = False
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -93,6 +97,8 @@ class CallFile:
             _log.warning("the end of call %s is not in the log: %s", call.id, error.strerror)
 
     def _write(self, record: bytes) -> None:
+        if not self._is_open:
+            raise OSError(errno.EBADF, "it is closed")
         if self._file < 0:
             self._open()
         elif self._size >= self._max_file_bytes or self._clock() >= self._closes_at:

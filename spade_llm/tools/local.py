@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 TIMEOUT_S = 30.0
 MAX_CONCURRENT = 256
 """Coroutines: they are cheap."""
-MAX_THREADS = 64
+MAX_THREADS = 128
 """Plain functions: each has a thread."""
 MAX_RESULT_CHARS = 30_000
 """Fits a message between agents (128 KB) even when every character takes three bytes."""

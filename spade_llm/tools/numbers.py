@@ -6,6 +6,7 @@ An int or a Fraction is exact; a float comes from a root, a logarithm or the lik
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ Number = Fraction | float
 MAX_BITS = 10_000
 """Of a numerator or denominator: about 3000 digits."""
 MAX_ROUND_DIGITS = 100
+_FIFTEEN_DIGITS = Context(prec=15, Emax=10_000, Emin=-10_000)
 
 
 def checked(value: Number) -> Number:
@@ -79,7 +81,39 @@ def square_root(value: Number) -> Number:
         exact = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
         if exact * exact == value:
             return exact
+        return _scaled_root(value)
     return math.sqrt(value)
+
+
+def _scaled_root(value: Fraction) -> float:
+    """Also of what is too large or too small for a float, while its root is not."""
+    half = (value.numerator.bit_length() - value.denominator.bit_length()) // 2
+    return math.ldexp(math.sqrt(value / Fraction(4) ** half), half)
+
+
+def logarithm(value: Number, base: Number = math.e) -> Number:
+    """To any base; of a number that is too large or too small for a float, too."""
+    if base in (2, 10) and isinstance(value, Fraction) and _power_of(value, int(base)) is not None:
+        return Fraction(_power_of(value, int(base)) or 0)
+    natural = _natural_logarithm(value)
+    return natural if base == math.e else natural / _natural_logarithm(base)
+
+
+def _natural_logarithm(value: Number) -> float:
+    if value <= 0 or isinstance(value, float) or 1e-300 < value < 1e300:
+        return math.log(value)
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def _power_of(value: Fraction, base: int) -> int | None:
+    """The whole exponent, if there is one."""
+    if value <= 0:
+        return None
+    large = max(value.numerator, value.denominator)
+    exponent = round(math.log(large) / math.log(base))
+    if base**exponent != large or min(value.numerator, value.denominator) != 1:
+        return None
+    return exponent if value >= 1 else -exponent
 
 
 def rounded(value: Number, digits: Number = Fraction(0)) -> Number:
@@ -138,9 +172,13 @@ def _written_decimal(value: Fraction, places: int) -> str:
 
 def _approximate(value: Fraction) -> str:
     try:
-        return _written_float(float(value))
+        near = float(value)
     except OverflowError:
-        return f"about {value.numerator // value.denominator}"
+        near = math.inf
+    if near and math.isfinite(near):
+        return _written_float(near)
+    quotient = _FIFTEEN_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{quotient.normalize(_FIFTEEN_DIGITS):e}"
 
 
 def _written_float(value: float) -> str:

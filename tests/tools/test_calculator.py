@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -53,6 +55,15 @@ if TYPE_CHECKING:
         ("floor(-1.5) + ceil(1.2)", "0"),
         ("log(8, 2)", "3"),
         ("log10(1000) + ln(e)", "4"),
+        ("log10(10 ** 400)", "400"),
+        ("log2(2 ** -5000)", "-5000"),
+        ("log(10 ** 400, 10)", "400"),
+        ("ln(2 ** 5000)", "3465.73590279973"),
+        ("ln(10 ** -400)", "-921.034037197618"),
+        ("log2(10)", "3.32192809488736"),
+        ("sqrt(3 * 10 ** 600)", "1.73205080756888e+300"),
+        ("sqrt(3 / 10 ** 600)", "1.73205080756888e-300"),
+        ("sqrt(1 / 3)", "0.577350269189626"),
         ("sin(0)", "0"),
         ("2 * pi", "6.28318530717959"),
         ("200 * 15%", "30"),
@@ -153,6 +164,26 @@ def test_it_agrees_with_exact_fractions(node: _Node) -> None:
     assume(len(expression) <= 500)
 
     assert evaluate(expression) == expected
+
+
+@given(st.decimals(-10_000, 10_000, places=3), st.decimals(-10_000, 10_000, places=3))
+def test_decimals_are_written_as_decimals_are(a: Decimal, b: Decimal) -> None:
+    for operator, expected in (("+", a + b), ("-", a - b), ("*", a * b)):
+        assert Decimal(calculate(f"({a}) {operator} ({b})")) == expected
+
+
+@given(st.floats(1e-5, 1e15), st.sampled_from(["sqrt", "ln", "log10", "log2"]))
+def test_functions_agree_with_pythons(number: float, name: str) -> None:
+    expected = getattr(math, {"ln": "log"}.get(name, name))(number)
+
+    assert math.isclose(
+        float(evaluate(f"{name}({number:.20f})")), expected, rel_tol=1e-12, abs_tol=1e-9
+    )
+
+
+def test_what_is_too_small_for_a_float_is_not_written_as_nothing() -> None:
+    assert calculate("1e-300 * 1e-300").startswith("1e-600 (exactly 1/1000")
+    assert calculate("10 ** 2000 / 3").startswith("3.33333333333333e+1999 (exactly 1000")
 
 
 @given(st.lists(st.tuples(st.sampled_from("+-*"), st.integers(0, 99)), min_size=1, max_size=20))

@@ -141,19 +141,26 @@ async def test_a_log_that_was_taken_away_is_begun_anew(tmp_path: Path) -> None:
 
 
 async def test_without_a_disk_nothing_is_called_and_later_it_goes_on(tmp_path: Path) -> None:
-    log = CallFile(tmp_path / "calls")
-    async with log:
+    async with CallFile(tmp_path / "calls", max_file_bytes=1) as log:
+        log.begun(begun("first"))
+        (tmp_path / "calls").rename(tmp_path / "away")
+
+        with pytest.raises(StorageFailed, match="nothing was called"):
+            log.begun(begun("lost"))
+        log.ended(ended(begun("lost")))
+        (tmp_path / "away").rename(tmp_path / "calls")
+        log.begun(begun("back"))
+
+    calls = read_calls(tmp_path / "calls", last=9)
+    assert [call.begun.tool for call in calls] == ["first", "back"]
+
+
+async def test_after_its_end_nothing_is_written(tmp_path: Path) -> None:
+    async with CallFile(tmp_path) as log:
         pass
-    (tmp_path / "calls").rename(tmp_path / "away")
 
-    with pytest.raises(StorageFailed, match="nothing was called"):
+    with pytest.raises(StorageFailed):
         log.begun(begun())
-    log.ended(ended(begun()))
-    (tmp_path / "away").rename(tmp_path / "calls")
-    log.begun(begun("back"))
-    await log.__aexit__()
-
-    assert [call.begun.tool for call in read_calls(tmp_path / "calls", last=9)] == ["back"]
 
 
 async def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: Path) -> None:

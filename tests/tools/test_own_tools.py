@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,6 @@ from spade_llm.tools.own_tools import load_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SHOUT = '''
 from __future__ import annotations
@@ -73,6 +73,12 @@ def test_a_tool_that_two_entries_show_is_offered_once(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(SHOUT)
 
     assert names("one.py", "one.py:shout", "./one.py", folder=tmp_path) == ["shout", "whisper"]
+
+
+def test_the_example_is_found_as_it_says() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+
+    assert names("05_tools.py:temperature", folder=examples) == ["temperature"]
 
 
 def test_no_entries_are_no_tools(tmp_path: Path) -> None:
