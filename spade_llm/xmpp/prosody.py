@@ -26,7 +26,8 @@ ACCOUNT_TIMEOUT_S = 15.0
 
 
 class ProsodyServer:
-    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
+    """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts; uploads get
+    one too."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class ProsodyServer:
         self._directory = directory.absolute()
         self._domain = domain
         self._port = port
+        self._upload_port = 0
         self._service_jids = tuple(service_jids)
         self._config_path = self._directory / "prosody.cfg.lua"
         self._process = ServerProcess(directory=self._directory, name="Prosody")
@@ -59,12 +61,14 @@ class ProsodyServer:
         certificates = local_certificates(self._directory / "certificates", self._domain)
         await self._process.end_left_over()
         self._port = usable_port(self._port)
+        self._upload_port = usable_port(self._upload_port)
         self._config_path.write_text(
             prosody_config(
                 self._directory,
                 certificates,
                 domain=self._domain,
                 port=self._port,
+                upload_port=self._upload_port,
                 addresses=loopback_addresses(),
                 service_jids=self._service_jids,
             ),

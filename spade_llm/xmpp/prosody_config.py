@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from spade_llm.xmpp.server import STANZA_LIMIT_BYTES
+from spade_llm.xmpp.server import STANZA_LIMIT_BYTES, UPLOAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +37,11 @@ MODULES = (
 """No `mam`: the archive costs 97 % of the throughput, and memory is our agents' work.
 No `register_ibr`: accounts are made by `create_account` only. `posix` is built in since 13."""
 
+UPLOAD_QUOTA_BYTES = 5_000_000_000
+"""Of all uploads that have not expired."""
+UPLOAD_EXPIRY_S = 86_400
+"""Documents are fetched as soon as they are up."""
+
 TEMPLATE = """\
 -- Written by spade-llm at every start; changes made here are lost.
 {run_as_root}data_path = {data_path}
@@ -55,10 +60,11 @@ network_settings = {{ nagle = false }}
 -- Older Lua has no such mode: Prosody says so in its log and goes on as it was.
 gc = {{ mode = "generational" }}
 http_ports = {{ }}
-https_ports = {{ }}
+https_ports = {{ {upload_port} }}
+https_ssl = {{ key = {key_path}, certificate = {cert_path} }}
 
 modules_enabled = {{ {modules} }}
-modules_disabled = {{ "s2s", "s2s_auth_certs", "http" }}
+modules_disabled = {{ "s2s", "s2s_auth_certs" }}
 
 authentication = "internal_hashed"
 storage = "internal"
@@ -74,6 +80,14 @@ VirtualHost {domain}
 Component {conference} "muc"
     restrict_room_creation = "local"
     muc_room_locking = false
+
+Component {uploads} "http_file_share"
+    -- A name that every machine knows; clients are told it in the addresses of uploads.
+    http_host = "localhost"
+    http_file_share_size_limit = {upload_limit}
+    http_file_share_daily_quota = {upload_quota}
+    http_file_share_global_quota = {upload_quota}
+    http_file_share_expires_after = {upload_expiry}
 """
 
 
@@ -83,6 +97,7 @@ def prosody_config(
     *,
     domain: str,
     port: int,
+    upload_port: int,
     addresses: Iterable[str],
     service_jids: Iterable[str],
 ) -> str:
@@ -100,6 +115,11 @@ def prosody_config(
         service_jids=_lua_list(service_jids),
         domain=_lua(domain),
         conference=_lua(f"conference.{domain}"),
+        uploads=_lua(f"upload.{domain}"),
+        upload_port=upload_port,
+        upload_limit=UPLOAD_LIMIT_BYTES,
+        upload_quota=UPLOAD_QUOTA_BYTES,
+        upload_expiry=UPLOAD_EXPIRY_S,
         key_path=_lua(certificates.key_path),
         cert_path=_lua(certificates.cert_path),
     )

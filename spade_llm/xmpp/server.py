@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 STANZA_LIMIT_BYTES = 512 * 1024
 """Largest stanza of our own servers: twice what public ones take, as JSON grows when escaped."""
 
+UPLOAD_LIMIT_BYTES = 100_000_000
+"""Largest file that our own Prosody takes by HTTP upload (XEP-0363)."""
+
 
 class ServerKind(StrEnum):
     """Which server `choose_server` takes."""
