@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.corpus import Corpus
-from spade_llm.memory.index.packed import pack
 from spade_llm.memory.sqlite.codes import CONTENT_TYPES, ORIGINS, TIERS, TYPES
 from spade_llm.memory.sqlite.rows import text_columns
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from spade_llm.memory.store import ContentType, MemoryType, Origin, Tier
+from spade_llm.text.packed import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

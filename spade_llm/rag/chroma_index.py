@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +18,8 @@ import numpy as np
 from spade_llm.errors import StorageFailed
 from spade_llm.rag.chroma_client import open_directory, open_server, translated
 from spade_llm.rag.embedding import REINDEX
+from spade_llm.rag.held_vectors import HeldVectors
+from spade_llm.rag.vector_cache import MAX_BYTES, VectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,11 +35,10 @@ BATCH = 1000
 """Vectors per change; Chroma takes at most 5461 at once."""
 READERS = 2
 """Threads for queries: the machine is shared with the embedder."""
-SMALL = 2000
-"""A namespace of so many vectors (3 MB) is kept in RAM when it is asked, and looked through there
-in 0.1 ms; a query of Chroma's takes 1.5 ms however few they are, and a change of threads."""
-MAX_SMALL = 20
-"""Namespaces in RAM, 60 MB at the most; the one unused longest leaves."""
+READ_BATCH = 500
+"""Vectors read into RAM at once: 20 ms."""
+BYTES_BESIDE = 100
+"""What a vector takes in RAM beside a byte per dimension, at 384."""
 MAX_HANDLES = 1000
 """Of collections; beyond it they are found anew."""
 
@@ -79,49 +78,28 @@ def collection_name(namespace_id: int, edition: int = 0) -> str:
     return f"{name}-{edition}" if edition else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Small:
-    """All vectors of a small namespace."""
-
-    ids: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-
-    def nearest(
-        self, vector: NDArray[np.float32], limit: int, among: Sequence[int] | None
-    ) -> dict[int, float]:
-        products = np.vecdot(self.vectors, vector)
-        if among is not None:
-            products = np.where(np.isin(self.ids, among), products, -np.inf)
-        best = np.argsort(-products, kind="stable")[:limit]
-        return {int(self.ids[row]): float(products[row]) for row in best if products[row] > -2}
-
-    def cosines(self, vector: NDArray[np.float32], wanted: Sequence[int]) -> dict[int, float]:
-        rows = np.flatnonzero(np.isin(self.ids, wanted))
-        products = np.vecdot(self.vectors[rows], vector)
-        return dict(zip(self.ids[rows].tolist(), products.tolist(), strict=True))
-
-
 class ChromaIndex:
     """Cosine similarity over the vectors of a directory, or of a Chroma server at `url`; `close`
     it in the end."""
 
-    def __init__(self, directory: Path, *, url: str | None = None, small: int = SMALL) -> None:
+    def __init__(
+        self, directory: Path, *, url: str | None = None, held_bytes: int = MAX_BYTES
+    ) -> None:
         self._open = partial(open_server, url) if url else partial(open_directory, directory)
         self._is_shared = url is not None
         self._prefix = ""
-        self._max_small = small
+        self._is_closing = False
         self._opening = threading.Lock()
         self._client: Client | None = None
         self._collections: dict[Place, Collection] = {}
         """Handles, one per collection in use; finding one anew costs more than a query."""
-        self._small: OrderedDict[Place, _Small] = OrderedDict()
-        self._changing_now: Counter[Place] = Counter()
-        self._generation = 0
-        """Counts the beginnings and ends of changes, so that nothing outdated is kept."""
+        self._cache = VectorCache(max_bytes=held_bytes)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
 
     async def close(self) -> None:
+        self._is_closing = True
+        await self._cache.close()
         await asyncio.to_thread(self._readers.shutdown)
         await asyncio.to_thread(self._writer.shutdown)
         await asyncio.to_thread(self._close_client)
@@ -132,20 +110,20 @@ class ChromaIndex:
 
     async def add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Store one row per id; the same id again replaces it."""
-        with self._changing(shelf.place):
-            for part in _parts(len(ids)):
-                await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
+        for part in _parts(len(ids)):
+            await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
+            self._cache.added(shelf.place, ids[part], vectors[part])
 
     async def remove(self, place: Place, ids: Sequence[int]) -> None:
         """Forget these; those that are not there are no error."""
-        with self._changing(place):
-            for part in _parts(len(ids)):
-                await self._run(self._writer, partial(self._remove, place, ids[part]))
+        for part in _parts(len(ids)):
+            self._cache.removed(place, ids[part])
+            await self._run(self._writer, partial(self._remove, place, ids[part]))
 
     async def drop(self, place: Place) -> None:
         """Forget a whole collection; one that is not there is no error."""
-        with self._changing(place):
-            await self._run(self._writer, partial(self._drop, place))
+        self._cache.dropped(place)
+        await self._run(self._writer, partial(self._drop, place))
 
     async def count(self, place: Place) -> int:
         """How many vectors are there."""
@@ -160,9 +138,9 @@ class ChromaIndex:
         among: Sequence[int] | None = None,
     ) -> Mapping[int, float]:
         """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
-        small = await self._small_of(shelf)
-        if small is not None:
-            return small.nearest(vector, limit, among)
+        held = await self._held(shelf)
+        if held is not None:
+            return held.nearest(vector, limit, among)
         find = partial(self._nearest, shelf, vector, limit, among)
         return await self._run(self._readers, find)
 
@@ -170,44 +148,13 @@ class ChromaIndex:
         self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """How near these are to the vector; those without a vector are left out."""
-        small = await self._small_of(shelf)
-        if small is not None:
-            return small.cosines(vector, ids)
+        held = await self._held(shelf)
+        if held is not None:
+            return held.cosines(vector, ids)
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
 
-    @contextmanager
-    def _changing(self, place: Place) -> Iterator[None]:
-        """What is in RAM of this place is outdated from the first moment of a change on."""
-        self._changing_now[place] += 1
-        self._outdate(place)
-        try:
-            yield
-        finally:
-            self._changing_now[place] -= 1
-            self._outdate(place)
-
-    def _outdate(self, place: Place) -> None:
-        self._generation += 1
-        self._small.pop(place, None)
-        if not self._changing_now[place]:
-            del self._changing_now[place]
-
-    async def _small_of(self, shelf: Shelf) -> _Small | None:
-        """All of its vectors, kept until the next change; None while one goes on, or if they are
-        too many."""
-        place = shelf.place
-        if place in self._small:
-            self._small.move_to_end(place)
-            return self._small[place]
-        if place in self._changing_now:
-            return None
-        generation = self._generation
-        small = await self._run(self._readers, partial(self._read_small, shelf))
-        if small is not None and generation == self._generation:
-            self._small[place] = small
-            if len(self._small) > MAX_SMALL:
-                self._small.popitem(last=False)
-        return small
+    async def _held(self, shelf: Shelf) -> HeldVectors | None:
+        return await self._cache.of(shelf.place, partial(translated, partial(self._read, shelf)))
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(pool, translated, call)
@@ -267,14 +214,21 @@ class ChromaIndex:
         pairs = zip(found["ids"][0], distances[0], strict=True)
         return {int(number): 1.0 - float(distance) for number, distance in pairs}
 
-    def _read_small(self, shelf: Shelf) -> _Small | None:
+    def _read(self, shelf: Shelf) -> HeldVectors | None:
+        """None: they are too many. What changes meanwhile is told to the cache."""
         collection = self._existing(shelf)
-        if collection.count() > self._max_small:
+        if not self._cache.fits(collection.count() * (shelf.dimension + BYTES_BESIDE)):
             return None
-        found = collection.get(include=["embeddings"])
-        vectors = np.asarray(found["embeddings"], dtype=np.float32)
-        ids = np.array([int(number) for number in found["ids"]], np.int64)
-        return _Small(ids, vectors.reshape(len(ids), shelf.dimension))
+        ids = collection.get(include=[])["ids"]
+        held = HeldVectors()
+        for start in range(0, len(ids), READ_BATCH):
+            if self._is_closing:
+                return None
+            found = collection.get(ids=ids[start : start + READ_BATCH], include=["embeddings"])
+            if found["ids"]:
+                vectors = np.asarray(found["embeddings"], np.float32)
+                held.put([int(number) for number in found["ids"]], vectors)
+        return held
 
     def _cosines(
         self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]

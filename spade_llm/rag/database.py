@@ -44,12 +44,16 @@ class Database:
         self._changes = 0
         self._reader: aiosqlite.Connection
         self._writer: aiosqlite.Connection
+        self._glancer: sqlite3.Connection
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(_migrate, self._path, self._migrations)
             self._writer = await stack.enter_async_context(_connected(self._path))
             self._reader = await stack.enter_async_context(_connected(self._path))
+            with translated():
+                glancer = sqlite3.connect(self._path, isolation_level=None, timeout=0)
+            self._glancer = stack.enter_context(closing(glancer))
             self._opened = stack.pop_all()
         return self
 
@@ -64,6 +68,15 @@ class Database:
     async def read(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
         with translated():
             return list(await self._reader.execute_fetchall(sql, values))
+
+    async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        """As `read`, of a few rows by their key, in the loop's own thread: 0.1 ms, where a change
+        of threads takes up to 1."""
+        try:
+            return self._glancer.execute(sql, values).fetchall()
+        except sqlite3.OperationalError:
+            # Busy: the log is being emptied. Whoever can wait, waits.
+            return await self.read(sql, values)
 
     async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
         """As `read`, but the rows are remembered until the next transaction: this process is the

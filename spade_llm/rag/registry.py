@@ -51,6 +51,8 @@ __all__ = [
 
 MAX_NAMESPACES = 256
 """Of one owner."""
+GLANCED_CHUNKS = 32
+"""So many are read in the loop's own thread."""
 
 _NAMESPACES = f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
@@ -293,7 +295,8 @@ class Registry:
 
     async def chunks(self, ids: Sequence[int]) -> Mapping[int, StoredChunk]:
         """Those of them that exist now, in one view of the store."""
-        rows = await self._database.read(_CHUNKS, (json.dumps(list(ids)),))
+        read = self._database.glance if len(ids) <= GLANCED_CHUNKS else self._database.read
+        rows = await read(_CHUNKS, (json.dumps(list(ids)),))
         return {row[0]: chunk_from(row) for row in rows}
 
     async def empty_log(self) -> bool:

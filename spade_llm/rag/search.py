@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 MIN_SCORE = 0.3
 """Below it a passage has nothing to say (see tests/rag/test_relevance.py)."""
-ATTEMPTS = 3
+ATTEMPTS = 5
 FAR_PER_WANTED = 3
 """So many cosines are asked for at most of what only words have found, per wanted passage."""
 

@@ -140,7 +140,8 @@ async def a_chunk_tells_page_document_and_metadata(case: CatalogueCase) -> None:
         )
     )
 
-    found = await case.mine.retrieve("When do owls hunt?", k=1)
+    options = RetrievalOptions(merge_neighbours=False)
+    found = await case.mine.retrieve("When do owls hunt?", k=1, options=options)
 
     chunk = found.chunks[0].chunk
     assert chunk.page == 2

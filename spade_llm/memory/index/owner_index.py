@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.index import names, packed
+from spade_llm.memory.index import names
 from spade_llm.memory.index.hit import IndexHit
 from spade_llm.memory.index.hits import hits_of, ordered
 from spade_llm.memory.index.keywords import ALONE, Keywords
@@ -17,13 +17,14 @@ from spade_llm.memory.index.neighbours import Neighbours
 from spade_llm.memory.index.parts import Parts
 from spade_llm.memory.index.row_table import RowTable
 from spade_llm.memory.index.search import Search
-from spade_llm.memory.index.vectors import Vectors
 from spade_llm.memory.index.visibility import universe_of, wanted
 from spade_llm.memory.store import ANY, MemoryFilter, MemoryQuery
+from spade_llm.text import packed
 from spade_llm.text.postings import Postings, read_items
 from spade_llm.text.row_of import NO_ROW, RowOf
 from spade_llm.text.segment import MAX_ROWS
 from spade_llm.text.terms import MAX_WORDS, QueryWord
+from spade_llm.text.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.index.neighbours import Neighbours
     from spade_llm.memory.index.row_table import RowTable
-    from spade_llm.memory.index.vectors import Vectors
     from spade_llm.text.postings import Postings
+    from spade_llm.text.vectors import Vectors
 
 
 class Parts:

@@ -174,7 +174,7 @@ class EmbeddingWorker:
     async def _embedded(
         self, rows: Sequence[Wanted], vectors: NDArray[np.float32]
     ) -> list[Embedded]:
-        from spade_llm.memory.index.packed import pack
+        from spade_llm.text.packed import pack
 
         surprises = [await self._surprise(rows, vectors, at) for at in range(len(rows))]
         return [

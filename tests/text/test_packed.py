@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spade_llm.memory.index.packed import pack, unpack
+from spade_llm.text.packed import pack, unpack
 
 
 @given(arrays(np.float32, (3, 8), elements=st.floats(-100, 100, width=32)))

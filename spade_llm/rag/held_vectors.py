@@ -1,0 +1,98 @@
+"""The vectors of one collection in RAM: which are nearest, among all or some. Knows no Chroma.
+
+A query there takes half a millisecond at 100 000 vectors, and no change of threads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.text import packed
+from spade_llm.text.grown import Grown
+from spade_llm.text.highest import highest
+from spade_llm.text.row_of import NO_ROW, RowOf
+from spade_llm.text.vectors import Vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+EXACT_ROWS = 8192
+"""Up to these all cosines are computed: 0.4 ms."""
+COMPUTED_ROWS = 1024
+"""Else those of the best by their sketches."""
+WORN_ROWS = 1024
+
+
+class HeldVectors:
+    """By id. As int8: cosines are exact to half a hundredth."""
+
+    def __init__(self) -> None:
+        self._id: Grown[np.int64] = Grown(np.int64)
+        self._row_of = RowOf()
+        self._vectors = Vectors()
+        self._dead = 0
+
+    def __len__(self) -> int:
+        return len(self._id.rows) - self._dead
+
+    @property
+    def size_bytes(self) -> int:
+        return self._id.size_bytes + self._row_of.size_bytes + self._vectors.size_bytes
+
+    @property
+    def is_worn(self) -> bool:
+        """Half of it is dead: read anew it is smaller."""
+        return self._dead > max(WORN_ROWS, len(self._id.rows) // 2)
+
+    def put(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """New ones, or in the place of what they were."""
+        self.remove(ids)
+        first = len(self._id.rows)
+        rows = np.arange(first, first + len(ids), dtype=np.int32)
+        self._id.append(np.asarray(ids, np.int64))
+        self._row_of.set(self._id.rows[rows], rows)
+        self._vectors.extend(len(rows))
+        self._vectors.put(rows, packed.quantize(vectors)[0])
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Unknown ones pass."""
+        rows = self._known(ids)
+        if len(rows):
+            self._row_of.set(self._id.rows[rows], np.full(len(rows), NO_ROW, np.int32))
+            self._vectors.drop(rows)
+            self._dead += len(rows)
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int, among: Sequence[int] | None = None
+    ) -> dict[int, float]:
+        """With their cosine, nearest first."""
+        rows = self._rows(among)
+        if len(rows) > EXACT_ROWS:
+            count = min(max(COMPUTED_ROWS, 2 * limit), len(rows))
+            rows = rows[highest(self._vectors.near_cosines(vector)[rows], count)]
+        cosines = self._vectors.cosines(rows, vector)
+        best = np.lexsort((self._id.rows[rows], -cosines))[:limit]
+        pairs = zip(self._id.rows[rows[best]].tolist(), cosines[best].tolist(), strict=True)
+        return dict(pairs)
+
+    def cosines(self, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
+        """Those that are not there are left out."""
+        rows = self._known(ids).astype(np.intp)
+        found = self._vectors.cosines(rows, vector)
+        return dict(zip(self._id.rows[rows].tolist(), found.tolist(), strict=True))
+
+    def _rows(self, among: Sequence[int] | None) -> NDArray[np.intp]:
+        if among is not None:
+            return self._known(among).astype(np.intp)
+        return np.flatnonzero(self._vectors.has) if len(self) else np.empty(0, np.intp)
+
+    def _known(self, ids: Sequence[int]) -> NDArray[np.int32]:
+        if not len(self):
+            return np.empty(0, np.int32)
+        rows = self._row_of.find(ids)
+        known: NDArray[np.int32] = rows[rows != NO_ROW]
+        return known

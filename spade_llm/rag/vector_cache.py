@@ -1,0 +1,130 @@
+"""Which collections are held in RAM: read when they are asked, kept current, let go of.
+
+While one is read, whoever asks is answered by Chroma. Knows no Chroma itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spade_llm.rag.held_vectors import HeldVectors
+
+    Vectors = NDArray[np.float32]
+    Change = tuple[Sequence[int], Vectors | None]
+    Read = Callable[[], HeldVectors | None]
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Of all collections together; 100 000 vectors of 384 dimensions take 47 MB."""
+PATIENCE_S = 0.05
+"""So long a question waits for a collection that is being read; a small one is there by then."""
+
+
+class _Reading:
+    """A collection on its way into RAM."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self.task = task
+        self.changes: list[Change] = []
+        """Made meanwhile; None: removed. Bounded by what is written while it is read."""
+
+
+class VectorCache:
+    """Places are whatever names a collection."""
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[Hashable, HeldVectors] = OrderedDict()
+        """The one used last is at the end."""
+        self._reading: dict[Hashable, _Reading] = {}
+        self._too_large: set[Hashable] = set()
+        """Bounded by the collections that were asked since the start."""
+
+    async def of(self, place: Hashable, read: Read) -> HeldVectors | None:
+        """None: not (yet). `read` runs in a thread, and gives None if there are too many."""
+        if place in self._held:
+            self._held.move_to_end(place)
+            return self._held[place]
+        if place in self._too_large or self._max_bytes <= 0:
+            return None
+        if place not in self._reading:
+            task = asyncio.create_task(self._read(place, read), name="vectors-read")
+            self._reading[place] = _Reading(task)
+        await asyncio.wait([self._reading[place].task], timeout=PATIENCE_S)
+        return self._held.get(place)
+
+    def added(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+        self._changed(place, (ids, vectors))
+
+    def removed(self, place: Hashable, ids: Sequence[int]) -> None:
+        self._changed(place, (ids, None))
+
+    def dropped(self, place: Hashable) -> None:
+        self._held.pop(place, None)
+        self._too_large.discard(place)
+        reading = self._reading.pop(place, None)
+        if reading is not None:
+            reading.task.cancel()
+
+    async def close(self) -> None:
+        tasks = [reading.task for reading in self._reading.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._held.clear()
+
+    def fits(self, size_bytes: int) -> bool:
+        return size_bytes <= self._max_bytes
+
+    def _changed(self, place: Hashable, change: Change) -> None:
+        if place in self._held:
+            _apply(self._held[place], change)
+            self._let_go()
+        elif place in self._reading:
+            self._reading[place].changes.append(change)
+
+    async def _read(self, place: Hashable, read: Read) -> None:
+        try:
+            held = await asyncio.to_thread(read)
+        except StorageFailed as error:
+            logger.info("vectors are not held in RAM: %s", error)
+            del self._reading[place]
+            return
+        reading = self._reading.pop(place)
+        if held is None:
+            self._too_large.add(place)
+            return
+        for change in reading.changes:
+            _apply(held, change)
+        self._held[place] = held
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of worn ones, then of those used longest ago, until the rest fits."""
+        for place in [place for place, held in self._held.items() if held.is_worn]:
+            del self._held[place]
+        size = sum(held.size_bytes for held in self._held.values())
+        for place in list(self._held):
+            if size <= self._max_bytes:
+                return
+            size -= self._held.pop(place).size_bytes
+
+
+def _apply(held: HeldVectors, change: Change) -> None:
+    ids, vectors = change
+    if vectors is None:
+        held.remove(ids)
+    else:
+        held.put(ids, vectors)
