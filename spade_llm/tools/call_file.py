@@ -10,7 +10,6 @@ import errno
 import logging
 import os
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -145,14 +144,15 @@ def read_calls(
     folder: Path, *, last: int, wanted: Callable[[CallBegun], bool] = lambda _: True
 ) -> Sequence[LoggedCall]:
     """The latest calls, oldest of them first. Lines that are no records are passed over."""
-    found: deque[CallBegun] = deque(maxlen=last)
+    found: list[CallBegun] = []
     ended: dict[str, CallEnded] = {}
-    for path in [*sorted(folder.glob(_OLD)), folder / CURRENT]:
-        for record in _records(path):
-            if isinstance(record, CallEnded):
-                ended[record.id] = record
-            elif wanted(record):
-                found.append(record)
+    for path in [folder / CURRENT, *sorted(folder.glob(_OLD), reverse=True)]:
+        in_file = list(_records(path))
+        ended |= {record.id: record for record in in_file if isinstance(record, CallEnded)}
+        begun = [one for one in in_file if isinstance(one, CallBegun) and wanted(one)]
+        found = [*begun, *found][-last:]
+        if len(found) == last:
+            break
     return [LoggedCall(begun=one, ended=ended.get(one.id)) for one in found]
 
 

@@ -83,6 +83,8 @@ class LocalToolbox:
             call = tool.bind(arguments)
         except InvalidArguments as error:
             return _failed(f"Invalid arguments for {name!r}: {error}")
+        except Exception as error:  # noqa: BLE001 - somebody's own check failed
+            return _broken(name, error)
         return bounded(await self._in_time(tool, name, call), self._max_chars(tool))
 
     def _max_chars(self, tool: Tool) -> int:
@@ -118,9 +120,14 @@ class LocalToolbox:
         except ServiceError as error:
             return _failed(f"{name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's function failed
-            where = masked_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
-            _log.error("tool %s failed\n%s", name, where)
-            return _failed(f"{name!r} failed ({type(error).__name__}).")
+            return _broken(name, error)
+
+
+def _broken(name: str, error: Exception) -> ToolResult:
+    """Called while the error is handled. Its text is for our log, without its secrets."""
+    where = masked_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
+    _log.error("tool %s failed\n%s", name, where)
+    return _failed(f"{name!r} failed ({type(error).__name__}).")
 
 
 def _written(value: object) -> object:

@@ -8,9 +8,10 @@ import contextvars
 import logging
 import threading
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
+from pydantic import AfterValidator
 
 from spade_llm.errors import Busy, ConfigurationError
 from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tasks, tool
@@ -300,3 +301,16 @@ async def test_the_log_of_a_failure_shows_no_secret(caplog: pytest.LogCaptureFix
 def test_a_limit_that_is_not_positive_is_a_configuration_error(limits: Options) -> None:
     with pytest.raises(ConfigurationError, match="give a positive number"):
         tool(name="x", **limits)(lambda: None)
+
+
+async def test_a_check_of_arguments_that_breaks_is_a_result() -> None:
+    def boom(value: int) -> int:
+        raise LookupError(value)
+
+    async def checked(number: Annotated[int, AfterValidator(boom)]) -> int:
+        return number
+
+    checked.__annotations__["number"] = Annotated[int, AfterValidator(boom)]
+    result = await LocalToolbox([tool(checked)]).call("checked", {"number": 1})
+
+    assert result == ToolResult(text="'checked' failed (LookupError).", is_error=True)
