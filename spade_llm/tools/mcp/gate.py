@@ -1,0 +1,127 @@
+"""Stands between a transport and the SDK's session: both directions bounded, the end noticed.
+
+Knows no transport and no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+import anyio
+from mcp_types import JSONRPCRequest
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp.client._transport import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
+
+    from spade_llm.tools.mcp.budget import Budget
+
+MAX_WAITING_WRITES = 256
+"""What the server does not read in time: beyond, its own requests go unanswered."""
+WRITE_TIMEOUT_S = 10.0
+
+
+class Gate:
+    """The two ends that a session takes, and when the connection was lost."""
+
+    def __init__(
+        self,
+        read_stream: ReadStream[SessionMessage | Exception],
+        write_stream: WriteStream[SessionMessage],
+        budget: Budget,
+    ) -> None:
+        self.ended = asyncio.Event()
+        self.inbound = Inbound(read_stream, self, budget)
+        self.outbound = Outbound(write_stream, self, budget)
+        self.waiting_writes = 0
+
+
+class Inbound:
+    """Satisfies the SDK's ReadStream."""
+
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], gate: Gate, budget: Budget
+    ) -> None:
+        self._stream = stream
+        self._gate = gate
+        self._budget = budget
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            await self._budget.spend_message()
+            try:
+                item = await self._stream.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._gate.ended.set()
+                raise anyio.EndOfStream from None
+            if not self._is_surplus(item):
+                return item
+
+    def _is_surplus(self, item: SessionMessage | Exception) -> bool:
+        if isinstance(item, Exception):
+            return True  # Not a message: the transport has noted it.
+        is_request = isinstance(item.message, JSONRPCRequest)
+        return is_request and self._gate.waiting_writes >= MAX_WAITING_WRITES
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class Outbound:
+    """Satisfies the SDK's WriteStream."""
+
+    def __init__(self, stream: WriteStream[SessionMessage], gate: Gate, budget: Budget) -> None:
+        self._stream = stream
+        self._gate = gate
+        self._budget = budget
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Raises BrokenResourceError, which the SDK takes for a lost connection."""
+        if isinstance(item.message, JSONRPCRequest):
+            self._budget.earn()
+        self._gate.waiting_writes += 1
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                await self._stream.send(item)
+        except TimeoutError:
+            self._gate.ended.set()
+            raise anyio.BrokenResourceError from None
+        finally:
+            self._gate.waiting_writes -= 1
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,55 @@
+"""Which MCP server is meant and how it is reached. Knows no session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioServer:
+    """A program that we start; it ends with us."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Beside PATH, HOME and the like; values are secrets."""
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpServer:
+    """A server that runs already."""
+
+    url: str
+    transport: Literal["http", "sse"] = "http"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values are secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """One `[mcp.NAME]`."""
+
+    name: str
+    """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
+    where: StdioServer | HttpServer
+    tools: frozenset[str] | None = None
+    """The server's own names of those that are offered; None: all."""
+    timeout_s: float = 60.0
+    """Of one call, with the look at the listing before it."""
+    pins_new_tools: bool = False
+    """Whether a tool that a known server adds is taken as its first ones were, without review."""
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.name}_"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not stand in a log."""
+        given = self.where.env if isinstance(self.where, StdioServer) else self.where.headers
+        return frozenset(value for value in given.values() if value)

@@ -1,0 +1,111 @@
+"""Keeps one server running: a session after the other, with pauses that grow. Knows no tool."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spade_llm.tools.mcp.connection import Connection
+    from spade_llm.tools.mcp.definition import Definition
+    from spade_llm.tools.mcp.patience import Patience
+    from spade_llm.tools.mcp.server import McpServer
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Absence:
+    since: float
+    reason: str
+    next_try: float
+    """Both by the loop's clock."""
+
+
+class Supervisor:
+    def __init__(
+        self,
+        server: McpServer,
+        patience: Patience,
+        *,
+        on_listed: Callable[[Sequence[Definition]], None],
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.absence: Absence | None = None
+        """None while it is here, and before the first attempt has failed."""
+        self._server = server
+        self._patience = patience
+        self._on_listed = on_listed
+        self._chance = chance
+        self._connection: Connection | None = None
+        self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        # The SDK takes most of a second to import.
+        await asyncio.to_thread(import_module, "spade_llm.tools.mcp.connection")
+        failures = 0
+        while True:
+            started = _now()
+            reason = await self._one_session()
+            failures = 0 if _now() - started >= self._patience.steady_s else failures + 1
+            await self._pause(reason, failures)
+
+    async def connection(self, timeout_s: float) -> Connection | None:
+        """The session; one that is being opened is waited for. None: the server is away."""
+        deadline = _now() + timeout_s
+        while not self.is_here():
+            if self.absence is not None or _now() >= deadline:
+                return None
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await self._changed.wait()
+        return self._connection
+
+    def is_here(self) -> bool:
+        return self._connection is not None and self._connection.ready.is_set()
+
+    async def _one_session(self) -> str:
+        from spade_llm.tools.mcp.connection import Connection, ended
+
+        connection = self._connection = Connection(
+            self._server, self._patience, on_listed=self._on_listed
+        )
+        watch = asyncio.create_task(self._announce(connection))
+        try:
+            return await ended(connection)
+        finally:
+            watch.cancel()
+            self._connection = None
+
+    async def _announce(self, connection: Connection) -> None:
+        await connection.ready.wait()
+        _log.info("MCP server %s is here", self._server.name)
+        self.absence = None
+        self._changed.set()
+
+    async def _pause(self, reason: str, failures: int) -> None:
+        pause_s = self._pause_s(failures)
+        _log.warning(
+            "MCP server %s is away: %s; next try in %.1f s", self._server.name, reason, pause_s
+        )
+        since = self.absence.since if self.absence else _now()
+        self.absence = Absence(since=since, reason=reason, next_try=_now() + pause_s)
+        self._changed.set()
+        await asyncio.sleep(pause_s)
+
+    def _pause_s(self, failures: int) -> float:
+        grown = self._patience.first_pause_s * 2.0 ** min(failures, 30)
+        return min(grown, self._patience.max_pause_s) * (0.5 + self._chance() / 2)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

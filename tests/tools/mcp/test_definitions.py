@@ -1,0 +1,188 @@
+"""Names, hidden characters, bounds, and the pins themselves, without a server."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.tools.mcp.budget import BURST_UNITS, UNITS_PER_S, Budget
+from spade_llm.tools.mcp.cleaning import cleaned, masked, revealed
+from spade_llm.tools.mcp.definition import Definition, definition_of
+from spade_llm.tools.mcp.lines import HEAD_BYTES, LineCutter, TooLong
+from spade_llm.tools.mcp.names import offered_name, offered_names
+from spade_llm.tools.mcp.pins import MAX_TOOLS, Pins, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def definition(name: str, description: str = "") -> Definition:
+    schema = {"type": "object"}
+    return definition_of({"name": name, "description": description, "inputSchema": schema})
+
+
+@given(st.text(min_size=1))
+def test_every_tool_gets_a_name_that_model_apis_take(tool: str) -> None:
+    assert ALLOWED.fullmatch(offered_name("server", tool))
+
+
+@given(st.lists(st.text(alphabet="abc./_-é", min_size=1, max_size=80), unique=True))
+def test_different_tools_get_different_names(tools: list[str]) -> None:
+    names = offered_names("server", tools)
+
+    assert sorted(names.values()) == sorted(tools)
+
+
+def test_names_that_fit_are_kept_and_others_told_apart_by_a_digest() -> None:
+    assert offered_name("files", "read_file") == "files_read_file"
+    assert re.fullmatch(r"files_read_file_[0-9a-f]{8}", offered_name("files", "read/file"))
+    assert offered_name("a", "x" * 90) != offered_name("a", "x" * 91)
+
+
+def test_hidden_characters_do_not_reach_a_model_and_are_shown_to_an_operator() -> None:
+    text = "read\u202e \x1b[31mfile\u200b\U000e0041 \u00e9\n"
+
+    assert cleaned(text, 100) == "read [31mfile \u00e9\n"
+    assert revealed(text) == "read\\u202e \\x1b[31mfile\\u200b\\U000e0041 \u00e9\n"
+
+
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_cleaned_text_is_bounded(text: str, max_chars: int) -> None:
+    assert len(cleaned(text, max_chars)) <= max_chars
+
+
+def test_secrets_are_masked_the_longest_first() -> None:
+    assert masked("key abcdef and abc", frozenset({"abc", "abcdef"})) == "key *** and ***"
+
+
+def test_a_model_reads_who_says_it_and_no_hidden_characters_in_the_schema() -> None:
+    schema = {"type": "object", "properties": {"a": {"description": "\u202eevil"}}}
+    spec = definition_of({"name": "read", "description": "Read.\x00", "inputSchema": schema}).spec(
+        "files_read", server="files"
+    )
+
+    assert spec.description == "[MCP server files says:] Read."
+    assert spec.parameters["properties"] == {"a": {"description": "evil"}}
+
+
+def test_what_is_too_large_or_no_object_has_a_flaw() -> None:
+    assert definition("read").flaw == ""
+    assert "characters" in definition("read", "x" * 40_000).flaw
+    assert "200" in definition("x" * 201).flaw or "201" in definition("x" * 201).flaw
+    assert "object" in definition_of({"name": "read", "inputSchema": {"type": "array"}}).flaw
+
+
+def test_order_of_keys_is_no_change_and_every_word_is() -> None:
+    one = definition_of({"name": "a", "inputSchema": {"type": "object", "title": "x"}})
+    other = definition_of({"inputSchema": {"title": "x", "type": "object"}, "name": "a"})
+
+    assert one == other
+    assert definition("a", "b").digest != definition("a", "c").digest
+
+
+def test_the_first_listing_is_pinned_whole_and_later_tools_wait(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+
+    first = pins.judge("s", [definition("a"), definition("b")])
+    second = pins.judge("s", [definition("a"), definition("b", "new"), definition("c")])
+
+    assert set(first.values()) == {Verdict.ACCEPTED}
+    assert second == {"a": Verdict.ACCEPTED, "b": Verdict.CHANGED, "c": Verdict.NEW}
+    assert [(one.tool, one.accepted is None) for one in pins.waiting()] == [
+        ("b", False),
+        ("c", True),
+    ]
+
+
+def test_a_server_may_be_trusted_with_its_new_tools_but_not_with_changes(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    pins.judge("s", [definition("a")])
+
+    verdicts = pins.judge("s", [definition("a", "new"), definition("b")], pins_new=True)
+
+    assert verdicts == {"a": Verdict.CHANGED, "b": Verdict.ACCEPTED}
+
+
+def test_a_definition_that_comes_back_is_offered_again(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    pins.judge("s", [definition("a")])
+    pins.judge("s", [definition("a", "new")])
+
+    assert pins.judge("s", [definition("a")]) == {"a": Verdict.ACCEPTED}
+    assert pins.waiting() == []
+
+
+def test_a_rejected_definition_is_asked_about_again_when_it_changes(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    pins.judge("s", [definition("a")])
+    pins.judge("s", [definition("a", "bad")])
+    [waiting] = pins.waiting()
+    pins.reject(waiting)
+
+    assert pins.judge("s", [definition("a", "bad")]) == {"a": Verdict.REJECTED}
+    assert pins.judge("s", [definition("a", "worse")]) == {"a": Verdict.CHANGED}
+
+
+def test_a_server_that_invents_names_fills_no_disk(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    pins.judge("s", [definition(f"t{number}") for number in range(MAX_TOOLS)])
+
+    assert pins.judge("s", [definition("more")]) == {"more": Verdict.TOO_MANY}
+
+
+def test_two_servers_do_not_share_pins(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    pins.judge("s", [definition("a")])
+
+    assert pins.judge("t", [definition("a", "other")]) == {"a": Verdict.ACCEPTED}
+
+
+def test_every_change_has_a_version_of_its_own(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.db")
+    versions = [pins.version()]
+    for text in ("one", "two", "three"):
+        pins.judge("s", [definition("a", text)])
+        versions.append(pins.version())
+    pins.judge("s", [definition("a", "three")])
+
+    assert len(set(versions)) == 4
+    assert pins.version() == versions[-1]
+
+
+@given(st.binary(), st.lists(st.integers(min_value=1, max_value=9), min_size=1))
+def test_lines_do_not_depend_on_how_the_bytes_come(data: bytes, sizes: list[int]) -> None:
+    whole = LineCutter(max_bytes=20).feed(data)
+    cutter, found, at = LineCutter(max_bytes=20), [], 0
+    while at < len(data):
+        size = sizes[at % len(sizes)]
+        found += cutter.feed(data[at : at + size])
+        at += size
+
+    assert found == whole
+
+
+def test_a_line_that_is_too_long_leaves_only_its_beginning() -> None:
+    cutter = LineCutter(max_bytes=1000)
+
+    lines = [line for _ in range(100) for line in cutter.feed(b"x" * 100)]
+    lines += cutter.feed(b"\nshort\n")
+
+    assert lines == [TooLong(b"x" * HEAD_BYTES), b"short"]
+
+
+def test_who_sends_more_than_its_budget_waits_and_requests_earn() -> None:
+    clock = [0.0]
+    budget = Budget(now=lambda: clock[0])
+
+    assert budget.debt_s(BURST_UNITS) == 0
+    assert budget.debt_s(UNITS_PER_S) == 1
+    clock[0] += 2
+    assert budget.debt_s(UNITS_PER_S) == 0
+    budget.earn()
+    assert budget.debt_s(20) == 0
+    assert budget.debt_s(20) > 0
