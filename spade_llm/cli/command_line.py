@@ -147,9 +147,18 @@ def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
     log.add_argument("--tool", metavar="NAME", help="only calls of this tool")
     log.add_argument("--caller", metavar="JID", help="only calls by it or on its behalf")
     log.add_argument("--json", action="store_true", help="one JSON object per line")
-    for action in (offered, log):
+    review = _add(actions, "review", "Decide on tools that MCP servers have changed or added.")
+    _add_decisions(review)
+    for action in (offered, log, review):
         action.add_argument("--agent", metavar="JID", default="tools", help="default: tools")
     _add_person(offered)
+
+
+def _add_decisions(review: argparse.ArgumentParser) -> None:
+    name = "SERVER_tool, or SERVER: all of its that wait"
+    review.add_argument("--accept", action="append", metavar="NAME", help=name)
+    review.add_argument("--reject", action="append", metavar="NAME", help=f"never offer it: {name}")
+    review.add_argument("--all", action="store_true", help="show rejected ones, too")
 
 
 def _positive(text: str) -> int:

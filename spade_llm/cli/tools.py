@@ -1,7 +1,7 @@
 """`spade-llm tools ACTION`: what a tool agent offers, and what it was called for.
 
 `list` asks the agent, by message, what the person may call. `log` reads the agent's own file, also
-while it runs.
+while it runs. `review` is in tools_review.py.
 """
 
 from __future__ import annotations
@@ -32,12 +32,17 @@ def main(options: argparse.Namespace) -> int:
     match options.action:
         case "list":
             return run_until_stopped(_list(options))
+        case "review":
+            from spade_llm.cli.tools_review import review
+
+            return review(options)
         case _:
             return _log(options)
 
 
 async def _list(options: argparse.Namespace) -> int:
     from spade_llm.cli.person import logged_in, person_jid
+    from spade_llm.services.status import ask_status
     from spade_llm.services.tools import ToolsClient
 
     place = find_place(options)
@@ -47,12 +52,15 @@ async def _list(options: argparse.Namespace) -> int:
         tools = ToolsClient(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         try:
             specs = await tools.list()
+            status = await ask_status(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         except RequestError as error:
             raise SpadeLLMError(f"{jid} did not say what it offers: {error}") from error
     for spec in specs:
         print(_described(spec))
     if not specs:
         print(f"{jid} has no tool that {person} may call")
+    for note in status.notes:
+        print(f"note {one_line(note)}")
     return 0
 
 

@@ -8,7 +8,7 @@ from spade_llm.acl import Body
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from spade_llm.runtime import Dispatcher, Request, Requester
 
@@ -27,13 +27,25 @@ class AgentStatus(Body):
     running: int = 0
     """Requests that are being answered now."""
     queued: int = 0
+    notes: tuple[str, ...] = ()
+    """What people should know: who is away, what waits for them."""
 
 
-def serve(dispatcher: Dispatcher, *, kind: str, summary: Callable[[], Awaitable[str]]) -> None:
+def serve(
+    dispatcher: Dispatcher,
+    *,
+    kind: str,
+    summary: Callable[[], Awaitable[str]],
+    notes: Callable[[], Sequence[str]] = tuple,
+) -> None:
     async def status(_request: Request, _body: AskStatus) -> AgentStatus:
         load = dispatcher.load
         return AgentStatus(
-            kind=kind, summary=await summary(), running=load.running, queued=load.queued
+            kind=kind,
+            summary=await summary(),
+            running=load.running,
+            queued=load.queued,
+            notes=tuple(notes()),
         )
 
     service = Service(ONTOLOGY)

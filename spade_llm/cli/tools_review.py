@@ -1,0 +1,112 @@
+"""`spade-llm tools review`: what MCP servers say of their tools now, against what was accepted.
+
+Works on the file in the data directory, also while the agent runs: it notices each decision.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.place import data_directory
+from spade_llm.errors import ConfigurationError
+from spade_llm.tools.mcp.comparison import side_by_side
+from spade_llm.tools.mcp.names import offered_name
+from spade_llm.tools.mcp.pins import FILE, Pins, Waiting
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
+QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
+
+
+def review(options: argparse.Namespace) -> int:
+    pins = Pins(_file(data_directory(options), options.agent))
+    waiting = pins.waiting()
+    if options.accept or options.reject:
+        return _decide(pins, waiting, options.accept, options.reject)
+    shown = [one for one in waiting if options.all or not one.is_rejected]
+    for one in shown:
+        _show(one)
+        if sys.stdin.isatty():
+            _ask(pins, one)
+    print(_summary(waiting, shown))
+    return 0
+
+
+def _file(data: Path, agent: str) -> Path:
+    """Of the tool agent that is meant."""
+    found = sorted((data / "agents").glob(f"*/{FILE}"))
+    named = [path for path in found if agent in (path.parent.name, _local(path))]
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        known = ", ".join(path.parent.name for path in found) or "none"
+        raise ConfigurationError(
+            f"{agent!r} has seen no MCP server yet below {str(data / 'agents')!r}, but: {known};"
+            " name the data directory with --data, or the agent with --agent"
+        )
+    names = ", ".join(path.parent.name for path in named)
+    raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
+
+
+def _local(path: Path) -> str:
+    return path.parent.name.partition("@")[0]
+
+
+def _decide(
+    pins: Pins,
+    waiting: Sequence[Waiting],
+    accepted: Sequence[str] | None,
+    rejected: Sequence[str] | None,
+) -> int:
+    chosen = [(one, True) for name in accepted or () for one in _named(waiting, name)]
+    chosen += [(one, False) for name in rejected or () for one in _named(waiting, name)]
+    for one, is_accepted in chosen:
+        _settle(pins, one, is_accepted=is_accepted)
+    return 0
+
+
+def _named(waiting: Sequence[Waiting], name: str) -> list[Waiting]:
+    found = [one for one in waiting if name in (_name(one), one.server)]
+    if not found:
+        names = ", ".join(map(_name, waiting))
+        raise ConfigurationError(f"{name!r} does not wait for review; waiting: {names or 'none'}")
+    return found
+
+
+def _settle(pins: Pins, one: Waiting, *, is_accepted: bool) -> None:
+    (pins.accept if is_accepted else pins.reject)(one)
+    print(f"{'accepted' if is_accepted else 'rejected':11} {_name(one)} ({one.digest[:12]})")
+
+
+def _show(one: Waiting) -> None:
+    kind = "rejected" if one.is_rejected else "changed" if one.accepted else "new"
+    print(f"{_name(one)}: {kind} since {one.since} (sha256 {one.digest[:12]})")
+    width = shutil.get_terminal_size((120, 24)).columns
+    for line in side_by_side(one.accepted, one.offered, width=width):
+        print(f"  {line}")
+    print()
+
+
+def _ask(pins: Pins, one: Waiting) -> None:
+    match input(QUESTION).strip().lower():
+        case "y" | "yes":
+            _settle(pins, one, is_accepted=True)
+        case "n" | "no":
+            _settle(pins, one, is_accepted=False)
+        case _:
+            print(f"{'later':11} {_name(one)}")
+
+
+def _summary(waiting: Sequence[Waiting], shown: Sequence[Waiting]) -> str:
+    hidden = len(waiting) - len(shown)
+    rejected = f"; {hidden} rejected (--all shows them)" if hidden else ""
+    return f"{len(shown)} definitions were waiting for review{rejected}"
+
+
+def _name(one: Waiting) -> str:
+    return offered_name(one.server, one.tool)
