@@ -3,16 +3,26 @@
 The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER and SPADE_LLM_DOMAIN
 are the defaults of --data, --server and --domain; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
 say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE bounds the batches of the memory
-tools; password_env and api_key_env name variables of your own.
+tools; password_env, api_key_env, env and headers_env name variables of your own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from spade_llm.errors import ConfigurationError
 
@@ -187,6 +197,63 @@ class PythonTable(_Table):
     """`file.py`, relative to the toml, `package.module`, or either with `:name`."""
 
 
+class McpTable(TermsTable):
+    """`[mcp.NAME]`: an MCP server whose tools become `NAME_tool`."""
+
+    command: list[Name] | None = Field(default=None, min_length=1)
+    """A program that is started, with its arguments: it speaks MCP on its standard streams."""
+    env: list[Name] = []
+    """Names of environment variables that are passed on to it."""
+    cwd: Name | None = None
+    """Its working directory, relative to the toml."""
+    url: Name | None = None
+    """A server that runs already."""
+    transport: Literal["http", "sse"] = "http"
+    headers_env: dict[Name, Name] = {}
+    """HTTP headers, each with the name of the environment variable that holds its value."""
+    tools: list[Name] | None = None
+    """The server's own names of the tools that are offered. Without it: all."""
+    new_tools: Literal["review", "accept"] = "review"
+    """What becomes of a tool that the server adds later: `review`: an operator must accept it."""
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> McpTable:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give command (a program to start) or url (a server that runs)")
+        of_other = {"env", "cwd"} if self.command is None else {"transport", "headers_env"}
+        if idle := self.model_fields_set & of_other:
+            given = "url" if self.command is None else "command"
+            raise ValueError(f"with {given} leave {', '.join(sorted(idle))} out")
+        if self.url is not None:
+            _check_url(self.url, has_secrets=bool(self.headers_env))
+        return self
+
+
+def _check_url(url: str, *, has_secrets: bool) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"url: {url!r} is no http:// or https:// address")
+    if parts.username or parts.password:
+        raise ValueError("url: no secrets in files: use headers_env")
+    if has_secrets and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ValueError("url: secrets of headers_env need https:// beyond this machine")
+
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def _checked_server_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,23}", name):
+        raise ValueError(
+            f"{name!r}: a server's name has 1 to 24 letters, digits and '-',"
+            " so that NAME_tool is a tool's name everywhere"
+        )
+    return name
+
+
+McpName = Annotated[str, AfterValidator(_checked_server_name)]
+
+
 class AgentSettings(_Table):
     """One agent.toml."""
 
@@ -215,6 +282,8 @@ class AgentSettings(_Table):
     """tools: `[tools.NAME]`, of one tool, from wherever it comes."""
     python: PythonTable = PythonTable()
     """tools: of your own."""
+    mcp: dict[McpName, McpTable] = {}
+    """tools: of MCP servers."""
     roots: list[Name] = ["documents"]
     """rag: folders whose files agents may ask it to read in, relative to --data."""
 
@@ -238,7 +307,7 @@ _KEYS_OF_KIND = {
     "assistant": {"provider", "context", "services", "memory", "limits", "prompt_file"},
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots"},
-    "tools": {"calls", "tools", "python"},
+    "tools": {"calls", "tools", "python", "mcp"},
 }
 
 

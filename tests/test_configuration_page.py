@@ -26,6 +26,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "limits": settings.LimitsTable,
         "calls": settings.TermsTable,
         "python": settings.PythonTable,
+        "mcp": settings.McpTable,
     }
     named = set(re.findall(r"`\[?(\w+)\]?`", PAGE))
     expected = set(settings.AgentSettings.model_fields).union(

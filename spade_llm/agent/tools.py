@@ -60,7 +60,7 @@ class ToolAgent(XmppAgent):
             pages=ResultPages(name=_read_more(self.jid.local)),
         )
         ToolService(self._tools).attach(self.node.dispatcher)
-        status.serve(self.node.dispatcher, kind="tools", summary=self._summary)
+        status.serve(self.node.dispatcher, kind="tools", summary=self._summary, notes=self._notes)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         if self._calls is not None:
@@ -78,7 +78,12 @@ class ToolAgent(XmppAgent):
     async def _summary(self) -> str:
         """By group, without names: not everybody may see every tool."""
         counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
-        return f"{counts.total()} tools: {', '.join(f'{n} {name}' for name, n in counts.items())}"
+        here = ", ".join(f"{count} {name}" for name, count in counts.items())
+        away = [note for note in self._notes() if ": away" in note]
+        return "; ".join([f"{counts.total()} tools: {here}", *away])
+
+    def _notes(self) -> list[str]:
+        return [f"{one.name}: {one.state()}" for one in self._groups if one.state is not None]
 
 
 def _check_names(tools: Sequence[Tool], rules: ToolRules) -> None:

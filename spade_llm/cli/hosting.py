@@ -142,6 +142,7 @@ async def _rag(definition: Definition, password: str, host: Host) -> XmppAgent:
 
 def _tools(definition: Definition, password: str, host: Host) -> XmppAgent:
     from spade_llm.agent.tools import ToolAgent
+    from spade_llm.cli.mcp_groups import mcp_groups
     from spade_llm.tools.group import ToolRules
 
     settings = definition.settings
@@ -153,7 +154,7 @@ def _tools(definition: Definition, password: str, host: Host) -> XmppAgent:
         definition.jid,
         password,
         tools=_own_tools(definition),
-        groups=(),
+        groups=mcp_groups(definition, host.place.data),
         rules=rules,
         options=_options(definition, host),
     )

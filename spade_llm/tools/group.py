@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spade_llm.tools.terms import NO_TERMS, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from spade_llm.tools.toolbox import Toolbox
@@ -30,6 +30,9 @@ class ToolGroup:
     """The toolbox itself keeps the time limit and the number of calls of each tool."""
     resource: AbstractAsyncContextManager[object] | None = None
     """Entered before the first request, left after the last one; often the toolbox itself."""
+    state: Callable[[], str] | None = None
+    """Says in one clause whether its tools are here, or why not; None: they always are. Their
+    names begin with the group's and `_`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,11 +127,22 @@ class SharedTools:
         with self._logged(begun) as entry:
             if name == self._pages.spec.name:
                 return entry.done(self._pages.call(caller, arguments))
-            offer = _allowed(await self.offers(), caller, name)
+            offer = _allowed(await self.offers(), caller, name, self._absent(caller, name))
             _check_approval(offer, context)
             async with self._place_of(caller):
                 result = await self._bounded(offer, arguments, context)
             return entry.done(self._pages.first(caller, result, page_chars=offer.page_chars))
+
+    def _absent(self, caller: str, name: str) -> str:
+        """Of whose tools this would be one, and why it may not be here."""
+        said = [
+            f" ({group.name} is {group.state()})"
+            for group in self._groups
+            if group.state is not None
+            and name.startswith(f"{group.name}_")
+            and self._rules.terms(name, group.terms).within(self._widest).allow(caller)
+        ]
+        return "".join(said)
 
     @contextmanager
     def _logged(self, call: CallBegun) -> Iterator[_Entry]:
@@ -221,10 +232,12 @@ class _ToolsOfCaller:
         return await self._tools.call(self._caller, name, arguments, context)
 
 
-def _allowed(offers: Mapping[str, Offer], caller: str, name: str) -> Offer:
+def _allowed(offers: Mapping[str, Offer], caller: str, name: str, absent: str) -> Offer:
     if name not in offers:
         known = ", ".join(spec.name for spec in _specs(offers, caller))
-        raise UnknownTool(f"there is no tool {name!r}; there are: {known or 'none for you'}")
+        raise UnknownTool(
+            f"there is no tool {name!r}{absent}; there are: {known or 'none for you'}"
+        )
     if not offers[name].terms.allow(caller):
         raise Unauthorised(
             f"{caller} may not call {name!r}; the tool agent's operator can allow it"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ASSISTANT = 'kind = "assistant"\njid = "ada"\n'
+TOOLS = 'kind = "tools"\njid = "t"\n'
 MISTAKES = {
     "a missing jid": ('kind = "memory"', "jid: missing"),
     "an unknown kind": ('kind = "memroy"\njid = "m"', "kind: "),
@@ -53,6 +54,35 @@ MISTAKES = {
     "embeddings for an assistant": (
         ASSISTANT + 'embeddings = "auto"',
         'kind = "assistant" takes no embeddings',
+    ),
+    "a server's name with an underscore": (
+        TOOLS + '[mcp.my_files]\ncommand = ["x"]',
+        "'my_files': a server's name has 1 to 24 letters, digits and '-'",
+    ),
+    "an MCP server that is nowhere": (TOOLS + "[mcp.files]", "mcp.files: give command"),
+    "an MCP server in two places": (
+        TOOLS + '[mcp.files]\ncommand = ["x"]\nurl = "https://x.example/mcp"',
+        "mcp.files: give command (a program to start) or url",
+    ),
+    "an MCP server without a program": (
+        TOOLS + "[mcp.files]\ncommand = []",
+        "mcp.files.command: ",
+    ),
+    "headers for a program": (
+        TOOLS + '[mcp.files]\ncommand = ["x"]\nheaders_env = {A = "B"}',
+        "mcp.files: with command leave headers_env out",
+    ),
+    "an address that is none": (
+        TOOLS + '[mcp.files]\nurl = "files.example"',
+        "mcp.files: url: 'files.example' is no http:// or https:// address",
+    ),
+    "a password in an address": (
+        TOOLS + '[mcp.files]\nurl = "https://me:secret@x.example"',
+        "mcp.files: url: no secrets in files: use headers_env",
+    ),
+    "a secret in the clear": (
+        TOOLS + '[mcp.files]\nurl = "http://x.example"\nheaders_env = {Authorization = "T"}',
+        "mcp.files: url: secrets of headers_env need https://",
     ),
     "two passwords": (
         ASSISTANT + 'password_file = "p"\npassword_env = "P"',
