@@ -144,6 +144,13 @@ class MemoryTable(_Table):
     """Of what is remembered, quoted to the model before each turn; 0: nothing."""
 
 
+class DocumentsTable(_Table):
+    """`[documents]`: how an assistant uses the documents that it may read."""
+
+    tools: bool = True
+    """The model may search and list them itself."""
+
+
 class LearningTable(_Table):
     """`[learning]`: how a memory turns conversations into episodes and facts."""
 
@@ -270,6 +277,7 @@ class AgentSettings(_Table):
     context: ContextTable = ContextTable()
     services: ServicesTable = ServicesTable()
     memory: MemoryTable = MemoryTable()
+    documents: DocumentsTable = DocumentsTable()
     learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
     prompt_file: Name | None = None
@@ -304,7 +312,9 @@ class AgentSettings(_Table):
 
 _KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
 _KEYS_OF_KIND = {
-    "assistant": {"provider", "context", "services", "memory", "limits", "prompt_file"},
+    "assistant": {
+        *("provider", "context", "services", "memory", "documents", "limits", "prompt_file"),
+    },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots"},
     "tools": {"calls", "tools", "python", "mcp"},

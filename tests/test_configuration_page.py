@@ -22,6 +22,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "services": settings.ServicesTable,
         "learning": settings.LearningTable,
         "memory": settings.MemoryTable,
+        "documents": settings.DocumentsTable,
         "embeddings": settings.EmbeddingsTable,
         "limits": settings.LimitsTable,
         "calls": settings.TermsTable,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.documents_toolbox import documents_toolbox
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
@@ -43,6 +44,8 @@ class Services:
     memory_max_batch: int = MAX_BATCH
     """Of memories that one call may store or change."""
     rag: str | None = None
+    document_tools: bool = True
+    """The model may search the documents itself, beside what is quoted to it anyway."""
     tools: tuple[str, ...] = ()
 
 
@@ -69,9 +72,10 @@ class LLMAgent(XmppAgent):
         ask = self.node.requester
         data = self.options.data
         self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
+        documents = RagClient(ask, services.rag) if services.rag else None
         self.memory_behaviour = MemoryBehaviour(
             memory=MemoryClient(ask, services.memory) if services.memory else None,
-            retriever=RagClient(ask, services.rag) if services.rag else None,
+            retriever=documents,
             outbox=self._outbox,
             probes={
                 name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
@@ -90,7 +94,10 @@ class LLMAgent(XmppAgent):
                 max_batch=services.memory_max_batch,
                 model=None if isinstance(provider, OfflineProvider) else provider,
             ),
-            toolboxes=[ToolsClient(ask, jid) for jid in services.tools],
+            toolboxes=[
+                *([documents_toolbox(documents)] if documents and services.document_tools else []),
+                *(ToolsClient(ask, jid) for jid in services.tools),
+            ],
             limits=limits or TurnLimits(),
         )
         ChatService(self._answer).attach(self.node.dispatcher)

@@ -95,6 +95,7 @@ async def _assistant(
             memory_tools=MemoryToolSet(settings.memory.tools),
             memory_max_batch=read_environment().memory_batch_max_size,
             rag=definition.full(wanted.rag) if wanted.rag else None,
+            document_tools=settings.documents.tools,
             tools=tuple(definition.full(name) for name in wanted.tools),
         ),
         limits=TurnLimits(
