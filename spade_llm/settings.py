@@ -132,6 +132,8 @@ class ServicesTable(_Table):
     memory: Name | None = None
     rag: Name | None = None
     tools: list[Name] = []
+    discover: list[Name] = []
+    """JIDs and domains: tools of their agents are used, too, once their presence reaches us."""
 
 
 class MemoryTable(_Table):
@@ -272,6 +274,8 @@ class AgentSettings(_Table):
     password_env: Name | None = None
     allowed: list[Name] = []
     """JIDs and domains that may see our presence, beside our own domain; `*`: everybody."""
+    announce_to: list[Name] = []
+    """JIDs that we ask to see each other's presence, so that they discover us."""
     server: ServerTable = ServerTable()
     provider: ProviderTable = ProviderTable()
     context: ContextTable = ContextTable()
@@ -310,7 +314,7 @@ class AgentSettings(_Table):
         return self
 
 
-_KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "server"}
+_KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"}
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "context", "services", "memory", "documents", "limits", "prompt_file"),

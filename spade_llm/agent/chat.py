@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.conversation.wishes import NO_WISHES
 from spade_llm.services.chat import ChatClient
-from spade_llm.services.status import AgentStatus, ask_status
+from spade_llm.services.status import AgentStatus, ask_status, locate
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
@@ -49,3 +49,9 @@ class ChatAgent(XmppAgent):
     async def status(self, peer: str, *, timeout_s: float = STATUS_TIMEOUT_S) -> AgentStatus:
         """What an agent says of itself. Raises RequestError."""
         return await ask_status(self.node.requester, peer, timeout_s=timeout_s)
+
+    async def locate(
+        self, peer: str, *, timeout_s: float = STATUS_TIMEOUT_S
+    ) -> tuple[AgentStatus, str]:
+        """What an agent says of itself, and its full JID. Raises RequestError."""
+        return await locate(self.node.requester, peer, timeout_s=timeout_s)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
@@ -47,6 +48,8 @@ class Services:
     document_tools: bool = True
     """The model may search the documents itself, beside what is quoted to it anyway."""
     tools: tuple[str, ...] = ()
+    discover: tuple[str, ...] = ()
+    """JIDs and domains whose agents' tools may be used, too, once they show themselves."""
 
 
 class LLMAgent(XmppAgent):
@@ -83,6 +86,7 @@ class LLMAgent(XmppAgent):
                 if jid
             },
         )
+        tools = [ToolsClient(ask, jid) for jid in services.tools]
         self.llm_behaviour = LLMBehaviour(
             provider,
             strategy=context_management or NoContextManagement(),
@@ -96,10 +100,18 @@ class LLMAgent(XmppAgent):
             ),
             toolboxes=[
                 *([documents_toolbox(documents)] if documents and services.document_tools else []),
-                *(ToolsClient(ask, jid) for jid in services.tools),
+                *tools,
             ],
             limits=limits or TurnLimits(),
         )
+        self._tool_agents = ToolAgents(
+            self,
+            self.llm_behaviour.shared_tools,
+            named=tools,
+            discover=services.discover,
+            run=self.submit,
+        )
+        self.announce(kind="assistant")
         ChatService(self._answer).attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
         self.add_behaviour(self.memory_behaviour)

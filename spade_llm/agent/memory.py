@@ -52,6 +52,7 @@ class MemoryAgent(XmppAgent):
         service = MemoryService(self._backend, on_observed=self._learner.wake)
         service.attach(self.node.dispatcher)
         ChatService(self._answer_person).attach(self.node.dispatcher)
+        self.announce(kind="memory")
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:

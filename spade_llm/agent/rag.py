@@ -36,6 +36,7 @@ class RAGAgent(XmppAgent):
         self._library = DocumentLibrary(options.data / "rag", embedder=embedder, roots=roots)
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         RagService(self._library).attach(self.node.dispatcher)
+        self.announce(kind="rag")
         status.serve(self.node.dispatcher, kind="rag", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from spade_llm.behaviour.announcing import AnnouncingBehaviour
 from spade_llm.errors import ConfigurationError
 from spade_llm.services import status
 from spade_llm.services.tools import ToolService
@@ -60,6 +62,8 @@ class ToolAgent(XmppAgent):
             pages=ResultPages(name=_read_more(self.jid.local)),
         )
         ToolService(self._tools).attach(self.node.dispatcher)
+        self.announce(kind="tools")
+        self.add_behaviour(AnnouncingBehaviour(self, self._digest))
         status.serve(self.node.dispatcher, kind="tools", summary=self._summary, notes=self._notes)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
@@ -74,6 +78,15 @@ class ToolAgent(XmppAgent):
         """A rule for a tool that is misspelt guards nothing; an MCP server's may come later."""
         for name in self._rules.terms_of.keys() - await self._tools.offers():
             logger.warning("[tools.%s] is for a tool that is not there now", name)
+
+    async def _digest(self) -> str:
+        """Of all tools and who may call them how."""
+        offers = await self._tools.offers()
+        lines = sorted(
+            repr((name, offer.spec, sorted(offer.terms.allowed or ()), offer.timeout_s))
+            for name, offer in offers.items()
+        )
+        return hashlib.sha256("\n".join(lines).encode(errors="replace")).hexdigest()[:16]
 
     async def _summary(self) -> str:
         """By group, without names: not everybody may see every tool."""

@@ -70,6 +70,7 @@ class LLMBehaviour(Behaviour):
         toolboxes: Sequence[Toolbox],
         limits: TurnLimits,
     ) -> None:
+        """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change."""
         super().__init__()
         self.model = model
         self.strategy = strategy
@@ -77,7 +78,7 @@ class LLMBehaviour(Behaviour):
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
-        self._shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
+        self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
 
     async def run(self) -> None:
@@ -170,12 +171,12 @@ class LLMBehaviour(Behaviour):
 
     def _toolbox(self, peer: str) -> CombinedToolbox:
         if self._memory.memory is None:
-            return CombinedToolbox([self._shared_tools])
+            return CombinedToolbox([self.shared_tools])
         own = MemoryToolbox(self._memory.memory, self._memory_offer, subject=peer)
-        return CombinedToolbox([own, self._shared_tools])
+        return CombinedToolbox([own, self.shared_tools])
 
     def _missing_tools(self) -> tuple[str, ...]:
-        return ("tools",) if self._shared_tools.missing else ()
+        return ("tools",) if self.shared_tools.missing else ()
 
     async def _obey(self, command: Command, utterance: Utterance) -> str:
         try:
@@ -201,7 +202,7 @@ class LLMBehaviour(Behaviour):
         return "A new conversation. What I remember about you stays; /forget all removes it."
 
     async def _status(self) -> str:
-        away, tools = await asyncio.gather(self._memory.away(), self._shared_tools.list())
+        away, tools = await asyncio.gather(self._memory.away(), self.shared_tools.list())
         missing = [*away, *self._missing_tools()]
         return (
             f"Model: {self.model.name}. Conversations open: {len(self.conversations)}."

@@ -48,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_memory(commands)
     _add_tools(commands)
     _add_mcp(commands)
+    _add_agents(commands)
     _add_doctor(commands)
     return parser
 
@@ -192,6 +193,12 @@ def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
         help="what an MCP client needs in its settings, below the key that it uses",
     )
     _add_person(mcp)
+
+
+def _add_agents(commands: Commands[argparse.ArgumentParser]) -> None:
+    agents = _add(commands, "agents", "List the agents that can be reached, and their tools.")
+    agents.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    _add_person(agents)
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

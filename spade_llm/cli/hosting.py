@@ -97,6 +97,7 @@ async def _assistant(
             rag=definition.full(wanted.rag) if wanted.rag else None,
             document_tools=settings.documents.tools,
             tools=tuple(definition.full(name) for name in wanted.tools),
+            discover=tuple(wanted.discover),
         ),
         limits=TurnLimits(
             tool_rounds=limits.rounds,
@@ -212,6 +213,7 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         connection=host.place.connection(),
         data=host.place.data / "agents" / definition.jid,
         allowed=tuple(definition.settings.allowed),
+        announce_to=tuple(map(definition.full, definition.settings.announce_to)),
     )
 
 

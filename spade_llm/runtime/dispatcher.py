@@ -108,6 +108,11 @@ class Dispatcher:
         return ontology in self._routes
 
     @property
+    def ontologies(self) -> frozenset[str]:
+        """Those that it speaks."""
+        return frozenset(self._routes)
+
+    @property
     def load(self) -> Load:
         return Load(running=self._running, queued=self._open - self._running)
 

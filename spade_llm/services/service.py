@@ -138,7 +138,7 @@ class Peer:
         """
         question = self._question(body, id, conversation_id)
         message = await self._requester.ask(question, timeout_s=timeout_s or self._timeout_s)
-        return self._read(answer, message)
+        return self.read(answer, message)
 
     async def stream(
         self,
@@ -171,8 +171,8 @@ class Peer:
         async with aclosing(answers):
             async for message in answers:
                 if message.is_terminal:
-                    return self._read(answer, message)
-                await on_part(self._read(part, message))
+                    return self.read(answer, message)
+                await on_part(self.read(part, message))
         raise RuntimeError("a stream ended without its terminal answer")
 
     def _question(self, body: Body, id: str | None, conversation_id: str) -> Question:
@@ -184,7 +184,8 @@ class Peer:
             id=id or new_id(),
         )
 
-    def _read(self, answer: type[A], message: AclMessage) -> A:
+    def read(self, answer: type[A], message: AclMessage) -> A:
+        """Raises RequestFailed where it cannot be read."""
         try:
             return answer.decode(message.content)
         except SpadeLLMError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, ClassVar
 
 from spade_llm.acl import Body
@@ -29,6 +30,8 @@ class AgentStatus(Body):
     queued: int = 0
     notes: tuple[str, ...] = ()
     """What people should know: who is away, what waits for them."""
+    ontologies: tuple[str, ...] = ()
+    """What can be asked of it; empty: an agent of 0.2.0 or before, which does not say."""
 
 
 def serve(
@@ -46,6 +49,7 @@ def serve(
             running=load.running,
             queued=load.queued,
             notes=tuple(notes()),
+            ontologies=tuple(sorted(dispatcher.ontologies)),
         )
 
     service = Service(ONTOLOGY)
@@ -56,3 +60,16 @@ def serve(
 async def ask_status(requester: Requester, jid: str, *, timeout_s: float) -> AgentStatus:
     """Raises RequestError."""
     return await Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s).ask(AskStatus(), AgentStatus)
+
+
+async def locate(requester: Requester, jid: str, *, timeout_s: float) -> tuple[AgentStatus, str]:
+    """The status, and the full JID that it came from: where to ask by service discovery.
+
+    Raises RequestError.
+    """
+    peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+    async with aclosing(peer.stream(AskStatus())) as answers:
+        async for message in answers:
+            if message.is_terminal:
+                return peer.read(AgentStatus, message), message.sender
+    raise RuntimeError("a stream ended without its terminal answer")

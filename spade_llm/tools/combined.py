@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import RequestError, UnknownTool
@@ -34,6 +34,18 @@ class _Listing:
     """Who did not answer; empty if it did."""
 
 
+@dataclass(slots=True, eq=False)
+class _Member:
+    toolbox: Toolbox
+    listing: _Listing | None = None
+    times_forgotten: int = 0
+    """A listing that was asked for before the last time is not believed."""
+
+    def forget(self) -> None:
+        self.times_forgotten += 1
+        self.listing = None
+
+
 class CombinedToolbox:
     """Satisfies Toolbox. Of two tools with one name the first toolbox's is offered, and the log
     says so. A toolbox that is away takes its tools with it and nothing else."""
@@ -47,62 +59,86 @@ class CombinedToolbox:
         list_timeout_s: float = LIST_TIMEOUT_S,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._toolboxes = tuple(toolboxes)
+        self._members = [_Member(toolbox) for toolbox in toolboxes]
         self._list_ttl_s = list_ttl_s
         self._absence_ttl_s = absence_ttl_s
         self._list_timeout_s = list_timeout_s
         self._now = now
-        self._listings: dict[int, _Listing] = {}
-        self._homes: dict[str, int] = {}
+        self._homes: dict[str, _Member] = {}
         self._shadowed: frozenset[str] = frozenset()
         self._one_listing = asyncio.Lock()
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Who did not answer when the tools were last listed."""
-        listings = (self._listings[place] for place in sorted(self._listings))
+        listings = [member.listing for member in self._members if member.listing]
         return tuple(listing.missing for listing in listings if listing.missing)
 
     async def list(self) -> Sequence[ToolSpec]:
         async with self._one_listing:
-            stale = [place for place in range(len(self._toolboxes)) if self._is_stale(place)]
-            listed = await asyncio.gather(*(self._ask(place) for place in stale))
-            self._listings.update(zip(stale, listed, strict=True))
+            stale = [member for member in self._members if self._is_stale(member)]
+            await asyncio.gather(*(self._ask(member) for member in stale))
             return self._joined()
+
+    def add(self, toolbox: Toolbox) -> None:
+        """Behind the others: of tools with one name, theirs are offered."""
+        self._members.append(_Member(toolbox))
+
+    def remove(self, toolbox: Toolbox) -> None:
+        self._members = [one for one in self._members if one.toolbox is not toolbox]
+
+    def forget(self, toolbox: Toolbox) -> None:
+        """It may have other tools now: ask it again, next time."""
+        for member in self._members:
+            if member.toolbox is toolbox:
+                member.forget()
+
+    def set_absent(self, toolbox: Toolbox, who: str) -> None:
+        """It is known to be away: go on without its tools, and do not wait for it."""
+        for member in self._members:
+            if member.toolbox is toolbox:
+                member.listing = self._absent(who)
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        place = await self._home(name)
+        member = await self._home(name)
         try:
-            return await self._toolboxes[place].call(name, arguments, context=context)
+            return await member.toolbox.call(name, arguments, context=context)
         except UnknownTool:
-            self._listings.pop(place, None)
+            member.forget()
             raise
 
     def forget_listings(self) -> None:
         """Ask every toolbox again, next time."""
-        self._listings.clear()
+        for member in self._members:
+            member.forget()
 
-    async def _home(self, name: str) -> int:
+    async def _home(self, name: str) -> _Member:
         await self.list()
         if name not in self._homes:
             known = ", ".join(sorted(self._homes))
             raise UnknownTool(f"there is no tool {name!r}; there are: {known}")
         return self._homes[name]
 
-    def _is_stale(self, place: int) -> bool:
-        listing = self._listings.get(place)
-        return listing is None or self._now() >= listing.until
+    def _is_stale(self, member: _Member) -> bool:
+        return member.listing is None or self._now() >= member.listing.until
 
-    async def _ask(self, place: int) -> _Listing:
+    async def _ask(self, member: _Member) -> None:
+        before = member.times_forgotten
+        listing = await self._listing(member)
+        is_current = before == member.times_forgotten
+        member.listing = listing if is_current else replace(listing, until=self._now())
+
+    async def _listing(self, member: _Member) -> _Listing:
+        place = self._members.index(member) + 1
         try:
             async with asyncio.timeout(self._list_timeout_s):
-                specs = await self._toolboxes[place].list()
+                specs = await member.toolbox.list()
         except RequestError as error:
             return self._absent(error.peer)
         except TimeoutError:
-            return self._absent(f"toolbox {place + 1}")
+            return self._absent(f"toolbox {place}")
         return _Listing(specs=specs, until=self._now() + self._list_ttl_s)
 
     def _absent(self, who: str) -> _Listing:
@@ -111,15 +147,15 @@ class CombinedToolbox:
 
     def _joined(self) -> Sequence[ToolSpec]:
         specs: dict[str, ToolSpec] = {}
-        homes: dict[str, int] = {}
+        homes: dict[str, _Member] = {}
         shadowed: set[str] = set()
-        for place in range(len(self._toolboxes)):
-            for spec in self._listings[place].specs:
+        for member in self._members:
+            for spec in member.listing.specs if member.listing else ():
                 if spec.name in specs:
                     shadowed.add(spec.name)
                 else:
                     specs[spec.name] = spec
-                    homes[spec.name] = place
+                    homes[spec.name] = member
         self._homes = homes
         self._warn_of(frozenset(shadowed))
         return tuple(specs.values())

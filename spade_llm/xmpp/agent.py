@@ -12,27 +12,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slixmpp import JID
+from slixmpp.exceptions import IqError, IqTimeout, XMPPError
+from slixmpp.plugins.xep_0030 import DiscoInfo
+from slixmpp.stanza import Presence
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
-from spade_llm.acl import AclMessage, Encoding, bare
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
 from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.xmpp import discovery
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.announcement import NODE, STANDARD, Announcement, feature_of, read_ver
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
+from spade_llm.xmpp.discovery import Sighting
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.rejection import rejection
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
     from xml.etree.ElementTree import Element
 
     from slixmpp.stanza import Message as Stanza
-    from slixmpp.stanza import Presence
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +59,8 @@ class AgentOptions:
     """Directory for what must survive; None: nothing does."""
     allowed: tuple[str, ...] = ()
     """JIDs and domains that may subscribe to our presence, beside our own domain; `*`: all."""
+    announce_to: tuple[str, ...] = ()
+    """Bare JIDs that we ask to see each other's presence: they find us by it."""
     is_available: bool = True
     """False: no presence, so that the server brings us answers only, and none of the messages
     that are for the account's other clients (RFC 6121 §8.5.2)."""
@@ -72,6 +79,10 @@ class XmppAgent(Agent):
         self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
         self.node = Node(self.send_message, self._log)
         self.link: Link | None = None
+        self.on_sighting: list[Callable[[Sighting], None]] = []
+        """Called with each presence of others; must not raise."""
+        self._watched = set(self.options.announce_to)
+        self._facts: dict[str, str] = {}
         self._resources = AsyncExitStack()
         self._errands: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
@@ -162,12 +173,52 @@ class XmppAgent(Agent):
             xml = codec.encode_state(message.sender, state, message.conversation_id)
             self.link.send_now(xml)
 
+    @property
+    def announcement(self) -> Announcement:
+        """What we say of ourselves to whoever asks (XEP-0030)."""
+        spoken = self.node.dispatcher.ontologies - {CHAT_TEXT}
+        features = frozenset((*STANDARD, *map(feature_of, spoken)))
+        return Announcement(name=str(self.jid.local), features=features, facts=dict(self._facts))
+
+    def announce(self, **facts: str) -> None:
+        """Say something of ourselves; those who see our presence learn that it has changed."""
+        known = self.announcement.ver
+        self._facts |= facts
+        is_shown = self.options.is_available and self.link and self.link.connected.is_set()
+        if is_shown and self.announcement.ver != known:
+            self.client.send_presence()
+
+    def watch(self, jid: str) -> None:
+        """Ask to see this bare JID's presence, now and after each connection; `on_sighting` tells.
+        Who does not let us is simply not seen."""
+        if jid in self._watched:
+            return
+        self._watched.add(jid)
+        if self.link and self.link.connected.is_set():
+            self._run_errand(self._ask_to_see(frozenset({jid})))
+
+    async def discover(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> Announcement:
+        """What the one at this full JID says of itself. Raises RequestError."""
+        return await discovery.discover(self.client, jid, timeout_s=timeout_s)
+
+    async def contacts(self) -> frozenset[str]:
+        """Bare JIDs of our roster; empty if the server does not say."""
+        try:
+            await self.client.get_roster(timeout=discovery.TIMEOUT_S)
+        except (IqError, IqTimeout) as error:
+            logger.warning("%s: no roster: %s", self.jid, error)
+        return frozenset(map(str, self.client.client_roster)) - {str(self.jid)}
+
     def _connect_link(self) -> None:
         self.link = Link(str(self.jid), self.password, self.options.connection)
         self.client = self.link.client
         self.presence = PresenceManager(agent=self, approve_all=False)
         self.client.register_handler(Callback("inbox", _AnyMessage(None), self._inbox))
         self.client.add_event_handler("presence_subscribe", self._decide_subscription)
+        self.client.add_event_handler("presence_available", self._sight)
+        self.client.add_event_handler("presence_unavailable", self._sight)
+        self.client.add_filter("out", self._with_caps)
+        self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
         self.link.on_session.append(self._session_started)
 
     async def _open_link(self) -> None:
@@ -186,7 +237,7 @@ class XmppAgent(Agent):
     def _session_started(self) -> None:
         if self.options.is_available:
             self.client.send_presence()
-            self.client.get_roster()
+            self._run_errand(self._ask_to_see(frozenset(self._watched)))
         self._run_errand(self.node.dispatcher.resend())
 
     def _inbox(self, stanza: Stanza) -> None:
@@ -240,6 +291,36 @@ class XmppAgent(Agent):
             await self.send_message(message)
         except RequestError as error:
             logger.warning("to %s: %s", message.receiver, error)
+
+    def _with_caps(self, stanza: object) -> object:
+        """Every presence that we show carries the hash of what we say of ourselves."""
+        if isinstance(stanza, Presence) and stanza["type"] == "available":
+            caps = self.announcement.caps()
+            if stanza.xml.find(caps.tag) is None:
+                stanza.xml.append(caps)
+        return stanza
+
+    def _disclose(self, _jid: object, node: str, _asker: object, _iq: object) -> DiscoInfo:
+        said = self.announcement
+        if node not in ("", None, NODE, f"{NODE}#{said.ver}"):
+            raise XMPPError("item-not-found")
+        return DiscoInfo(xml=said.query())
+
+    async def _ask_to_see(self, wanted: frozenset[str]) -> None:
+        await self.contacts()
+        roster = self.client.client_roster
+        for jid in wanted:
+            if roster[jid]["subscription"] not in ("to", "both"):
+                self.client.send_presence(pto=jid, ptype="subscribe")
+
+    def _sight(self, presence: Presence) -> None:
+        jid = str(presence["from"])
+        if bare(jid) == str(self.jid):
+            return
+        is_available = presence["type"] != "unavailable"
+        seen = Sighting(jid=jid, is_available=is_available, ver=read_ver(presence.xml))
+        for tell in self.on_sighting:
+            tell(seen)
 
     def _decide_subscription(self, presence: Presence) -> None:
         """Answer a subscription request (RFC 6121 §3.1) by the allow-list."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -178,6 +179,19 @@ async def test_a_script_chats_by_lines(alone: Program) -> None:
 
     assert chat.status == 0
     assert chat.output.count("Ada") >= 2
+
+
+async def test_the_agents_and_their_tools_are_listed(alone: Program) -> None:
+    async with alone.up() as up:
+        await up.ready()
+
+        listed = await alone.run("agents")
+
+    assert listed.status == 0
+    for kind in ("assistant", "memory", "rag", "tools"):
+        assert re.search(rf"^{kind}@localhost +{kind} ", listed.output, re.MULTILINE)
+    assert "urn:spade-llm:tools:1" in listed.output
+    assert re.search(r"^ +tool +calculator: ", listed.output, re.MULTILINE)
 
 
 async def test_one_agent_runs_on_the_server_of_another_up(alone: Program) -> None:

@@ -1,0 +1,98 @@
+"""Which tool agents an assistant uses now: those that it names, and those that it may discover.
+
+Their presences say when they come, go, and have other tools: the listing is asked for again then,
+and no turn has to ask whether it still holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import bare
+from spade_llm.errors import RequestError
+from spade_llm.services.tools import ONTOLOGY, ToolsClient
+from spade_llm.xmpp.announcement import feature_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Coroutine
+
+    from spade_llm.tools.combined import CombinedToolbox
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.discovery import Sighting
+
+logger = logging.getLogger(__name__)
+
+MAX_DISCOVERED = 50
+"""Tool agents beside those that are named; one more is not used."""
+
+
+class ToolAgents:
+    """Keeps a CombinedToolbox as the network is."""
+
+    def __init__(
+        self,
+        agent: XmppAgent,
+        toolbox: CombinedToolbox,
+        *,
+        named: Collection[ToolsClient],
+        discover: Collection[str],
+        run: Callable[[Coroutine[object, object, None]], object],
+    ) -> None:
+        """`discover`: bare JIDs and domains whose agents' tools may be used once they show up."""
+        self._agent = agent
+        self._toolbox = toolbox
+        self._clients = {client.jid: client for client in named}
+        self._named = frozenset(self._clients)
+        self._discover = frozenset(discover)
+        self._vers: dict[str, dict[str, str]] = {}
+        """By bare JID: what each of its connections that are there says of itself."""
+        self._run = run
+        agent.on_sighting.append(self._sight)
+        for jid in (*self._named, *(one for one in discover if "@" in one)):
+            agent.watch(jid)
+
+    def _sight(self, seen: Sighting) -> None:
+        jid = bare(seen.jid)
+        if jid not in self._named and not self._may_discover(jid):
+            return
+        if seen.is_available:
+            self._appeared(jid, seen)
+        else:
+            self._left(jid, seen.jid)
+
+    def _may_discover(self, jid: str) -> bool:
+        return bool({jid, jid.rpartition("@")[2]} & self._discover)
+
+    def _appeared(self, jid: str, seen: Sighting) -> None:
+        vers = self._vers.setdefault(jid, {})
+        if vers.get(seen.jid) == seen.ver:
+            return
+        vers[seen.jid] = seen.ver
+        if jid in self._clients:
+            self._toolbox.forget(self._clients[jid])
+        elif len(self._clients) - len(self._named) < MAX_DISCOVERED:
+            self._run(self._look_at(jid, seen.jid))
+
+    async def _look_at(self, jid: str, address: str) -> None:
+        """Somebody new: take its tools if it says that it has some."""
+        try:
+            said = await self._agent.discover(address)
+        except RequestError as error:
+            logger.info("%s was not discovered: %s", address, error)
+            return
+        is_still_there = address in self._vers.get(jid, {})
+        if feature_of(ONTOLOGY) in said.features and is_still_there and jid not in self._clients:
+            logger.info("%s was discovered; its tools are used", jid)
+            self._clients[jid] = ToolsClient(self._agent.node.requester, jid)
+            self._toolbox.add(self._clients[jid])
+
+    def _left(self, jid: str, address: str) -> None:
+        vers = self._vers.get(jid, {})
+        if vers.pop(address, None) is None or vers:
+            return
+        del self._vers[jid]
+        if jid in self._named:
+            self._toolbox.set_absent(self._clients[jid], jid)
+        elif jid in self._clients:
+            self._toolbox.remove(self._clients.pop(jid))
