@@ -12,14 +12,17 @@ from spade_llm.agent import LLMAgent, Services, ToolAgent
 from spade_llm.errors import PeerUnavailable
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.tools import builtin_tools, tool
+from spade_llm.tools import LocalToolbox, builtin_tools, tool
+from spade_llm.tools.group import ToolGroup
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 from tests.interaction.network import WAIT_S, answer_to, jid_of
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.model import ToolSpec
+    from spade_llm.tools import Toolbox
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.discovery import Sighting
     from tests.interaction.network import Network
@@ -148,19 +151,36 @@ async def test_who_has_left_is_not_waited_for(network: Network) -> None:
     assert answer.startswith("none\n\n(Answered without tools")
 
 
+class Changing:
+    """Tools of somebody who may have others at any time, as an MCP server may."""
+
+    def __init__(self) -> None:
+        self.now: Toolbox = LocalToolbox(builtin_tools())
+
+    async def list(self) -> Sequence[ToolSpec]:
+        return await self.now.list()
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        return await self.now.call(name, arguments, context=context)
+
+
 async def test_a_tool_that_comes_while_the_agent_runs_is_offered_within_seconds(
     network: Network,
 ) -> None:
-    tools = await network.tools()
-    assistant = await assistant_with(network, Services(tools=(jid_of(tools),)))
+    changing, jid = Changing(), await network.account("tools")
+    group = ToolGroup(name="changing", toolbox=changing)
+    options = network.options(jid)
+    tools = ToolAgent(jid, network.passwords[jid], tools=(), groups=[group], options=options)
+    await network.start(tools)
+    assistant = await assistant_with(network, Services(tools=(jid,)))
     ada = await network.person()
-    await answer_to(ada, assistant, "one")
+    assert "dice" not in await answer_to(ada, assistant, "one")
     watched = Watched(assistant)
 
-    # As an MCP server does that has another tool now.
-    (group,) = tools._groups
-    group.toolbox._tools["dice"] = dice  # type: ignore[attr-defined]  # a LocalToolbox
-    await watched.next(jid_of(tools))
+    changing.now = LocalToolbox([dice])
+    await watched.next(jid)
 
     assert "dice" in await answer_to(ada, assistant, "two")
 
