@@ -72,20 +72,33 @@ class ToolAgents:
         if jid in self._clients:
             self._toolbox.forget(self._clients[jid])
         elif len(self._clients) - len(self._named) < MAX_DISCOVERED:
-            self._run(self._look_at(jid, seen.jid))
+            self._run(self._look_at(jid, seen))
 
-    async def _look_at(self, jid: str, address: str) -> None:
+    async def _look_at(self, jid: str, seen: Sighting) -> None:
         """Somebody new: take its tools if it says that it has some."""
-        try:
-            said = await self._agent.discover(address)
-        except RequestError as error:
-            logger.info("%s was not discovered: %s", address, error)
-            return
-        is_still_there = address in self._vers.get(jid, {})
-        if feature_of(ONTOLOGY) in said.features and is_still_there and jid not in self._clients:
+        client = ToolsClient(self._agent.node.requester, jid)
+        has_tools = await self._has_tools(client, seen)
+        is_still_there = seen.jid in self._vers.get(jid, {})
+        if has_tools and is_still_there and jid not in self._clients:
             logger.info("%s was discovered; its tools are used", jid)
-            self._clients[jid] = ToolsClient(self._agent.node.requester, jid)
-            self._toolbox.add(self._clients[jid])
+            self._clients[jid] = client
+            self._toolbox.add(client)
+
+    async def _has_tools(self, client: ToolsClient, seen: Sighting) -> bool:
+        """By disco#info. Where a server does not carry it, by asking; but only our own software:
+        in a person's chat a request would be a strange message."""
+        try:
+            said = await self._agent.discover(seen.jid)
+        except RequestError as error:
+            logger.info("%s was not discovered: %s", seen.jid, error)
+            return seen.is_ours and await self._lists_tools(client)
+        return feature_of(ONTOLOGY) in said.features
+
+    async def _lists_tools(self, client: ToolsClient) -> bool:
+        try:
+            return bool(await client.list())
+        except RequestError:
+            return False
 
     def _left(self, jid: str, address: str) -> None:
         vers = self._vers.get(jid, {})

@@ -1,7 +1,7 @@
 """`spade-llm agents`: who is there, what they are, and which tools they have.
 
-Asked are the agents of the deployment and those of one's roster, all at once, each within a few
-seconds; who does not answer is named, too.
+Asked are the agents of the deployment, and with --roster those of one's contacts that say that they
+are agents: never a person's chat. Who does not answer is named, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
 
 TIMEOUT_S = 5.0
+LOOK_S = 1.0
+"""Presences of a roster come at once."""
 MAX_ASKED = 200
-"""Of a roster; the rest is not asked."""
+"""The rest is not."""
 MAX_LINE_CHARS = 100
 """Of what others say: it stays in its line."""
 
@@ -47,7 +49,8 @@ def main(options: argparse.Namespace) -> int:
 async def _agents(options: argparse.Namespace) -> int:
     place = find_place(options)
     async with logged_in(person_jid(options, place), place) as person:
-        wanted = sorted(_deployed(options, place) | await person.contacts())[:MAX_ASKED]
+        seen = await person.look_around(LOOK_S) if options.roster else frozenset()
+        wanted = sorted(_deployed(options, place) | seen)[:MAX_ASKED]
         found = await asyncio.gather(*(_ask(person, jid) for jid in wanted))
     for one in found:
         for line in _lines(one):

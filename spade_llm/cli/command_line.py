@@ -198,6 +198,11 @@ def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
 def _add_agents(commands: Commands[argparse.ArgumentParser]) -> None:
     agents = _add(commands, "agents", "List the agents that can be reached, and their tools.")
     agents.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    agents.add_argument(
+        "--roster",
+        action="store_true",
+        help="and those among your contacts; they see you for a second",
+    )
     _add_person(agents)
 
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from slixmpp import JID
@@ -23,7 +24,14 @@ from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.xmpp import discovery
 from spade_llm.xmpp import stanza as codec
-from spade_llm.xmpp.announcement import NODE, STANDARD, Announcement, feature_of, read_ver
+from spade_llm.xmpp.announcement import (
+    NODE,
+    STANDARD,
+    Announcement,
+    feature_of,
+    read_node,
+    read_ver,
+)
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.discovery import Sighting
@@ -40,6 +48,9 @@ if TYPE_CHECKING:
     from slixmpp.stanza import Message as Stanza
 
 logger = logging.getLogger(__name__)
+
+_SHOWN = frozenset({"available", "away", "chat", "dnd", "xa"})
+"""Types of a presence, as slixmpp counts them, that show somebody."""
 
 BEHAVIOUR_END_S = 1.0
 ERRANDS_END_S = 1.0
@@ -201,13 +212,20 @@ class XmppAgent(Agent):
         """What the one at this full JID says of itself. Raises RequestError."""
         return await discovery.discover(self.client, jid, timeout_s=timeout_s)
 
-    async def contacts(self) -> frozenset[str]:
-        """Bare JIDs of our roster; empty if the server does not say."""
-        try:
-            await self.client.get_roster(timeout=discovery.TIMEOUT_S)
-        except (IqError, IqTimeout) as error:
-            logger.warning("%s: no roster: %s", self.jid, error)
-        return frozenset(map(str, self.client.client_roster)) - {str(self.jid)}
+    async def look_around(self, seconds: float) -> frozenset[str]:
+        """Bare JIDs of those in our roster that are there and run this software.
+
+        For an agent that is not available: it shows itself for this time, without drawing the
+        messages for the account's other clients (negative priority, RFC 6121 §8.5.2).
+        """
+        found: set[str] = set()
+        note = partial(_note_ours, found)
+        self.on_sighting.append(note)
+        self.client.send_presence(ppriority=-1)
+        await asyncio.sleep(seconds)
+        self.client.send_presence(ptype="unavailable")
+        self.on_sighting.remove(note)
+        return frozenset(found)
 
     def _connect_link(self) -> None:
         self.link = Link(str(self.jid), self.password, self.options.connection)
@@ -294,7 +312,7 @@ class XmppAgent(Agent):
 
     def _with_caps(self, stanza: object) -> object:
         """Every presence that we show carries the hash of what we say of ourselves."""
-        if isinstance(stanza, Presence) and stanza["type"] == "available":
+        if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:
             caps = self.announcement.caps()
             if stanza.xml.find(caps.tag) is None:
                 stanza.xml.append(caps)
@@ -307,7 +325,10 @@ class XmppAgent(Agent):
         return DiscoInfo(xml=said.query())
 
     async def _ask_to_see(self, wanted: frozenset[str]) -> None:
-        await self.contacts()
+        try:
+            await self.client.get_roster(timeout=discovery.TIMEOUT_S)
+        except (IqError, IqTimeout) as error:
+            logger.warning("%s: no roster: %s", self.jid, error)
         roster = self.client.client_roster
         for jid in wanted:
             if roster[jid]["subscription"] not in ("to", "both"):
@@ -318,7 +339,12 @@ class XmppAgent(Agent):
         if bare(jid) == str(self.jid):
             return
         is_available = presence["type"] != "unavailable"
-        seen = Sighting(jid=jid, is_available=is_available, ver=read_ver(presence.xml))
+        seen = Sighting(
+            jid=jid,
+            is_available=is_available,
+            is_ours=read_node(presence.xml) == NODE,
+            ver=read_ver(presence.xml),
+        )
         for tell in self.on_sighting:
             tell(seen)
 
@@ -347,6 +373,11 @@ class XmppAgent(Agent):
         for task in self._errands:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
+
+
+def _note_ours(found: set[str], seen: Sighting) -> None:
+    if seen.is_ours and seen.is_available:
+        found.add(bare(seen.jid))
 
 
 class _AnyMessage(MatcherBase):

@@ -83,8 +83,17 @@ def read_announcement(query: ET.Element) -> Announcement:
 
 def read_ver(presence: ET.Element) -> str:
     """Of a presence's `<c/>`; empty if there is none."""
+    return _caps_attribute(presence, "ver")
+
+
+def read_node(presence: ET.Element) -> str:
+    """Whose software it is, as it says itself; NODE is ours."""
+    return _caps_attribute(presence, "node")
+
+
+def _caps_attribute(presence: ET.Element, name: str) -> str:
     caps = presence.find(f"{{{CAPS}}}c")
-    return caps.get("ver", "")[:MAX_FACT_CHARS] if caps is not None else ""
+    return caps.get(name, "")[:MAX_FACT_CHARS] if caps is not None else ""
 
 
 def _form(facts: Mapping[str, str]) -> ET.Element:

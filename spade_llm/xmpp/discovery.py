@@ -28,6 +28,8 @@ class Sighting:
     jid: str
     """Full, as stamped."""
     is_available: bool
+    is_ours: bool = False
+    """It says that it runs this software: then it understands our requests."""
     ver: str = ""
     """Of their capabilities (XEP-0115): another one when something of them has changed."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.agent import LLMAgent, Services, ToolAgent
+from spade_llm.agent import ChatAgent, LLMAgent, Services, ToolAgent
 from spade_llm.errors import PeerUnavailable
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
@@ -117,6 +117,28 @@ async def test_an_agent_discovers_another_and_says_who_is_not_there(network: Net
     assert said.facts["kind"] == "tools"
     with pytest.raises(PeerUnavailable):
         await program.discover(f"{jid_of(tools)}/nobody", timeout_s=WAIT_S)
+
+
+async def test_who_looks_around_sees_agents_and_no_people(network: Network) -> None:
+    tools, person = await network.tools(), await network.person()
+    person.xmpp.add_event_handler(
+        "presence_subscribe",
+        lambda asked: person.xmpp.send_presence(pto=asked["from"].bare, ptype="subscribed"),
+    )
+    jid = await network.account("you")
+    options = replace(network.options(jid), is_available=False)
+    you = await network.start(ChatAgent(jid, network.passwords[jid], options=options))
+    seen: set[str] = set()
+    you.on_sighting.append(lambda one: seen.add(one.jid.partition("/")[0]))
+
+    both = {jid_of(tools), person.bare}
+    for contact in both:
+        you.watch(contact)
+    async with asyncio.timeout(WAIT_S):
+        while not both <= seen:
+            await you.look_around(0.2)
+
+    assert await you.look_around(0.5) == {jid_of(tools)}
 
 
 async def test_a_restarted_tool_agent_s_new_tool_is_offered_in_the_next_turn(
