@@ -5,6 +5,7 @@ Knows no op by itself.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -12,7 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.acl import AclMessage, Body, glimpse_op, new_id, read_request
-from spade_llm.errors import MalformedContent, RequestFailed, SpadeLLMError, Unauthorised
+from spade_llm.errors import (
+    MalformedContent,
+    RequestError,
+    RequestFailed,
+    RequestTimeout,
+    SpadeLLMError,
+    Unauthorised,
+)
 from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
 
 if TYPE_CHECKING:
@@ -164,16 +172,30 @@ class Peer:
         *,
         id: str | None = None,
         timeout_s: float,
+        silence_s: float,
     ) -> A:
-        """As `ask`, told on the way what has become of it. Leaving early cancels it there."""
+        """As `ask`, told on the way what has become of it. Leaving early cancels it there.
+
+        Raises:
+            RequestTimeout: also when nothing comes for `silence_s`.
+        """
         question = replace(self._question(body, id, ""), is_news=True)
         answers = self._requester.stream(question, timeout_s=timeout_s)
         async with aclosing(answers):
-            async for message in answers:
-                if message.is_terminal:
-                    return self.read(answer, message)
+            while not (message := await self._before(silence_s, anext(answers))).is_terminal:
                 await on_part(self.read(part, message))
-        raise RuntimeError("a stream ended without its terminal answer")
+            return self.read(answer, message)
+
+    async def _before(self, silence_s: float, coming: Awaitable[AclMessage]) -> AclMessage:
+        try:
+            async with asyncio.timeout(silence_s):
+                return await coming
+        except RequestError:
+            raise
+        except TimeoutError:
+            raise RequestTimeout(
+                f"nothing came from {self.jid} in {silence_s:g} s", peer=self.jid
+            ) from None
 
     def _question(self, body: Body, id: str | None, conversation_id: str) -> Question:
         return Question(

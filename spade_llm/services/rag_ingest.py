@@ -1,0 +1,208 @@
+"""Taking documents in, of `spade-llm.rag/1`: bodies, handlers and client.
+
+A text goes in its message. A path is read where the documents are kept; that and a new index of
+all take long, so that their requests agree, tell how far they are, can be cancelled, and are taken
+up again after a kill: what is there already is then unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from pydantic import Field
+
+from spade_llm.errors import Unauthorised
+from spade_llm.rag.documents import Document, Ingested
+from spade_llm.rag.retriever import DEFAULT_NAMESPACE
+from spade_llm.rag.splitter import Splitting
+from spade_llm.runtime import Effect
+from spade_llm.services.rag_body import Count, RagBody
+from spade_llm.services.rag_long import (
+    MAX_TIME_S,
+    SILENCE_S,
+    TIMEOUT_S,
+    LongWork,
+    ProgressPart,
+)
+from spade_llm.services.service import fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from spade_llm.acl import Body
+    from spade_llm.rag.documents import OnProgress
+    from spade_llm.runtime import Request
+    from spade_llm.services.rag_body import LibraryOf
+    from spade_llm.services.service import Peer, Service
+
+A = TypeVar("A", bound=RagBody)
+
+INGEST_TIMEOUT_S = 300.0
+"""Of one text: what fits into a message has at most some hundred chunks."""
+
+
+class Ingest(RagBody):
+    op: ClassVar[str] = "ingest"
+    document: Document
+    splitting: Splitting | None = None
+
+
+class IngestPath(RagBody):
+    """A file or folder below a document root of the RAG agent's own machine."""
+
+    op: ClassVar[str] = "ingest_path"
+    path: str = Field(min_length=1, max_length=1000)
+    namespace: str = DEFAULT_NAMESPACE
+    is_recursive: bool = True
+    splitting: Splitting | None = None
+
+
+class Reindex(RagBody):
+    op: ClassVar[str] = "reindex"
+    namespace: str | None = None
+
+
+class IngestReport(RagBody):
+    """What became of a batch."""
+
+    documents: tuple[Ingested, ...]
+    """Those left out first; as many as fit into one message."""
+    total: int
+    added: int = 0
+    """New, or changed."""
+    unchanged: int = 0
+    left_out: int = 0
+    chunks: int = 0
+
+    @classmethod
+    def of(cls, done: Sequence[Ingested], shown: Sequence[Ingested]) -> IngestReport:
+        left_out = sum(bool(one.left_out) for one in done)
+        unchanged = sum(one.was_unchanged for one in done)
+        return cls(
+            documents=tuple(shown),
+            total=len(done),
+            added=len(done) - left_out - unchanged,
+            unchanged=unchanged,
+            left_out=left_out,
+            chunks=sum(one.chunks for one in done),
+        )
+
+
+class IngestService:
+    """`only`: the names of the namespaces that this agent takes documents for; empty: any."""
+
+    def __init__(self, library_of: LibraryOf, *, only: Collection[str] = ()) -> None:
+        self._library = library_of
+        self._only = frozenset(only)
+        self._long = LongWork()
+
+    def attach(self, service: Service) -> None:
+        service.on(Ingest, self._ingest, effect=Effect.WRITE)
+        service.on(IngestPath, self._ingest_path, effect=Effect.RESUME, max_time_s=MAX_TIME_S)
+        service.on(Reindex, self._reindex, effect=Effect.RESUME, max_time_s=MAX_TIME_S)
+
+    async def _ingest(self, request: Request, body: Ingest) -> IngestReport:
+        self._check(body.document.namespace)
+        library = self._library(request)
+        done = [await library.ingest(body.document, splitting=body.splitting)]
+        return IngestReport.of(done, done)
+
+    async def _ingest_path(self, request: Request, body: IngestPath) -> Body:
+        self._check(body.namespace)
+        async with self._long.turn(request) as reporter:
+            done = await self._library(request).ingest_path(
+                body.path,
+                namespace=body.namespace,
+                is_recursive=body.is_recursive,
+                splitting=body.splitting,
+                on_progress=reporter.tell,
+            )
+        return _report(done)
+
+    async def _reindex(self, request: Request, body: Reindex) -> Count:
+        async with self._long.turn(request) as reporter:
+            library = self._library(request)
+            chunks = await library.reindex(namespace=body.namespace, on_progress=reporter.tell)
+        return Count(count=chunks)
+
+    def _check(self, namespace: str) -> None:
+        name = namespace.rpartition("/")[2]
+        if self._only and name not in self._only:
+            known = ", ".join(sorted(self._only))
+            raise Unauthorised(f"namespace {name[:80]!r} is not kept by this agent: use {known}")
+
+
+class IngestClient:
+    """The same, asked of another agent."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    async def ingest(self, document: Document, *, splitting: Splitting | None = None) -> Ingested:
+        body = Ingest(document=document, splitting=splitting)
+        answer = await self._peer.ask(body, IngestReport, timeout_s=INGEST_TIMEOUT_S)
+        return answer.documents[0]
+
+    async def ingest_path(
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Sequence[Ingested]:
+        """Those left out first, and as many as fit into one answer; `add_path` has all figures."""
+        report = await self.add_path(
+            path,
+            namespace=namespace,
+            is_recursive=is_recursive,
+            splitting=splitting,
+            on_progress=on_progress,
+        )
+        return report.documents
+
+    async def add_path(
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
+        id: str | None = None,
+    ) -> IngestReport:
+        """As `ingest_path`, with the figures of all. Leaving it early cancels it there.
+
+        Equal ids get equal answers, and one that is still at work goes on.
+        """
+        body = IngestPath(
+            path=path, namespace=namespace, is_recursive=is_recursive, splitting=splitting
+        )
+        return await self._watched(body, IngestReport, on_progress, id)
+
+    async def reindex(
+        self,
+        *,
+        namespace: str | None = None,
+        on_progress: OnProgress | None = None,
+        id: str | None = None,
+    ) -> int:
+        body = Reindex(namespace=namespace)
+        return (await self._watched(body, Count, on_progress, id)).count
+
+    async def _watched(
+        self, body: Body, answer: type[A], on_progress: OnProgress | None, id: str | None
+    ) -> A:
+        async def tell(part: ProgressPart) -> None:
+            if on_progress is not None and part.progress.total:
+                await on_progress(part.progress)
+
+        return await self._peer.watch(
+            body, answer, ProgressPart, tell, id=id, timeout_s=TIMEOUT_S, silence_s=SILENCE_S
+        )
+
+
+def _report(done: Sequence[Ingested]) -> Body:
+    left_out_first = sorted(done, key=lambda one: not one.left_out)
+    return fitting(left_out_first, lambda some: IngestReport.of(done, some))

@@ -1,0 +1,140 @@
+"""Work on documents that takes minutes or hours: who has to wait, and how it is told how far it is.
+
+Knows no op. What is bounded here keeps the dispatcher's places free for those who search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.errors import Busy, RequestError
+from spade_llm.rag.documents import Progress
+from spade_llm.services.rag_body import RagBody
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from spade_llm.runtime import Request
+
+logger = logging.getLogger(__name__)
+
+MAX_TIME_S = 6 * 3600.0
+"""Of one request, its wait for its turn included; what it has done by then stays."""
+TIMEOUT_S = MAX_TIME_S + 60
+"""How long its asker waits."""
+MAX_RUNNING = 4
+"""At a time, of all owners, and one of each: the embedder is shared."""
+MAX_OF_OWNER = 4
+"""Running or waiting; one more is refused as busy."""
+MAX_HELD = 64
+"""Of all owners."""
+EVERY_S = 0.5
+"""Least time between two reports of progress; the last one is always sent."""
+BEAT_S = 30.0
+SILENCE_S = 300.0
+"""After so much of it the asker gives up: whoever serves it is gone, and not back."""
+AWAY_S = 15.0
+"""Pause in the reports when the network is away: the work goes on."""
+
+
+class ProgressPart(RagBody):
+    progress: Progress
+
+
+@dataclass(slots=True)
+class _Line:
+    """Those of one owner."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    length: int = 0
+
+
+class LongWork:
+    """In order for each owner, a few owners at a time."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, _Line] = {}
+        self._held = 0
+        self._running = asyncio.Semaphore(MAX_RUNNING)
+
+    @asynccontextmanager
+    async def turn(self, request: Request) -> AsyncIterator[Reporter]:
+        """Agree, wait, and run the block.
+
+        Raises:
+            Busy: this owner has MAX_OF_OWNER going on, or all have MAX_HELD.
+        """
+        with self._place(request.message.owner) as line:
+            async with Reporter(request) as reporter, line.turn, self._running:
+                yield reporter
+
+    @contextmanager
+    def _place(self, owner: str) -> Iterator[_Line]:
+        line = self._lines.setdefault(owner, _Line())
+        if line.length >= MAX_OF_OWNER or self._held >= MAX_HELD:
+            raise Busy("too many long requests wait here already; ask again when one has ended")
+        line.length += 1
+        self._held += 1
+        try:
+            yield line
+        finally:
+            line.length -= 1
+            self._held -= 1
+            if not line.length:
+                del self._lines[owner]
+
+
+class Reporter:
+    """Tells the asker how far its request is; a report that cannot be sent stops nothing.
+
+    Within its block the last report is repeated every BEAT_S, as a sign of life.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._last = Progress(done=0, total=0, chunks=0)
+        self._next_at = 0.0
+        self._beating: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        with self._forgiven():
+            await self._request.agree()
+        self._beating = asyncio.create_task(self._beat())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+
+    async def tell(self, progress: Progress) -> None:
+        """As OnProgress: to be called after each document."""
+        self._last = progress
+        if progress.done >= progress.total or _now() >= self._next_at:
+            await self._send()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            await self._send()
+
+    async def _send(self) -> None:
+        self._next_at = _now() + EVERY_S
+        with self._forgiven():
+            await self._request.part(ProgressPart(progress=self._last).encode())
+
+    @contextmanager
+    def _forgiven(self) -> Iterator[None]:
+        try:
+            yield
+        except RequestError as error:
+            self._next_at = _now() + AWAY_S
+            logger.info("%s was not told of progress: %s", self._request.message.sender, error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
