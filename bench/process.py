@@ -126,9 +126,15 @@ async def rag(part: Part) -> AsyncIterator[None]:
     from spade_llm.agent import RAGAgent
 
     account = part.account
+    root = account.data / "documents"
+    root.mkdir(exist_ok=True)
     async with local_embedder(part) as embedder:
         agent = RAGAgent(
-            account.jid, account.password, embedder=embedder, roots=(), options=account.options
+            account.jid,
+            account.password,
+            embedder=embedder,
+            roots=[root],
+            options=account.options,
         )
         async with running(agent):
             yield

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
-    *("memory", "rag", "tools", "keeper", "sample-tools"),
+    *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )
 """Every account of every benchmark: Prosody is told at its start whose rate it is not to limit."""
