@@ -107,14 +107,59 @@ def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
-    rag = commands.add_parser("rag", help="Give documents to an assistant.")
+    rag = commands.add_parser("rag", help="Give documents to an assistant, and look after them.")
     actions = rag.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add = _add(actions, "add", "Add .txt and .md files, or folders of them.")
+    _add_rag_add(actions)
+    listing = _add_rag_action(actions, "list", "List namespaces, or the documents of one.")
+    listing.add_argument("namespace", nargs="?", metavar="NAMESPACE")
+    stats = _add_rag_action(actions, "stats", "Say how much a namespace holds.")
+    stats.add_argument("namespace", nargs="?", default="default", metavar="NAMESPACE")
+    for name, help in RAG_QUESTIONS.items():
+        asking = _add_rag_action(actions, name, help)
+        asking.add_argument("query", metavar="QUERY")
+        asking.add_argument("--namespace", action="append", default=[], help="default: all")
+        asking.add_argument("-k", type=int, default=5, metavar="N", help="passages, 1 to 20")
+    delete = _add_rag_action(actions, "delete", "Delete a document, or a namespace with all.")
+    delete.add_argument("namespace", metavar="NAMESPACE")
+    delete.add_argument("source", nargs="?", metavar="SOURCE")
+    reindex = _add_rag_action(actions, "reindex", "Embed everything again, with today's model.")
+    reindex.add_argument("namespace", nargs="?", metavar="NAMESPACE", help="default: all")
+    _add_rag_sharing(actions)
+
+
+RAG_QUESTIONS = {
+    "search": "Show the best passages.",
+    "answer": "Answer from documents, with its sources.",
+}
+
+
+def _add_rag_add(actions: Commands[argparse.ArgumentParser]) -> None:
+    add = _add_rag_action(actions, "add", "Add documents: files, or folders of them.")
     add.add_argument("path", nargs="+", metavar="PATH")
     add.add_argument("--namespace", default="default", help="default: default")
-    add.add_argument("--for", metavar="JID", dest="owner", default="assistant")
-    add.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
-    _add_server(add)
+    add.add_argument("--no-recursive", action="store_true", help="not what lies in subfolders")
+    add.add_argument("--size", type=int, metavar="N", help="characters of a chunk, 100 to 4000")
+    add.add_argument("--overlap", type=int, metavar="N", help="repeated in the next, 0 to 1000")
+
+
+def _add_rag_sharing(actions: Commands[argparse.ArgumentParser]) -> None:
+    grant = _add_rag_action(actions, "grant", "Let a JID or a domain read a namespace.")
+    revoke = _add_rag_action(actions, "revoke", "Take that back.")
+    for action in (grant, revoke):
+        action.add_argument("namespace", metavar="NAMESPACE")
+        action.add_argument("grantee", metavar="JID|DOMAIN")
+    grant.add_argument("--write", action="store_true", help="and add and delete documents")
+    _add_rag_action(actions, "grants", "List who was let in.")
+
+
+def _add_rag_action(
+    actions: Commands[argparse.ArgumentParser], name: str, help: str
+) -> argparse.ArgumentParser:
+    action = _add(actions, name, help)
+    action.add_argument("--for", metavar="JID", dest="owner", default="assistant", help="whose")
+    action.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
+    _add_server(action)
+    return action
 
 
 MEMORY_ACTIONS = {

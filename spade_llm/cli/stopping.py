@@ -20,16 +20,18 @@ STDIN = 0
 _stop: ContextVar[Callable[[], None]] = ContextVar("stop")
 
 
-def run_until_stopped(work: Coroutine[object, object, int], *, with_parent: bool = False) -> int:
+def run_until_stopped(
+    work: Coroutine[object, object, int], *, with_parent: bool = False, stopped: int = 0
+) -> int:
     """Run `work`; the first request to stop cancels it, and it cleans up. More do nothing: make
     and terminals send the same signal twice.
 
-    `with_parent`: the end of standard input is such a request, too.
+    `with_parent`: the end of standard input is such a request, too. `stopped`: the exit code then.
     """
-    return run(_stoppable(work, with_parent))
+    return run(_stoppable(work, with_parent, stopped))
 
 
-async def _stoppable(work: Coroutine[object, object, int], with_parent: bool) -> int:
+async def _stoppable(work: Coroutine[object, object, int], with_parent: bool, stopped: int) -> int:
     loop = asyncio.get_running_loop()
     stop = _once(lambda: task.cancel())
     _stop.set(stop)
@@ -41,7 +43,7 @@ async def _stoppable(work: Coroutine[object, object, int], with_parent: bool) ->
     try:
         return await task
     except asyncio.CancelledError:
-        return 0
+        return stopped
 
 
 async def uninterrupted(work: Coroutine[object, object, None]) -> None:

@@ -71,12 +71,14 @@ class Program:
         path = kept.get("PATH", "") if self.has_prosody else ""
         return {**kept, "PATH": path, "PYTHONPATH": str(ROOT)}
 
+    def command(self, *words: str) -> tuple[str, ...]:
+        return (sys.executable, "-m", "spade_llm.cli", *words, "--data", str(self.data))
+
     async def _spawn(
         self, command: str, *arguments: str, stdin: int, errors: int | None = None
     ) -> Process:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "spade_llm.cli", command, *arguments),
-            *("--data", str(self.data)),
+            *self.command(command, *arguments),
             stdin=stdin,
             stdout=PIPE,
             stderr=errors,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.program import Program, modest_agents
+from tests.cli.program import Outcome, Program, modest_agents
+from tests.cli.terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,7 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc"),
 ]
+MANY = 4000
 
 
 async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
@@ -43,3 +45,80 @@ async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
     assert "boats.md#0" in boat.output
     assert "blue shed" in boat.output
     assert "water tower" in heron.output
+
+
+async def test_ctrl_c_stops_a_long_ingest_at_the_agent_and_what_is_done_stays(
+    tmp_path: Path,
+) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
+    )
+    folder = program.data / "documents" / "many"
+    folder.mkdir(parents=True)
+    for number in range(MANY):
+        (folder / f"{number}.md").write_text(f"Heron {number} fishes.", encoding="utf-8")
+    async with program.up() as up:
+        await up.ready()
+        add = program.command("rag", "add", str(folder))
+        async with on_terminal(add, program.environment) as adding:
+            await adding.shows("[#")
+            adding.ctrl_c()
+            status = await adding.ended()
+        listed, again = [await program.run("rag", "list") for _ in range(2)]
+
+    assert status == 130
+    count = int(listed.output.split()[1])
+    assert 0 < count < MANY
+    assert again.output == listed.output
+
+
+async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
+    )
+    folder = tmp_path / "birds"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "herons.md").write_text("# Herons\n\nHerons fish at dawn. " + "Reeds. " * 60)
+    (folder / "deep" / "owls.md").write_text("Owls hunt at midnight.")
+    (folder / "bad.txt").write_bytes(b"caf\xe9")
+    (folder / "photo.png").write_bytes(b"\x89PNG")
+
+    async with program.up() as up:
+        await up.ready()
+
+        async def rag(*words: str) -> Outcome:
+            return await program.run("rag", *words)
+
+        added = await rag(
+            *("add", str(folder), "--namespace", "zoo", "--no-recursive", "--size", "100")
+        )
+        deep = await rag("add", str(folder / "deep"), "--namespace", "zoo")
+        wrong = await rag("add", str(folder), "--size", "100", "--overlap", "100")
+        listed = await rag("list")
+        documents = await rag("list", "zoo")
+        stats = await rag("stats", "zoo")
+        found = await rag("search", "When do owls hunt?", "-k", "1")
+        granted = await rag("grant", "zoo", "you@localhost", "--write")
+        grants = await rag("grants")
+        revoked = await rag("revoke", "zoo", "you@localhost")
+        reindexed = await rag("reindex", "zoo")
+        one = await rag("delete", "zoo", "deep/owls.md")
+        rest = await rag("delete", "zoo")
+        nothing = await rag("list")
+
+    assert "documents   3: 1 added, 0 unchanged, 2 left out" in added.output
+    assert ("bad.txt" in added.errors, "photo.png" in added.errors) == (True, True)
+    assert (added.status, deep.status) == (1, 0)
+    assert (wrong.status, "overlap" in wrong.errors) == (1, True)
+    assert listed.output.split()[:3] == ["zoo", "2", "documents"]
+    sources = [line.split()[-1] for line in documents.output.splitlines()]
+    assert sources == ["birds/herons.md", "deep/owls.md"]
+    assert "documents   2" in stats.output
+    assert "zoo: deep/owls.md#0" in found.output
+    assert granted.status == 0
+    assert grants.output.split() == ["zoo", "write", "you@localhost"]
+    assert revoked.output.strip() == "revoked"
+    assert (reindexed.status, "no embeddings" in reindexed.errors) == (1, True)
+    assert one.output.strip() == "deleted     1 documents"
+    assert rest.output.strip() == "deleted     1 documents"
+    assert nothing.output == ""
