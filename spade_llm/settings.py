@@ -126,6 +126,13 @@ class EmbeddingsTable(_Table):
         return self
 
 
+class StorageTable(_Table):
+    """`[storage]`: where a RAG agent keeps its vectors."""
+
+    chroma_url: Name | None = None
+    """Of a server that `chroma run` started. Without it: files below --data."""
+
+
 class ServicesTable(_Table):
     """`[services]`: the agents that an assistant uses; a name without `@` is on its own domain."""
 
@@ -298,6 +305,9 @@ class AgentSettings(_Table):
     """tools: of MCP servers."""
     roots: list[Name] = ["documents"]
     """rag: folders whose files agents may ask it to read in, relative to --data."""
+    namespaces: list[Name] = []
+    """rag: the only names that documents are taken for; empty: any."""
+    storage: StorageTable = StorageTable()
 
     @field_validator("embeddings", mode="before")
     @classmethod
@@ -320,7 +330,7 @@ _KEYS_OF_KIND = {
         *("provider", "context", "services", "memory", "documents", "limits", "prompt_file"),
     },
     "memory": {"embeddings", "learning"},
-    "rag": {"embeddings", "roots"},
+    "rag": {"embeddings", "roots", "namespaces", "storage", "provider"},
     "tools": {"calls", "tools", "python", "mcp"},
 }
 

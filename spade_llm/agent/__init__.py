@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spade_llm.agent.chat import ChatAgent
     from spade_llm.agent.llm import LLMAgent, Services
     from spade_llm.agent.memory import MemoryAgent
-    from spade_llm.agent.rag import RAGAgent
+    from spade_llm.agent.rag import RAGAgent, RagOptions
     from spade_llm.agent.tools import ToolAgent
     from spade_llm.conversation.turn import TurnLimits
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
@@ -25,6 +25,7 @@ __all__ = [
     "LLMAgent",
     "MemoryAgent",
     "RAGAgent",
+    "RagOptions",
     "Services",
     "ToolAgent",
     "TurnLimits",
@@ -38,6 +39,7 @@ _HOME = {
     "LLMAgent": "agent.llm",
     "MemoryAgent": "agent.memory",
     "RAGAgent": "agent.rag",
+    "RagOptions": "agent.rag",
     "Services": "agent.llm",
     "ToolAgent": "agent.tools",
     "TurnLimits": "conversation.turn",

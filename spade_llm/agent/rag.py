@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
@@ -16,10 +17,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import ChatModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagOptions:
+    """What a RAG agent may do without."""
+
+    namespaces: tuple[str, ...] = ()
+    """The only names that documents are taken for; empty: any."""
+    chroma_url: str | None = None
+    """Of a server that `chroma run` started; None: files in the agent's directory."""
+    model: ChatModel | None = None
+    """Writes answers; whoever gives it closes it. None: the best passages are the answer."""
 
 
 class RAGAgent(XmppAgent):
-    """`embedder=None`: keywords only, and every answer says so."""
+    """`embedder=None`: keywords only, and every answer says so. `roots`: where it reads files."""
 
     def __init__(
         self,
@@ -29,13 +43,20 @@ class RAGAgent(XmppAgent):
         embedder: Embedder | None,
         roots: Sequence[Path],
         options: AgentOptions,
+        rag: RagOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
         if options.data is None:
             raise ConfigurationError("options.data: the RAG agent needs a directory to keep")
-        self._library = DocumentLibrary(options.data / "rag", embedder=embedder, roots=roots)
+        rag = rag or RagOptions()
+        self._library = DocumentLibrary(
+            options.data / "rag", embedder=embedder, roots=roots, chroma_url=rag.chroma_url
+        )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
-        RagService(self._library).attach(self.node.dispatcher)
+        self._vectors = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
+        self._answers = f"with {rag.model.name}" if rag.model else "by passages"
+        service = RagService(self._library, only=rag.namespaces, model=rag.model)
+        service.attach(self.node.dispatcher)
         self.announce(kind="rag")
         status.serve(self.node.dispatcher, kind="rag", summary=self._summary)
 
@@ -43,4 +64,4 @@ class RAGAgent(XmppAgent):
         await stack.enter_async_context(self._library)
 
     async def _summary(self) -> str:
-        return f"Chroma, embeddings {self._embeddings}"
+        return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"

@@ -67,7 +67,7 @@ async def _build(
         case "memory":
             return await _memory(definition, password, host, stack)
         case "rag":
-            return await _rag(definition, password, host)
+            return await _rag(definition, password, host, stack)
         case "tools":
             return _tools(definition, password, host)
 
@@ -129,16 +129,27 @@ async def _memory(
     )
 
 
-async def _rag(definition: Definition, password: str, host: Host) -> XmppAgent:
-    from spade_llm.agent.rag import RAGAgent
+async def _rag(
+    definition: Definition, password: str, host: Host, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agent.rag import RAGAgent, RagOptions
 
-    data, roots = host.place.data, definition.settings.roots
+    data, settings = host.place.data, definition.settings
+    choice = await choose_model(definition)
+    model = None if choice.kind == "offline" else build_model(choice)
+    if model is not None:
+        stack.push_async_callback(model.aclose)
     return RAGAgent(
         definition.jid,
         password,
         embedder=await host.embedders.get(definition),
-        roots=[_root(data, folder, definition) for folder in roots],
+        roots=[_root(data, folder, definition) for folder in settings.roots],
         options=_options(definition, host),
+        rag=RagOptions(
+            namespaces=tuple(settings.namespaces),
+            chroma_url=settings.storage.chroma_url,
+            model=model,
+        ),
     )
 
 
