@@ -12,7 +12,18 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from bench import chat, concurrency, documents, memory, memory_local, start, tools, volume, wire
+from bench import (
+    chat,
+    concurrency,
+    documents,
+    mcp,
+    memory,
+    memory_local,
+    start,
+    tools,
+    volume,
+    wire,
+)
 from bench.report import print_table, write_json
 from bench.row import Row, Scale, WrongAnswer
 from bench.stage import Stage
@@ -30,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "memory-local": memory_local.measure,
     "documents": documents.measure,
     "tools": tools.measure,
+    "mcp": mcp.measure,
 }
 
 

@@ -110,6 +110,22 @@ async def tools(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def mcp_tools(part: Part) -> AsyncIterator[None]:
+    from bench.mcp import SERVER
+    from spade_llm.agent.tools import ToolAgent
+    from spade_llm.tools.group import ToolGroup
+    from spade_llm.tools.mcp import McpServer, McpToolbox, Pins, StdioServer
+
+    account = part.account
+    server = McpServer(name="mcp", where=StdioServer(command=SERVER))
+    box = McpToolbox(server, Pins(account.data / "mcp.db"))
+    group = ToolGroup(name="mcp", toolbox=box, resource=box, state=box.state)
+    agent = ToolAgent(account.jid, account.password, groups=[group], options=account.options)
+    async with running(agent):
+        yield
+
+
+@asynccontextmanager
 async def sample_tools(part: Part) -> AsyncIterator[None]:
     from bench.sample_tools import nothing, pause, rest
     from spade_llm.agent import ToolAgent
@@ -168,6 +184,7 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "memory": memory,
     "tools": tools,
     "sample-tools": sample_tools,
+    "mcp-tools": mcp_tools,
     "rag": rag,
     "assistant": assistant,
 }

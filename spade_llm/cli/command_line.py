@@ -201,7 +201,7 @@ def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_decisions(review: argparse.ArgumentParser) -> None:
-    name = "SERVER_tool, or SERVER: all of its that wait"
+    name = "SERVER_tool@DIGEST as shown, or SERVER_tool, or SERVER: what waits now"
     review.add_argument("--accept", action="append", metavar="NAME", help=name)
     review.add_argument("--reject", action="append", metavar="NAME", help=f"never offer it: {name}")
     review.add_argument("--all", action="store_true", help="show rejected ones, too")

@@ -70,22 +70,28 @@ def _decide(
     return 0
 
 
-def _named(waiting: Sequence[Waiting], name: str) -> list[Waiting]:
+def _named(waiting: Sequence[Waiting], wanted: str) -> list[Waiting]:
+    """`NAME@DIGEST` is exactly what was shown; NAME alone whatever waits now, and it is shown."""
+    name, _, digest = wanted.partition("@")
     found = [one for one in waiting if name in (_name(one), one.server)]
     if not found:
         names = ", ".join(map(_name, waiting))
         raise ConfigurationError(f"{name!r} does not wait for review; waiting: {names or 'none'}")
+    if any(not one.digest.startswith(digest) for one in found):
+        raise ConfigurationError(f"{name!r} is no longer what was shown: review it again")
+    for one in found if not digest else ():
+        _show(one)
     return found
 
 
 def _settle(pins: Pins, one: Waiting, *, is_accepted: bool) -> None:
     (pins.accept if is_accepted else pins.reject)(one)
-    print(f"{'accepted' if is_accepted else 'rejected':11} {_name(one)} ({one.digest[:12]})")
+    print(f"{'accepted' if is_accepted else 'rejected':11} {_reference(one)}")
 
 
 def _show(one: Waiting) -> None:
     kind = "rejected" if one.is_rejected else "changed" if one.accepted else "new"
-    print(f"{_name(one)}: {kind} since {one.since} (sha256 {one.digest[:12]})")
+    print(f"{_reference(one)}: {kind} since {one.since}")
     width = shutil.get_terminal_size((120, 24)).columns
     for line in side_by_side(one.accepted, one.offered, width=width):
         print(f"  {line}")
@@ -93,7 +99,11 @@ def _show(one: Waiting) -> None:
 
 
 def _ask(pins: Pins, one: Waiting) -> None:
-    match input(QUESTION).strip().lower():
+    try:
+        answer = input(QUESTION).strip().lower()
+    except EOFError:
+        answer = ""
+    match answer:
         case "y" | "yes":
             _settle(pins, one, is_accepted=True)
         case "n" | "no":
@@ -110,3 +120,8 @@ def _summary(waiting: Sequence[Waiting], shown: Sequence[Waiting]) -> str:
 
 def _name(one: Waiting) -> str:
     return offered_name(one.server, one.tool)
+
+
+def _reference(one: Waiting) -> str:
+    """What `--accept` and `--reject` take for exactly this definition."""
+    return f"{_name(one)}@{one.digest[:12]}"

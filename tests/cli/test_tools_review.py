@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,8 +44,8 @@ def test_old_and_new_are_shown_beside_each_other_with_what_is_hidden(
     assert review(tmp_path) == 0
 
     shown = capsys.readouterr().out
-    assert "files_read: changed since" in shown
-    assert "files_send: new since" in shown
+    assert re.search(r"^files_read@[0-9a-f]{12}: changed since", shown, re.MULTILINE)
+    assert re.search(r"^files_send@[0-9a-f]{12}: new since", shown, re.MULTILINE)
     [line] = [line for line in shown.splitlines() if "u200b" in line]
     assert line.split("|") == [
         f"    {'Read a file.':57}",
@@ -61,6 +62,28 @@ def test_an_accepted_definition_no_longer_waits(
     assert "accepted    files_read" in capsys.readouterr().out
     assert [one.tool for one in pins.waiting()] == ["send"]
     assert pins.judge("files", [definition("read", HIDDEN)]) == {"read": Verdict.ACCEPTED}
+
+
+def test_exactly_what_was_shown_can_be_accepted(
+    pins: Pins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    review(tmp_path)
+    found = re.search(r"files_read@[0-9a-f]{12}", capsys.readouterr().out)
+    assert found is not None
+    pins.judge("files", [definition("read", "Something else.")])
+
+    assert review(tmp_path, "--accept", found[0]) == 1
+    assert "no longer what was shown" in capsys.readouterr().err
+    pins.judge("files", [definition("read", HIDDEN)])
+    assert review(tmp_path, "--accept", found[0]) == 0
+
+
+def test_who_accepts_by_name_alone_is_shown_what(
+    pins: Pins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    review(tmp_path, "--accept", "files_send")
+
+    assert "Send a file." in capsys.readouterr().out
 
 
 def test_all_of_a_server_are_decided_by_its_name(pins: Pins, tmp_path: Path) -> None:
@@ -81,7 +104,7 @@ def test_a_rejected_definition_is_shown_only_on_request(
 
     assert "files_send" not in without
     assert "1 rejected (--all shows them)" in without
-    assert "files_send: rejected since" in capsys.readouterr().out
+    assert ": rejected since" in capsys.readouterr().out
 
 
 def test_a_name_that_does_not_wait_is_an_error_that_says_what_does(

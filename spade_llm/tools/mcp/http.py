@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spade_llm.tools.mcp.server import HttpServer
 
 CONNECT_TIMEOUT_S = 10.0
+GOODBYE_S = 2.0
 READ_TIMEOUT_S = 3600.0
 """Between two events; a call has its own deadline, and an idle stream may be silent for long."""
 
@@ -42,7 +44,9 @@ async def http_streams(where: HttpServer, budget: Budget) -> AsyncIterator[Trans
     else:
         async with (
             _client(where.headers, budget) as client,
-            streamable_http_client(where.url, http_client=client) as streams,
+            streamable_http_client(
+                where.url, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+            ) as streams,
         ):
             yield streams
 
@@ -64,6 +68,8 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         self._budget = budget
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "DELETE":
+            return await self._say_goodbye(request)
         response = await super().handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
@@ -74,6 +80,16 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
             response.stream, self._budget, None if is_stream else MAX_LINE_BYTES
         )
         return response
+
+    async def _say_goodbye(self, request: httpx2.Request) -> httpx2.Response:
+        """The end of a session is not waited for long, nor what is said to it."""
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                response = await super().handle_async_request(request)
+                await response.aclose()
+        except TimeoutError:
+            raise httpx2.ReadTimeout("no answer to the end of the session") from None
+        return httpx2.Response(response.status_code)
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -90,7 +106,8 @@ class _Bounded(httpx2.AsyncByteStream):
             if self._left is not None:
                 self._left -= len(chunk)
                 if self._left < 0:
-                    raise httpx2.ReadError(f"the answer is longer than {MAX_LINE_BYTES} bytes")
+                    # The one kind of error that the SDK takes for that of a single request.
+                    raise httpx2.StreamError(f"the answer is longer than {MAX_LINE_BYTES} bytes")
             yield chunk
 
     async def aclose(self) -> None:

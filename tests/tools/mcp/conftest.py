@@ -16,6 +16,7 @@ from spade_llm.tools.mcp import HttpServer, McpServer, McpToolbox, Pins, StdioSe
 from spade_llm.tools.mcp.patience import Patience
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 
@@ -61,19 +62,24 @@ class Servers:
 
     async def http_server(self, program: str, transport: Transport) -> str:
         port = free_port()
-        process = await asyncio.create_subprocess_exec(*command(program, transport, str(port)))
-
-        async def stop() -> None:
-            process.kill()
-            await process.wait()
-
-        self.stack.push_async_callback(stop)
-        await eventually(lambda: _is_open(port), timeout_s=START_S)
+        await self.start_http(program, transport, port)
         return f"http://127.0.0.1:{port}/{'mcp' if transport == 'http' else 'sse'}"
+
+    async def start_http(self, program: str, transport: Transport, port: int) -> Process:
+        process = await asyncio.create_subprocess_exec(*command(program, transport, str(port)))
+        self.stack.push_async_callback(kill, process)
+        await eventually(lambda: _is_open(port), timeout_s=START_S)
+        return process
 
 
 def command(program: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, str(SERVERS / f"{program}.py"), *arguments)
+
+
+async def kill(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
 
 
 def free_port() -> int:
