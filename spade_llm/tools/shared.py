@@ -6,12 +6,19 @@ Satisfies ToolboxBackend. Every call is written down before it is made, and how 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ApprovalNeeded, Refusal, Unauthorised, UnknownTool
+from spade_llm.errors import (
+    ApprovalNeeded,
+    Refusal,
+    SpadeLLMError,
+    Unauthorised,
+    UnknownTool,
+)
 from spade_llm.tools.call_log import CallEnded, LoggerCallLog, call_begun
 from spade_llm.tools.group import ToolRules
 from spade_llm.tools.pages import ResultPages
@@ -26,7 +33,11 @@ if TYPE_CHECKING:
     from spade_llm.tools.group import ToolGroup
     from spade_llm.tools.toolbox import CallContext, Toolbox, ToolSpec
 
+_log = logging.getLogger(__name__)
+
 TIMEOUT_S = 30.0
+LIST_S = 2.0
+"""How long a group may take to say what it has: it says it from memory."""
 MAX_RESULT_CHARS = 30_000
 """A page of the size that fits into a message, and into most models."""
 
@@ -96,7 +107,7 @@ class SharedTools:
         """Every tool by name, whoever may call it."""
         listed: dict[str, tuple[ToolSpec, ToolGroup]] = {}
         for group in self._groups:
-            for spec in await group.toolbox.list():
+            for spec in await _listed(group):
                 listed.setdefault(spec.name, (spec, group))
         self._offers = {name: self._offer(*one) for name, one in listed.items()}
         return self._offers
@@ -230,6 +241,17 @@ class _ToolsOfCaller:
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
         return await self._tools.call(self._caller, name, arguments, context)
+
+
+async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
+    """A group that cannot say what it has takes its own tools away, and no others."""
+    try:
+        async with asyncio.timeout(LIST_S):
+            return await group.toolbox.list()
+    except (SpadeLLMError, TimeoutError) as error:
+        reason = str(error) or f"no answer within {LIST_S:g} s"
+        _log.warning("the tools of %s are not offered: %s", group.name, reason)
+        return ()
 
 
 def _allowed(offers: Mapping[str, Offer], caller: str, name: str, absent: str) -> Offer:

@@ -320,3 +320,24 @@ async def test_of_two_tools_with_one_name_the_first_groups_is_called() -> None:
 
     assert await names(box) == ["repeat", "read_more"]
     assert (await box.call("repeat", {"text": "a"})).text == "aa"
+
+
+@pytest.mark.parametrize("fault", [StorageFailed("the disk is full"), None], ids=["fails", "hangs"])
+async def test_a_group_that_cannot_list_takes_no_others_with_it(
+    fault: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(LocalToolbox):
+        async def list(self) -> Sequence[ToolSpec]:
+            if fault is not None:
+                raise fault
+            await asyncio.Event().wait()
+            return ()
+
+    monkeypatch.setattr("spade_llm.tools.shared.LIST_S", 0.05)
+    boxes = (Broken([erase]), LocalToolbox([repeat]))
+    groups = [ToolGroup(name=str(number), toolbox=box) for number, box in enumerate(boxes)]
+
+    box = SharedTools(groups, domain=HOME).for_caller(ADA)
+
+    assert await names(box) == ["repeat", "read_more"]
+    assert (await box.call("repeat", {"text": "a"})).text == "aa"
