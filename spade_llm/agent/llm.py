@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,8 +70,11 @@ class LLMAgent(XmppAgent):
         limits: TurnLimits | None = None,
         options: AgentOptions | None = None,
     ) -> None:
-        super().__init__(jid, password, options=options)
         services = services or Services()
+        options = options or AgentOptions()
+        # Whom we want to discover must be let in to show itself.
+        options = replace(options, allowed=(*options.allowed, *services.discover))
+        super().__init__(jid, password, options=options)
         ask = self.node.requester
         data = self.options.data
         self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)

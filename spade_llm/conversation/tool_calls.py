@@ -182,12 +182,13 @@ class _Consent:
 
 
 _NOT_RUN = {
-    Verdict.NO: "Not run: the person was asked and said no. Do not call it again for this.",
+    Verdict.NO: "Not run: the person was asked and said no.",
     Verdict.EXPIRED: "Not run: the person was asked and did not answer in time.",
-    Verdict.OTHER: "Not run: the person was asked and did not say yes, but something else, which "
-    "you will read next. Answer briefly, without this tool.",
+    Verdict.OTHER: "Not run: the person was asked and did not say yes. What they said instead "
+    "comes next: answer briefly now.",
     Verdict.NOBODY: "Not run: this tool needs a person's yes, and nobody can be asked here.",
 }
+"""For the model; rules without a model say them as they are."""
 
 
 @contextmanager

@@ -38,6 +38,20 @@ MISTAKES = {
     ),
     "a port beyond": (ASSISTANT + "[server]\nhost = 'h'\nport = 70000", "server.port: "),
     "no time at all": (ASSISTANT + "[limits]\nseconds = 0", "limits.seconds: "),
+    "no round at all": (ASSISTANT + "[limits]\ntool_rounds = 0", "limits.tool_rounds: "),
+    "too many rounds": (ASSISTANT + "[limits]\ntool_rounds = 21", "limits.tool_rounds: "),
+    "rounds said twice": (
+        ASSISTANT + "[limits]\ntool_rounds = 3\nmodel_calls = 4",
+        "limits: model_calls is the old way to say tool_rounds",
+    ),
+    "a question for an hour": (
+        ASSISTANT + "[limits]\napproval_seconds = 3600",
+        "limits.approval_seconds: ",
+    ),
+    "discovery by a memory": (
+        'kind = "memory"\njid = "m"\n[services]\ndiscover = ["x"]',
+        'kind = "memory" takes no services',
+    ),
     "a prompt for a memory": (
         'kind = "memory"\njid = "m"\nprompt_file = "p.md"',
         'kind = "memory" takes no prompt_file',
@@ -191,3 +205,15 @@ def test_the_memory_tools_are_the_three_unless_others_are_chosen(tmp_path: Path)
     assert load_agent(write(tmp_path, ASSISTANT + '[memory]\ntools = "all"')).memory.tools == "all"
     with pytest.raises(ConfigurationError, match="tools"):
         load_agent(write(tmp_path, ASSISTANT + '[memory]\ntools = "some"'))
+
+
+@pytest.mark.parametrize(
+    ("limits", "rounds"), [("", 5), ("tool_rounds = 3", 3), ("model_calls = 6", 5)]
+)
+def test_older_files_say_rounds_by_calls_of_the_model(
+    tmp_path: Path, limits: str, rounds: int
+) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text(f"{ASSISTANT}[limits]\n{limits}\n", encoding="utf-8")
+
+    assert load_agent(path).limits.rounds == rounds

@@ -181,6 +181,24 @@ async def test_a_script_chats_by_lines(alone: Program) -> None:
     assert chat.output.count("Ada") >= 2
 
 
+async def test_a_script_is_asked_before_a_tool_runs_and_its_next_line_answers(
+    alone: Program,
+) -> None:
+    toml = alone.agents / "tools" / "agent.toml"
+    toml.write_text(f'{toml.read_text()}\n[tools.calculator]\napproval = "ask"\n')
+    sums = "What is 12 * 12?\nyes\nWhat is 13 * 13?\nno\n"
+    async with alone.up() as up:
+        await up.ready()
+
+        chat = await alone.run("chat", stdin=sums)
+
+    assert chat.output.count("May I run this tool?") == 2
+    assert 'expression = "12*12"' in chat.output
+    assert "144" in chat.output
+    assert "said no" in chat.output
+    assert "169" not in chat.output
+
+
 async def test_the_agents_and_their_tools_are_listed(alone: Program) -> None:
     async with alone.up() as up:
         await up.ready()
