@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
+    from spade_llm.tools.toolbox import Toolbox
 
 TYPING_AFTER_S = 0.4
 STATUS_TIMEOUT_S = 2.0
@@ -101,10 +102,7 @@ class LLMAgent(XmppAgent):
                 max_batch=services.memory_max_batch,
                 model=None if isinstance(provider, OfflineProvider) else provider,
             ),
-            toolboxes=[
-                *([documents_toolbox(documents)] if documents and services.document_tools else []),
-                *tools,
-            ],
+            toolboxes=[*_document_tools(documents, services), *tools],
             limits=limits or TurnLimits(),
         )
         self._tool_agents = ToolAgents(
@@ -149,3 +147,9 @@ class LLMAgent(XmppAgent):
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
+
+
+def _document_tools(documents: RagClient | None, services: Services) -> list[Toolbox]:
+    if documents is None or not services.document_tools:
+        return []
+    return [documents_toolbox(documents, documents)]

@@ -11,7 +11,7 @@ from spade_llm.agent import Services
 from spade_llm.behaviour import memory as memory_behaviour
 from spade_llm.conversation import recall
 from spade_llm.memory import MemoryDraft
-from spade_llm.providers.model import Completion
+from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag import Document
 from spade_llm.services.memory import MemoryClient
@@ -82,6 +82,36 @@ async def test_documents_are_quoted_with_their_source(network: Network) -> None:
 
     assert "199 steps" in answer
     assert "guide.md#0" in answer
+
+
+async def test_the_model_searches_and_lists_documents_itself(network: Network) -> None:
+    rag, ann = await network.rag(), await network.program("ann")
+    model = ScriptedProvider(
+        [
+            Completion(
+                tool_calls=(
+                    ToolCall(id="1", name="search_documents", arguments='{"query": "the tide"}'),
+                    ToolCall(id="2", name="list_documents", arguments="{}"),
+                )
+            ),
+            read_back,
+        ]
+    )
+    assistant = await network.assistant(model, services=Services(rag=jid_of(rag)))
+    hers = RagClient(ann.node.requester, jid_of(rag))
+    tide = Document(text="High tide is at noon.", source="tide.md", namespace="sea")
+    await hers.ingest(tide)
+    await hers.ingest(Document(text="The tide of her life.", source="diary.md"))
+    await hers.grant("sea", to=jid_of(assistant))
+    ada = await network.person()
+
+    answer = await answer_to(ada, assistant, "hello")
+
+    assert "High tide is at noon." in answer
+    assert "tide.md#0" in answer
+    assert f"- {jid_of(ann)}/sea: 1 documents" in answer
+    assert "her life" not in answer
+    assert "diary.md" not in answer
 
 
 async def test_a_tool_of_another_agent_is_called(network: Network) -> None:
