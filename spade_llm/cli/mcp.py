@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Coroutine
 
-    from mcp.server.lowlevel import Server
-
     from spade_llm.agent import ChatAgent
     from spade_llm.cli.place import Place
     from spade_llm.mcp_server.http import Address
+    from spade_llm.mcp_server.server import Calls
 
 PORT = 8765
 
@@ -47,10 +46,10 @@ async def _serve(options: argparse.Namespace) -> int:
     owner = person_jid(options, place)
     address = _address(options, place, owner) if options.http else None
     async with logged_in(owner, place) as person:
-        from spade_llm.mcp_server.server import build_server
+        from spade_llm.mcp_server.server import Calls
 
         offer = offer_of(families, person.node.requester, owner, _peers(options, place))
-        await _until_gone(person, _transport(build_server(offer, owner), address))
+        await _until_gone(person, _transport(Calls(offer), owner, address))
     return 0
 
 
@@ -78,7 +77,10 @@ def _address(options: argparse.Namespace, place: Place, owner: str) -> Address:
     return address
 
 
-async def _transport(server: Server[None], address: Address | None) -> None:
+async def _transport(calls: Calls, owner: str, address: Address | None) -> None:
+    from spade_llm.mcp_server.server import build_server
+
+    server = build_server(calls, owner)
     if address is None:
         from spade_llm.mcp_server.stdio import serve_stdio
 
@@ -88,7 +90,7 @@ async def _transport(server: Server[None], address: Address | None) -> None:
         return
     from spade_llm.mcp_server.http import serve_http
 
-    await serve_http(server, address, lambda url: print(f"ready       {url}", flush=True))
+    await serve_http(server, address, calls, lambda url: print(f"ready       {url}", flush=True))
 
 
 async def _until_gone(person: ChatAgent, work: Coroutine[object, object, None]) -> None:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp
+
+    from spade_llm.mcp_server.server import Calls
 
 PATH = "/mcp"
 MAX_SESSIONS = 64
@@ -63,9 +66,9 @@ class Address:
 
 
 async def serve_http(
-    server: Server[None], address: Address, on_ready: Callable[[str], None]
+    server: Server[None], address: Address, calls: Calls, on_ready: Callable[[str], None]
 ) -> None:
-    """Until it is cancelled. `on_ready` is told the URL.
+    """Until it is cancelled; then it ends the calls. `on_ready` is told the URL.
 
     Raises:
         ConfigurationError: nobody can listen at the address, or it would be open to everybody.
@@ -74,7 +77,8 @@ async def serve_http(
     with _bound(address) as bound:
         port = bound.getsockname()[1]
         app = _app(server, address, port)
-        await _run(server, _config(app), bound, lambda: on_ready(_url(address, port)))
+        http = _Uvicorn(_config(app), lambda: on_ready(_url(address, port)))
+        await _run(server.session_manager, http, bound, calls)
 
 
 def _app(server: Server[None], address: Address, port: int) -> ASGIApp:
@@ -111,18 +115,18 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 async def _run(
-    server: Server[None], config: uvicorn.Config, bound: socket.socket, on_ready: Callable[[], None]
+    sessions: StreamableHTTPSessionManager, http: _Uvicorn, bound: socket.socket, calls: Calls
 ) -> None:
-    """Sessions end first: an event stream that is open would keep its connection, and us, waiting.
-    Requests that are at work then have END_S."""
-    http = _Uvicorn(config, on_ready)
+    """At the end, calls and sessions go first: what still waits, or an event stream that is open,
+    would keep its connection, and us, waiting. What is being written then has END_S."""
     serving: asyncio.Task[None] | None = None
     try:
-        async with server.session_manager.run():
+        async with sessions.run():
             serving = asyncio.create_task(http.serve(sockets=[bound]))
             await asyncio.wait([serving])
     finally:
         http.should_exit = True
+        calls.end()
         if serving is not None:
             await serving
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -20,11 +22,11 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from spade_llm.errors import Busy, UnknownTool
+from spade_llm.errors import Busy, Interrupted, UnknownTool
 from spade_llm.mcp_server.offered import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from mcp.server.context import ServerRequestContext
 
@@ -48,11 +50,54 @@ INSTRUCTIONS = (
 NO_SUCH = "there is no tool {!r}: tools/list says which there are"
 
 
-def build_server(offer: Offer, owner: str) -> Server[None]:
-    calls = _Calls(offer)
+class Calls:
+    """Those of an offer's tools that are at work."""
 
+    def __init__(self, offer: Offer) -> None:
+        self.offer = offer
+        self._at_work: set[asyncio.Timeout] = set()
+
+    def end(self) -> None:
+        """Whoever waits for one is told that the server stops; the agents are told to cancel."""
+        for call in self._at_work:
+            call.reschedule(asyncio.get_running_loop().time())
+
+    async def call(self, name: str, arguments: Mapping[str, object], report: Report) -> Called:
+        """Raises MCPError."""
+        if len(self._at_work) >= MAX_CALLS:
+            return refused(Busy(f"{MAX_CALLS} calls are at work; try again in a moment"))
+        async with self._until_the_end() as call:
+            return await self._call(name, arguments, report)
+        assert call.expired()
+        return refused(Interrupted("the server is being stopped"))
+
+    @asynccontextmanager
+    async def _until_the_end(self) -> AsyncIterator[asyncio.Timeout]:
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._at_work.add(limit)
+                yield limit
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._at_work.discard(limit)
+
+    async def _call(self, name: str, arguments: Mapping[str, object], report: Report) -> Called:
+        try:
+            return await self.offer.call(name, arguments, report)
+        except UnknownTool:
+            raise MCPError(code=INVALID_PARAMS, message=NO_SUCH.format(name[:64])) from None
+        except Exception:
+            # The SDK would show the client what the exception says.
+            logger.exception("%.64r failed", name)
+            raise MCPError(code=INTERNAL_ERROR, message="internal error") from None
+
+
+def build_server(calls: Calls, owner: str) -> Server[None]:
     async def list_tools(_context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_described(tool) for tool in await offer.list()])
+        return ListToolsResult(tools=[_described(tool) for tool in await calls.offer.list()])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         called = await calls.call(params.name, params.arguments or {}, _Progress(context))
@@ -68,28 +113,6 @@ def build_server(offer: Offer, owner: str) -> Server[None]:
     # The SDK's tracing: telemetry is off here.
     server.middleware.clear()
     return server
-
-
-class _Calls:
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
-        self._running = 0
-
-    async def call(self, name: str, arguments: Mapping[str, object], report: Report) -> Called:
-        """Raises MCPError."""
-        if self._running >= MAX_CALLS:
-            return refused(Busy(f"{MAX_CALLS} calls are at work; try again in a moment"))
-        self._running += 1
-        try:
-            return await self._offer.call(name, arguments, report)
-        except UnknownTool:
-            raise MCPError(code=INVALID_PARAMS, message=NO_SUCH.format(name[:64])) from None
-        except Exception:
-            # The SDK would show the client what the exception says.
-            logger.exception("%.64r failed", name)
-            raise MCPError(code=INTERNAL_ERROR, message="internal error") from None
-        finally:
-            self._running -= 1
 
 
 class _Progress:

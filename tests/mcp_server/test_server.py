@@ -16,7 +16,7 @@ from spade_llm.mcp_server.memory_tools import EFFECTS, MemoryTools
 from spade_llm.mcp_server.offer import Offer
 from spade_llm.mcp_server.offered import ADDS, READS, Called, OfferedTool, answered
 from spade_llm.mcp_server.passed_tools import PassedTools
-from spade_llm.mcp_server.server import MAX_CALLS, build_server
+from spade_llm.mcp_server.server import MAX_CALLS, Calls, build_server
 from spade_llm.providers.model import ToolSpec
 from spade_llm.runtime import Requester
 from spade_llm.services.memory import MemoryClient
@@ -42,7 +42,7 @@ def tool(
 
 
 def client_of(offer: Offer, mode: str) -> Client:
-    return Client(build_server(offer, "ada@localhost"), mode=mode)
+    return Client(build_server(Calls(offer), "ada@localhost"), mode=mode)
 
 
 def text_of(result: CallToolResult) -> str:

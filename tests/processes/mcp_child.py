@@ -93,12 +93,17 @@ class Start:
             yield client
 
     @asynccontextmanager
-    async def at_a_url(self, *more: str) -> AsyncIterator[str]:
-        """A process that serves HTTP, with TOKEN."""
+    async def at_a_url(self) -> AsyncIterator[str]:
+        async with self.serving_http() as (_, url):
+            yield url
+
+    @asynccontextmanager
+    async def serving_http(self) -> AsyncIterator[tuple[Process, str]]:
+        """With TOKEN."""
         token = ("--token-env", "SPADE_LLM_TEST_TOKEN")
         http = ("--http", f"127.0.0.1:{free_port()}", *token)
-        async with self.process(*http, *more, stdin=DEVNULL) as running:
-            yield await ready(running)
+        async with self.process(*http, stdin=DEVNULL) as running:
+            yield running, await ready(running)
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,7 @@ from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from tests.openai_server import Hang
 from tests.processes.deployment import Deployment, running_deployment
-from tests.processes.mcp_child import Session, Start, calling, text_of
+from tests.processes.mcp_child import Session, Start, calling, connected, text_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -193,6 +194,53 @@ async def test_who_cancels_stops_the_turn_and_nothing_else(
 
     assert [one["is_there"] for one in meanwhile["agents"]] == [True] * 4
     assert (await calling(client)("memory_list", limit=1))["limit"] == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_who_ends_a_process_stops_what_it_was_asked_for(
+    mode: str, deployment: Deployment, start: Start
+) -> None:
+    async with start.over_stdio(mode) as client:
+        await left_in_the_middle(client, deployment)
+
+    async with asyncio.timeout(PATIENCE_S):
+        await deployment.model.was_left.wait()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_who_leaves_an_http_server_stops_what_it_was_asked_for(
+    mode: str, deployment: Deployment, start: Start
+) -> None:
+    async with start.at_a_url() as url:
+        async with connected(url, mode=mode) as client:
+            await left_in_the_middle(client, deployment)
+
+        async with asyncio.timeout(PATIENCE_S):
+            await deployment.model.was_left.wait()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_http_server_that_is_stopped_stops_what_it_was_asked_for(
+    mode: str, deployment: Deployment, start: Start
+) -> None:
+    async with start.serving_http() as (running, url), connected(url, mode=mode) as client:
+        await left_in_the_middle(client, deployment)
+        running.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            _, errors = await running.communicate()
+            await deployment.model.was_left.wait()
+
+    assert running.returncode == 0
+    assert b"Traceback" not in errors
+
+
+async def left_in_the_middle(client: Client, deployment: Deployment) -> None:
+    """Returns while the model is thinking."""
+    deployment.model.was_left.clear()
+    deployment.model.enqueue(Hang())
+    asking = asyncio.create_task(client.call_tool("ask_agent", {"message": "think"}))
+    asking.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await deployment.asked(1)
 
 
 async def test_many_calls_at_once_get_each_its_own_answer(client: Client) -> None:

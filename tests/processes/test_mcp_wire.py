@@ -248,9 +248,7 @@ async def test_the_token_is_made_once_and_only_its_place_is_told(start: Start) -
 
 
 async def test_the_http_server_ends_while_a_client_is_connected(start: Start) -> None:
-    token = ("--token-env", "SPADE_LLM_TEST_TOKEN")
-    http = ("--http", f"127.0.0.1:{free_port()}")
-    async with start.process(*http, *token) as running, session(await ready(running)):
+    async with start.serving_http() as (running, url), session(url):
         running.send_signal(signal.SIGTERM)
         async with asyncio.timeout(END_S):
             _, errors = await running.communicate()
