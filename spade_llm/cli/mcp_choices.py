@@ -6,7 +6,7 @@ FAMILIES = {
     "memory": "the eleven memory_* tools",
     "further": "memory_explain, memory_similar, memory_deduplicate and links",
     "owner": "decay and grants of your memories",
-    "documents": "search_documents",
+    "documents": "search_documents, answer_from_documents and list_documents",
     "ask": "ask_agent and list_agents",
     "tools": "the tool agent's own",
 }

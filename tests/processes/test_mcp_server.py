@@ -79,7 +79,13 @@ async def test_the_tools_of_the_specification_are_listed_word_for_word(
         assert listed[tool.name].description == tool.description
         assert listed[tool.name].input_schema == tool.spec.parameters
     others = set(listed) - {tool.name for tool in entry_tools(scope)}
-    assert others == {"search_documents", "ask_agent", "list_agents"}
+    assert others == {
+        "search_documents",
+        "answer_from_documents",
+        "list_documents",
+        "ask_agent",
+        "list_agents",
+    }
 
 
 async def test_a_client_learns_which_tools_change_or_remove_something(client: Client) -> None:
@@ -254,37 +260,78 @@ async def test_many_calls_at_once_get_each_its_own_answer(client: Client) -> Non
     assert (await call("memory_delete", ids=ids))["deleted_count"] == 50
 
 
-async def test_passages_come_with_what_a_citation_needs(
-    client: Client, deployment: Deployment
-) -> None:
+VALVE = "The valve of pump seven opens at four bar."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def library(deployment: Deployment) -> RagClient:
+    """Ada's documents, about pumps and ferns."""
     program = await deployment.program("ada")
     documents = RagClient(program.node.requester, "rag@localhost")
-    text = "# Pumps\n\nThe valve of pump seven opens at four bar."
-    await documents.ingest(Document(text=text, source="pumps.md", namespace="plant"))
+    for name, text in (("pumps.md", f"# Pumps\n\n{VALVE}"), ("ferns.md", "# Ferns\n\nGreen.")):
+        kind = {"kind": name.removesuffix(".md")}
+        await documents.ingest(Document(text=text, source=name, namespace="plant", metadata=kind))
+    return documents
 
-    answer = await calling(client)("search_documents", query="pump seven valve", top_k=1)
+
+async def test_passages_come_with_what_a_citation_needs(client: Client, library: RagClient) -> None:
+    call = calling(client)
+
+    answer = await call("search_documents", query="pump seven valve", top_k=1)
+    elsewhere = await call("search_documents", query="pump valve", where={"kind": "ferns"})
 
     (passage,) = answer["passages"]
     assert (passage["number"], passage["source"], passage["namespace"]) == (1, "pumps.md", "plant")
-    assert passage["content"] in text
-    assert text[passage["start"] : passage["end"]] == passage["content"]
+    assert VALVE in passage["content"]
+    assert passage["heading"] == "Pumps"
     assert 0 < passage["score"] <= 1
+    assert "pumps.md" not in [one["source"] for one in elsewhere["passages"]]
 
 
-async def test_somebody_elses_documents_are_denied_and_not_merely_empty(
+async def test_an_answer_names_the_passages_that_it_rests_on(
+    client: Client, library: RagClient
+) -> None:
+    answer = await calling(client)(
+        "answer_from_documents", question="When does the valve of pump seven open?"
+    )
+
+    assert "four bar" in answer["text"]
+    assert [one["source"] for one in answer["citations"]][0] == "pumps.md"
+    assert answer["citations"][0]["number"] == 1
+
+
+async def test_documents_are_listed_by_namespace_and_page(
+    client: Client, library: RagClient
+) -> None:
+    call = calling(client)
+
+    page = await call("list_documents", namespace="plant", limit=1, offset=1)
+    unknown = await call("list_documents", namespace="nowhere")
+
+    (namespace,) = page["namespaces"]
+    assert (namespace["namespace"], namespace["documents"]) == ("plant", 2)
+    assert [one["source"] for one in page["documents"]] == ["pumps.md"]
+    assert (page["total"], page["limit"], page["offset"]) == (2, 1, 1)
+    assert unknown["error_type"] == "NotFoundError"
+
+
+async def test_somebody_elses_documents_are_denied_until_they_are_shared(
     client: Client, deployment: Deployment
 ) -> None:
     program = await deployment.program("carol")
     documents = RagClient(program.node.requester, "rag@localhost")
     await documents.ingest(Document(text="Carol earns 3000.", source="pay.md", namespace="pay"))
+    call, hers = calling(client), "carol@localhost/pay"
 
-    denied = await calling(client)(
-        "search_documents", query="Carol earns", namespaces=["carol@localhost/pay"]
-    )
-    empty = await calling(client)("search_documents", query="earns Carol zebra")
+    denied = await call("search_documents", query="Carol earns", namespaces=[hers])
+    unseen = await call("search_documents", query="Carol earns")
+    await documents.grant("pay", to=ADA)
+    shared = await call("search_documents", query="Carol earns", namespaces=[hers])
+    await documents.revoke("pay", to=ADA)
 
-    assert denied["error"] is True
-    assert "3000" not in str(denied) + str(empty)
+    assert denied["error_type"] == "PermissionError"
+    assert "3000" not in str(denied) + str(unseen)
+    assert [one["namespace"] for one in shared["passages"]] == [hers]
 
 
 async def test_two_people_never_see_each_others_memories(
