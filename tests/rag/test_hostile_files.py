@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -213,8 +215,8 @@ def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path
     assert "Still here." in _read(loader, "good.pdf")
 
 
-def test_a_pdf_whose_stream_unpacks_to_gigabytes_is_refused(loader: Loader, tmp_path: Path) -> None:
-    bomb = zlib.compress(zlib.compress(bytes(2_000_000_000), 9), 9)
+def test_a_pdf_whose_stream_unpacks_without_end_is_refused(loader: Loader, tmp_path: Path) -> None:
+    bomb = zlib.compress(zlib.compress(bytes(500_000_000)))
     (tmp_path / "bomb.pdf").write_bytes(
         _pdf(
             b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -305,12 +307,38 @@ def test_an_empty_folder_says_so(loader: Loader, tmp_path: Path) -> None:
         loader.find("empty")
 
 
-def test_a_parser_in_use_is_broken_off_by_closing(tmp_path: Path) -> None:
+def test_what_is_being_parsed_is_broken_off_by_closing(tmp_path: Path) -> None:
+    slow = b"a,b\n" + b"x,y\n" * 2_000_000
     loader = Loader([tmp_path])
+    loader.parser.parse(Kind.JSON, b"1")
+    outcome: list[BaseException] = []
+
+    def parse() -> None:
+        try:
+            loader.parser.parse(Kind.CSV, slow)
+        except InvalidArguments as error:
+            outcome.append(error)
+
+    parsing = threading.Thread(target=parse)
+    parsing.start()
+    deadline = time.monotonic() + 5
+    while not loader.parser.is_busy and time.monotonic() < deadline:
+        os.sched_yield()
     loader.close()
+    parsing.join(5)
+
+    assert "broke its parser" in str(outcome[0])
+    assert loader.parser.pid is None
+    assert loader.parser.parse(Kind.JSON, b"2").text == "2\n"
     loader.close()
 
-    assert loader.parser.pid is None
+
+def test_many_threads_share_one_parser(loader: Loader) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        texts = pool.map(lambda n: loader.parser.parse(Kind.JSON, b"%d" % n).text, range(200))
+
+    assert list(texts) == [f"{n}\n" for n in range(200)]
+    assert loader.parser.started == 1
 
 
 _JSON = st.recursive(

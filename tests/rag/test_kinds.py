@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import docx
 import pytest
+from fpdf import FPDF
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag import Document, split
@@ -64,6 +65,23 @@ def test_the_outline_of_a_pdf_gives_its_headings(loader: Loader, tmp_path: Path)
     ]
 
 
+def test_headings_of_one_page_stand_where_the_page_says_them(
+    loader: Loader, tmp_path: Path
+) -> None:
+    pdf = FPDF()
+    pdf.set_font("helvetica", size=11)
+    pdf.add_page()
+    for title in ("Herons", "Where they live", "Not on the page"):
+        pdf.start_section(title, level=0 if title == "Herons" else 1)
+    pdf.multi_cell(0, 6, "Before.\n1 Herons\nThey wade.\n1.2 Where they\nlive\nBy the lake.")
+    pdf.output(str(tmp_path / "a.pdf"))
+
+    assert _read(loader, "a.pdf").text.strip() == (
+        "Before.\n\n# Herons\n\nThey wade.\n\n## Where they live\n\n## Not on the page\n\n"
+        "By the lake."
+    )
+
+
 def test_a_scanned_pdf_says_that_it_has_no_text(loader: Loader, tmp_path: Path) -> None:
     write_drawing_pdf(tmp_path / "scan.pdf")
 
@@ -113,6 +131,7 @@ def test_a_word_document_keeps_headings_lists_and_tables(loader: Loader, tmp_pat
 def test_a_web_page_is_its_text_without_menus_and_scripts(loader: Loader, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         "<!doctype html><title>Herons &amp; co</title><style>p {}</style><nav>Menu</nav>"
+        "<ul><li><svg/></ul>"
         "<h1>Where</h1><p>By the <b>lake</b>,\n or<br>the sea.<script>evil()</script></p>"
         "<ul><li>grey<li>white</ul><h2>When</h2><table><tr><th>month<th>count<tr><td>May<td>7"
         "</table><pre># no heading</pre><div># nor this<!-- hidden --></div>end"

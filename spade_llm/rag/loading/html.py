@@ -124,6 +124,8 @@ class _Page:
     def _end(self, element: etree._Element) -> None:
         if element.tag in _BLOCKS:
             self._close()
+            # Of an item without text, say of a menu's picture.
+            self._prefix = "" if element.tag == "li" else self._prefix
         if element.tail:
             self._open.append(element.tail)
 

@@ -60,6 +60,10 @@ class ParseWorker:
         """Of the process, while there is one."""
         return self._process.pid if self._process else None
 
+    @property
+    def is_busy(self) -> bool:
+        return self._turn.locked()
+
     def parse(self, kind: Kind, content: bytes) -> LoadedText:
         """Raises InvalidArguments; the sentence goes on from the file's name."""
         if not self._turn.acquire(timeout=MAX_WAIT_S):

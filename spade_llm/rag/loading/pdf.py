@@ -6,6 +6,8 @@ this runs in, which says so (see parse_worker.py).
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 20_000
 MAX_HEADINGS = 5_000
+MAX_TITLE_WORDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    markdown: str
+    line: re.Pattern[str]
 
 
 def parse_pdf(content: bytes) -> LoadedText:
@@ -51,15 +60,15 @@ def _loaded(reader: PdfReader) -> LoadedText:
     )
 
 
-def _text_of(reader: PdfReader, headings: dict[int, list[str]]) -> tuple[str, tuple[int, ...]]:
+def _text_of(reader: PdfReader, headings: dict[int, list[_Heading]]) -> tuple[str, tuple[int, ...]]:
     written, starts, has_text = BoundedText(), [], False
     for number, page in enumerate(reader.pages):
         starts.append(written.length)
         text = page.extract_text().strip()
         has_text = has_text or bool(text)
-        titles = headings.get(number, [])
         # On each page, or a line of program text would be a heading on one and none on the next.
-        written.add("\n\n".join([*titles, escaped(text) if headings else text, ""]))
+        page_text = _with_headings(text, headings.get(number, [])) if headings else text
+        written.add(f"{page_text}\n\n")
     if not has_text:
         raise InvalidArguments(
             f"has {len(starts)} pages and no text: they are pictures; run text recognition (OCR)"
@@ -68,15 +77,31 @@ def _text_of(reader: PdfReader, headings: dict[int, list[str]]) -> tuple[str, tu
     return str(written), tuple(starts)
 
 
-def _headings(reader: PdfReader) -> dict[int, list[str]]:
+def _with_headings(text: str, headings: Sequence[_Heading]) -> str:
+    """Each in the place of the line that says it, else above what follows the one before it."""
+    parts, rest = [], text
+    for one in headings:
+        line = one.line.search(rest)
+        before, rest = (rest[: line.start()], rest[line.end() :]) if line else ("", rest)
+        parts += [escaped(before.strip()), one.markdown]
+    return "\n\n".join(filter(None, [*parts, escaped(rest.strip())]))
+
+
+def _headings(reader: PdfReader) -> dict[int, list[_Heading]]:
     """By the page, from 0, on which they stand."""
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[_Heading]] = {}
     for (entry, level), _ in zip(_outline(reader.outline, 1), range(MAX_HEADINGS), strict=False):
         page = reader.get_destination_page_number(entry)
-        title = heading(entry.title or "", level)
-        if page is not None and page >= 0 and title:
-            found.setdefault(page, []).append(title)
+        markdown = heading(entry.title or "", level)
+        if page is not None and page >= 0 and markdown:
+            found.setdefault(page, []).append(_Heading(markdown, _line_of(entry.title or "")))
     return found
+
+
+def _line_of(title: str) -> re.Pattern[str]:
+    """The title on a line of its own, numbered or not; long ones are broken into several."""
+    words = r"\s+".join(map(re.escape, title.split()[:MAX_TITLE_WORDS]))
+    return re.compile(rf"^[ \t]*(?:[\dA-Z][\d.]*[ \t]+)?{words}[ \t]*$", re.MULTILINE)
 
 
 def _outline(entries: Sequence[object], level: int) -> Iterator[tuple[Destination, int]]:

@@ -54,7 +54,7 @@ class BoundedText:
     def add(self, piece: str) -> None:
         """Raises InvalidArguments: too much; the sentence goes on from the file's name."""
         clean = without_debris(piece)
-        self._bytes += len(clean.encode())
+        self._bytes += len(clean) if clean.isascii() else len(clean.encode())
         if self._bytes > self._max_bytes:
             raise InvalidArguments(
                 f"holds more than {self._max_bytes} bytes of text; split it into several files"
@@ -70,6 +70,8 @@ def without_debris(text: str) -> str:
     """Without NULs and halves of surrogate pairs, which parsers let through and UTF-8 does not."""
     if "\0" in text:
         text = text.replace("\0", "")
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
