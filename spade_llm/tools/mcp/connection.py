@@ -76,7 +76,9 @@ class Connection:
 
     async def run(self) -> None:
         """Raises Lost, or whatever the SDK and its libraries raise, also in groups."""
-        async with self._gate() as (gate, child):
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self._patience.open_s):
+                gate, child = await stack.enter_async_context(self._gate())
             try:
                 await self._serve(gate)
             except Exception:

@@ -66,7 +66,7 @@ class Offering:
             self.latest = self._offers(self._pins.accepted(self._server.name), {})
         else:
             self.latest = self._judge(listing)
-            self._say(self.latest.withheld)
+            self._say({**self.latest.withheld, **self._missing(listing)})
         self._judged = (listing, version)
 
     def _judge(self, listing: Sequence[Definition]) -> Offers:
@@ -103,9 +103,14 @@ class Offering:
             known = self._specs[name] = (definition.text, spec)
         return known[1]
 
+    def _missing(self, listing: Sequence[Definition]) -> Mapping[str, str]:
+        """What the operator names and the server has not."""
+        wanted = self._server.tools or frozenset()
+        return {name: "there is no such tool" for name in wanted - {one.name for one in listing}}
+
     def _say(self, withheld: Mapping[str, str]) -> None:
         """Once for each reason, until it is gone."""
         now = set(withheld.items())
         for name, reason in sorted(now - self._said)[:MAX_REASONS]:
-            _log.warning("%s is withheld: %s", name, reason)
+            _log.warning("MCP server %s: %s is not offered: %s", self._server.name, name, reason)
         self._said = now

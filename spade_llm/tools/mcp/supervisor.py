@@ -84,6 +84,7 @@ class Supervisor:
             return await ended(connection)
         finally:
             watch.cancel()
+            await asyncio.wait([watch])
             self._connection = None
 
     async def _announce(self, connection: Connection) -> None:

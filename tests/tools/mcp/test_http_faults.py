@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from spade_llm.tools.mcp import HttpServer, McpServer, McpToolbox
 from spade_llm.tools.mcp.lines import MAX_LINE_BYTES
+from spade_llm.tools.mcp.patience import Patience
 from spade_llm.tools.toolbox import ToolResult
 from tests.tools.mcp.conftest import QUICK, START_S, Servers, Transport, eventually, free_port, kill
 
@@ -17,10 +19,13 @@ HELLO = ToolResult(text="hello")
 DONE = ToolResult(text="done")
 
 
-async def box_at(servers: Servers, url: str, transport: Transport = "http") -> McpToolbox:
+async def box_at(
+    servers: Servers, url: str, transport: Transport = "http", *, patience: Patience = QUICK
+) -> McpToolbox:
     assert transport != "stdio"
     server = McpServer(name="srv", where=HttpServer(url=url, transport=transport))
-    return await servers.stack.enter_async_context(McpToolbox(server, servers.pins, patience=QUICK))
+    box = McpToolbox(server, servers.pins, patience=patience)
+    return await servers.stack.enter_async_context(box)
 
 
 @pytest.mark.parametrize(("transport", "path"), [("http", "mcp"), ("sse", "sse")])
@@ -43,6 +48,28 @@ async def test_a_server_that_is_started_anew_is_used_again(
     assert gone.is_error
     assert "'srv'" in gone.text
     await eventually(is_back, timeout_s=START_S)
+
+
+@pytest.mark.parametrize(("transport", "path"), [("http", "mcp"), ("sse", "sse")])
+async def test_a_server_that_takes_connections_and_says_nothing_is_away(
+    servers: Servers, transport: Transport, path: str
+) -> None:
+    silent = await asyncio.start_server(_keep_open, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    patience = Patience(open_s=1.5, first_pause_s=60)
+
+    async with silent:
+        url = f"http://127.0.0.1:{port}/{path}"
+        box = await box_at(servers, url, transport, patience=patience)
+        result = await box.call("srv_echo", {"text": "hello"})
+
+    assert "'srv' is away (it did not answer in time)" in result.text
+
+
+async def _keep_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while await reader.read(4096):
+        continue
+    writer.close()
 
 
 async def blunt(servers: Servers) -> McpToolbox:

@@ -122,6 +122,16 @@ async def test_only_the_tools_that_the_operator_names_are_offered(servers: Serve
         await box.call("srv_echo", {"text": "hello"})
 
 
+async def test_a_misspelt_tool_is_in_the_log(
+    servers: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
+    box = await servers.toolbox("plain", tools=frozenset({"add", "ehco"}))
+
+    await box.call("srv_add", {"a": 1, "b": 1})
+
+    assert "MCP server srv: ehco is not offered: there is no such tool" in caplog.text
+
+
 async def test_a_server_that_is_not_there_is_away_and_the_call_says_which(
     servers: Servers,
 ) -> None:
