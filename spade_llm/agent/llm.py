@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.agent.tool_agents import ToolAgents
+from spade_llm.agent.typing_state import TypingState
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from spade_llm.services.chat import Reply, Utterance
     from spade_llm.tools.toolbox import Toolbox
 
-TYPING_AFTER_S = 0.4
 STATUS_TIMEOUT_S = 2.0
 
 
@@ -131,18 +130,12 @@ class LLMAgent(XmppAgent):
         return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
 
     async def _answer(self, utterance: Utterance) -> Reply:
-        typing = asyncio.create_task(self._show_typing(utterance))
-        try:
+        """People's clients show meanwhile that it is coming; programs get its parts."""
+        if utterance.on_delta is not None:
             return await self.llm_behaviour.answer(utterance)
-        finally:
-            typing.cancel()
-
-    async def _show_typing(self, utterance: Utterance) -> None:
-        """Only to people's clients, and only if the answer takes a while: a stanza right before
-        another costs 40 ms on servers that leave Nagle's algorithm on."""
-        if utterance.on_delta is None:
-            await asyncio.sleep(TYPING_AFTER_S)
-            self.send_state(utterance.message, "composing")
+        async with TypingState(partial(self.send_state, utterance.message, "composing")) as typing:
+            ask = typing.pausing(utterance.ask) if utterance.ask else None
+            return await self.llm_behaviour.answer(replace(utterance, ask=ask))
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
