@@ -45,9 +45,16 @@ def main() -> None:
 def _limit(memory_bytes: int) -> None:
     # macOS refuses RLIMIT_AS; there the time limit alone holds.
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_WRITTEN_BYTES, MAX_WRITTEN_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _lower(resource.RLIMIT_AS, memory_bytes)
+    _lower(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(limit: int, value: int) -> None:
+    """Whoever started us may have less itself, and nobody may raise that."""
+    _, hard = resource.getrlimit(limit)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(limit, (value, value))
 
 
 def _answer(kind: Kind, content: bytes) -> tuple[Parsed, bytes]:
