@@ -133,6 +133,14 @@ class StorageTable(_Table):
     """Of a server that `chroma run` started. Without it: files below --data."""
 
 
+class UploadTable(_Table):
+    """`[upload]`: from where a RAG agent fetches documents on request."""
+
+    hosts: list[Name] = []
+    """`HOST:PORT`, compared literally. Without any: the uploads of its own server (XEP-0363)."""
+    max_mb: Count = 100
+
+
 class ServicesTable(_Table):
     """`[services]`: the agents that an assistant uses; a name without `@` is on its own domain."""
 
@@ -308,6 +316,7 @@ class AgentSettings(_Table):
     namespaces: list[Name] = []
     """rag: the only names that documents are taken for; empty: any."""
     storage: StorageTable = StorageTable()
+    upload: UploadTable = UploadTable()
 
     @field_validator("embeddings", mode="before")
     @classmethod
@@ -330,7 +339,7 @@ _KEYS_OF_KIND = {
         *("provider", "context", "services", "memory", "documents", "limits", "prompt_file"),
     },
     "memory": {"embeddings", "learning"},
-    "rag": {"embeddings", "roots", "namespaces", "storage", "provider"},
+    "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
     "tools": {"calls", "tools", "python", "mcp"},
 }
 

@@ -23,6 +23,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "learning": settings.LearningTable,
         "memory": settings.MemoryTable,
         "documents": settings.DocumentsTable,
+        "upload": settings.UploadTable,
         "storage": settings.StorageTable,
         "embeddings": settings.EmbeddingsTable,
         "limits": settings.LimitsTable,

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.errors import ConfigurationError, RequestError
 from spade_llm.rag import DocumentLibrary
+from spade_llm.rag.fetched_documents import FetchedDocuments
+from spade_llm.rag.fetching import Fetcher, FetchLimits
+from spade_llm.rag.loader import MAX_PACKED_BYTES
 from spade_llm.services import status
 from spade_llm.services.rag import RagService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.uploads import upload_host
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AsyncExitStack
     from pathlib import Path
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.model import ChatModel
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +37,9 @@ class RagOptions:
     """The only names that documents are taken for; empty: any."""
     chroma_url: str | None = None
     """Of a server that `chroma run` started; None: files in the agent's directory."""
+    upload_hosts: tuple[str, ...] = ()
+    """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
+    max_upload_bytes: int = MAX_PACKED_BYTES
     model: ChatModel | None = None
     """Writes answers; whoever gives it closes it. None: the best passages are the answer."""
 
@@ -55,13 +67,34 @@ class RAGAgent(XmppAgent):
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._vectors = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
         self._answers = f"with {rag.model.name}" if rag.model else "by passages"
-        service = RagService(self._library, only=rag.namespaces, model=rag.model)
+        self._upload_hosts = frozenset(rag.upload_hosts)
+        self._fetched = FetchedDocuments(
+            Fetcher(
+                options.data / "fetched",
+                self._allowed_hosts,
+                context=trust(options.connection.ca_path),
+                limits=FetchLimits(max_bytes=rag.max_upload_bytes),
+            )
+        )
+        service = RagService(
+            self._library, only=rag.namespaces, model=rag.model, fetched=self._fetched
+        )
         service.attach(self.node.dispatcher)
         self.announce(kind="rag")
         status.serve(self.node.dispatcher, kind="rag", summary=self._summary)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._library)
+        await stack.enter_async_context(self._fetched)
+
+    async def _allowed_hosts(self) -> Collection[str]:
+        """Asked of our server at the first fetch. None if it takes no uploads."""
+        if not self._upload_hosts:
+            try:
+                self._upload_hosts = frozenset({await upload_host(self)})
+            except RequestError as error:
+                logger.info("no uploads at the server of %s: %s", self.jid, error)
+        return self._upload_hosts
 
     async def _summary(self) -> str:
         return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"

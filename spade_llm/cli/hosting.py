@@ -148,6 +148,8 @@ async def _rag(
         rag=RagOptions(
             namespaces=tuple(settings.namespaces),
             chroma_url=settings.storage.chroma_url,
+            upload_hosts=tuple(settings.upload.hosts),
+            max_upload_bytes=settings.upload.max_mb * 1_000_000,
             model=model,
         ),
     )

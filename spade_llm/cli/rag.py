@@ -13,13 +13,14 @@ from spade_llm.cli import rag_show
 from spade_llm.cli.place import find_place
 from spade_llm.cli.rag_add import add
 from spade_llm.cli.stopping import run_until_stopped, uninterrupted
+from spade_llm.services.rag import RagClient
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator
 
     from spade_llm.cli.place import Place
-    from spade_llm.services.rag import RagClient
 
 SHARED = "documents"
 """The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
@@ -32,24 +33,22 @@ def main(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     place = find_place(options)
-    async with _documents_of(place.jid(options.owner), place.jid(options.rag), place) as documents:
+    async with _logged_in(place.jid(options.owner), place) as sender:
+        documents = RagClient(sender.node.requester, place.jid(options.rag))
         if options.action == "add":
-            return await add(documents, options, shared=place.data / SHARED)
+            return await add(sender, documents, options, shared=place.data / SHARED)
         await rag_show.ACTIONS[options.action](documents, options)
         return 0
 
 
 @asynccontextmanager
-async def _documents_of(owner: str, rag: str, place: Place) -> AsyncIterator[RagClient]:
-    """The owner's documents in the RAG agent, as long as the block runs."""
+async def _logged_in(owner: str, place: Place) -> AsyncIterator[XmppAgent]:
+    """The owner, beside whoever else uses this account, as long as the block runs."""
     password = place.accounts.get(owner)
-    from spade_llm.services.rag import RagClient
-    from spade_llm.xmpp.agent import AgentOptions, XmppAgent
-
     options = AgentOptions(connection=place.connection(), is_available=False)
     sender = XmppAgent(owner, password, options=options)
     await sender.start()
     try:
-        yield RagClient(sender.node.requester, rag)
+        yield sender
     finally:
         await uninterrupted(sender.stop())

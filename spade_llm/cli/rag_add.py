@@ -14,6 +14,7 @@ from spade_llm.rag.documents import Ingested
 from spade_llm.rag.loader import LeftOut, Loader
 from spade_llm.rag.splitter import Splitting
 from spade_llm.services.rag_ingest import Ingest
+from spade_llm.xmpp.uploads import upload
 
 if TYPE_CHECKING:
     import argparse
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from spade_llm.rag.documents import Document, Progress
     from spade_llm.rag.loader import FoundFile
     from spade_llm.services.rag import RagClient
+    from spade_llm.xmpp.agent import XmppAgent
 
 IN_FLIGHT = 8
 """Files on their way at a time."""
 
 
-async def add(documents: RagClient, options: argparse.Namespace, *, shared: Path) -> int:
-    adding = _Adding(documents, options, shared)
+async def add(
+    sender: XmppAgent, documents: RagClient, options: argparse.Namespace, *, shared: Path
+) -> int:
+    """`sender`: whose server takes the files that are too large for a message."""
+    adding = _Adding(sender, documents, options)
     for path in map(Path, options.path):
         name = await asyncio.to_thread(_name_below, shared, path)
         await (adding.by_message(path) if name is None else adding.by_name(name))
@@ -36,10 +41,12 @@ async def add(documents: RagClient, options: argparse.Namespace, *, shared: Path
 
 
 class _Adding:
-    def __init__(self, documents: RagClient, options: argparse.Namespace, shared: Path) -> None:
+    def __init__(
+        self, sender: XmppAgent, documents: RagClient, options: argparse.Namespace
+    ) -> None:
         self.ledger = Ledger()
         self._documents = documents
-        self._shared = shared
+        self._sender = sender
         self._namespace: str = options.namespace
         self._is_recursive = not options.no_recursive
         self._splitting = _splitting(options)
@@ -110,18 +117,18 @@ class _Adding:
             return
         try:
             loaded = await asyncio.to_thread(loader.read, file)
-            document = loaded.document(file.source, self._namespace)
-            self._check_size(document)
-            self.ledger.note(await self._documents.ingest(document, splitting=self._splitting))
+            self.ledger.note(await self._taken(loaded.document(file.source, self._namespace), file))
         except (InvalidArguments, RequestRefused, RequestFailed) as error:
             self.ledger.fail(file.source, str(error))
 
-    def _check_size(self, document: Document) -> None:
-        if not Ingest(document=document, splitting=self._splitting).fits_one_message:
-            raise InvalidArguments(
-                "it holds more text than one message carries: put it below "
-                f"{str(self._shared)!r}, and add it there"
-            )
+    async def _taken(self, document: Document, file: FoundFile) -> Ingested:
+        """As text in a message; what is too large for one, as a file."""
+        if Ingest(document=document, splitting=self._splitting).fits_one_message:
+            return await self._documents.ingest(document, splitting=self._splitting)
+        url = await upload(self._sender, file.path)
+        return await self._documents.ingest_url(
+            url, source=file.source, namespace=self._namespace, splitting=self._splitting
+        )
 
 
 def _splitting(options: argparse.Namespace) -> Splitting | None:

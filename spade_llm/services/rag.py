@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from spade_llm.providers.model import ChatModel
+    from spade_llm.rag.fetched_documents import FetchedDocuments
     from spade_llm.runtime import Dispatcher, Request, Requester
     from spade_llm.services.rag_body import LibraryBackend, OwnedDocuments
 
@@ -29,7 +30,7 @@ class RagService:
     """Answers from a backend, to each owner from its own and what was granted to it.
 
     `only`: the names of the namespaces that documents are taken for; empty: any. `model`: writes
-    answers; without one, they are the best passages.
+    answers; without one, they are the best passages. `fetched`: reads addresses; without it none.
     """
 
     def __init__(
@@ -38,16 +39,18 @@ class RagService:
         *,
         only: Collection[str] = (),
         model: ChatModel | None = None,
+        fetched: FetchedDocuments | None = None,
     ) -> None:
         self._backend = backend
         self._only = only
         self._model = model
+        self._fetched = fetched
 
     def attach(self, dispatcher: Dispatcher) -> None:
         service = Service(ONTOLOGY)
         RetrievalService(self._library).attach(service)
         AnswerService(self._library, self._model).attach(service)
-        IngestService(self._library, only=self._only).attach(service)
+        IngestService(self._library, only=self._only, fetched=self._fetched).attach(service)
         CatalogueService(self._library).attach(service)
         SharingService(self._library).attach(service)
         service.attach(dispatcher)
@@ -68,6 +71,7 @@ class RagClient:
         self.ingest = ingest.ingest
         self.ingest_path = ingest.ingest_path
         self.add_path = ingest.add_path
+        self.ingest_url = ingest.ingest_url
         self.reindex = ingest.reindex
         catalogue = CatalogueClient(peer)
         self.namespaces, self.stats = catalogue.namespaces, catalogue.stats

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from pydantic import Field
 
-from spade_llm.errors import Unauthorised
-from spade_llm.rag.documents import Document, Ingested
+from spade_llm.errors import InvalidArguments, Unauthorised
+from spade_llm.rag.documents import Document, Ingested, Progress
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE
 from spade_llm.rag.splitter import Splitting
 from spade_llm.runtime import Effect
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from spade_llm.acl import Body
     from spade_llm.rag.documents import OnProgress
+    from spade_llm.rag.fetched_documents import FetchedDocuments
     from spade_llm.runtime import Request
     from spade_llm.services.rag_body import LibraryOf
     from spade_llm.services.service import Peer, Service
@@ -54,6 +55,17 @@ class IngestPath(RagBody):
     path: str = Field(min_length=1, max_length=1000)
     namespace: str = DEFAULT_NAMESPACE
     is_recursive: bool = True
+    splitting: Splitting | None = None
+
+
+class IngestUrl(RagBody):
+    """A file that was put on the RAG agent's own server (XEP-0363)."""
+
+    op: ClassVar[str] = "ingest_url"
+    url: str
+    source: str = ""
+    """As it is cited; its ending says how it is read. Empty: the address' own name."""
+    namespace: str = DEFAULT_NAMESPACE
     splitting: Splitting | None = None
 
 
@@ -89,16 +101,25 @@ class IngestReport(RagBody):
 
 
 class IngestService:
-    """`only`: the names of the namespaces that this agent takes documents for; empty: any."""
+    """`only`: the names of the namespaces that this agent takes documents for; empty: any.
+    `fetched`: what reads addresses; None: nothing does."""
 
-    def __init__(self, library_of: LibraryOf, *, only: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        library_of: LibraryOf,
+        *,
+        only: Collection[str] = (),
+        fetched: FetchedDocuments | None = None,
+    ) -> None:
         self._library = library_of
+        self._fetched = fetched
         self._only = frozenset(only)
         self._long = LongWork()
 
     def attach(self, service: Service) -> None:
         service.on(Ingest, self._ingest, effect=Effect.WRITE)
         service.on(IngestPath, self._ingest_path, effect=Effect.RESUME, max_time_s=MAX_TIME_S)
+        service.on(IngestUrl, self._ingest_url, effect=Effect.RESUME, max_time_s=MAX_TIME_S)
         service.on(Reindex, self._reindex, effect=Effect.RESUME, max_time_s=MAX_TIME_S)
 
     async def _ingest(self, request: Request, body: Ingest) -> IngestReport:
@@ -118,6 +139,18 @@ class IngestService:
                 on_progress=reporter.tell,
             )
         return _report(done)
+
+    async def _ingest_url(self, request: Request, body: IngestUrl) -> Body:
+        self._check(body.namespace)
+        if self._fetched is None:
+            raise InvalidArguments("url: this agent fetches nothing; send the text, or a path")
+        async with self._long.turn(request) as reporter:
+            document = await self._fetched.get(
+                body.url, source=body.source, namespace=body.namespace
+            )
+            done = await self._library(request).ingest(document, splitting=body.splitting)
+            await reporter.tell(Progress(done=1, total=1, chunks=done.chunks, source=done.source))
+        return _report([done])
 
     async def _reindex(self, request: Request, body: Reindex) -> Count:
         async with self._long.turn(request) as reporter:
@@ -180,6 +213,19 @@ class IngestClient:
             path=path, namespace=namespace, is_recursive=is_recursive, splitting=splitting
         )
         return await self._watched(body, IngestReport, on_progress, id)
+
+    async def ingest_url(
+        self,
+        url: str,
+        *,
+        source: str = "",
+        namespace: str = DEFAULT_NAMESPACE,
+        splitting: Splitting | None = None,
+        id: str | None = None,
+    ) -> Ingested:
+        """What `upload` put on the server of the RAG agent; fetched there once."""
+        body = IngestUrl(url=url, source=source, namespace=namespace, splitting=splitting)
+        return (await self._watched(body, IngestReport, None, id)).documents[0]
 
     async def reindex(
         self,

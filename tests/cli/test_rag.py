@@ -24,6 +24,7 @@ async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
+    elsewhere = tmp_path / "gulls.txt"
     small, large = tmp_path / "boats.md", tmp_path / "data" / "documents" / "birds.txt"
     small.write_text("The rowing boat is kept in the blue shed.", encoding="utf-8")
     large.parent.mkdir(parents=True)
@@ -35,6 +36,8 @@ async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
         again = await program.run("rag", "add", str(small))
         by_path = await program.run("rag", "add", str(large))
         missing = await program.run("rag", "add", str(tmp_path / "none.md"))
+        elsewhere.write_text("Gulls. " * 30_000, encoding="utf-8")
+        too_large = await program.run("rag", "add", str(elsewhere))
         boat = await program.run("ask", "Where is the rowing boat kept?")
         heron = await program.run("ask", "Where does the heron nest?")
 
@@ -42,6 +45,7 @@ async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
     assert "unchanged" in again.output
     assert by_path.status == 0
     assert (missing.status, "none.md" in missing.errors) == (1, True)
+    assert (too_large.status, "below a document root" in too_large.errors) == (1, True)
     assert "boats.md#0" in boat.output
     assert "blue shed" in boat.output
     assert "water tower" in heron.output
@@ -122,3 +126,24 @@ async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path)
     assert one.output.strip() == "deleted     1 documents"
     assert rest.output.strip() == "deleted     1 documents"
     assert nothing.output == ""
+
+
+@pytest.mark.server
+async def test_what_is_too_large_for_a_message_goes_as_a_file(tmp_path: Path) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=True
+    )
+    large = tmp_path / "large" / "birds.txt"
+    large.parent.mkdir()
+    large.write_text("Nothing to see of gulls. " * 20_000 + "\n\nThe heron nests here.\n")
+
+    async with program.up() as up:
+        await up.ready()
+        added = await program.run("rag", "add", str(large.parent))
+        again = await program.run("rag", "add", str(large.parent))
+        found = await program.run("rag", "answer", "Where does the heron nest?")
+
+    assert (added.status, again.status) == (0, 0), added.errors
+    assert "added       large/birds.txt: " in added.output
+    assert "1 unchanged" in again.output
+    assert "default: large/birds.txt#" in found.output

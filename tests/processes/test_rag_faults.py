@@ -12,6 +12,7 @@ from spade_llm.errors import RequestRefused
 from spade_llm.rag import Document
 from tests.openai_server import running_server
 from tests.processes.rag_process import rag_process
+from tests.rag.files import with_part, write_docx
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -54,7 +55,7 @@ async def test_a_batch_of_bad_files_says_what_was_left_out_and_takes_the_rest(
     assert names == ["default"]
 
 
-BAD = {"latin.txt": "UTF-8", "huge.txt": "bytes"}
+BAD = {"latin.txt": "UTF-8", "huge.txt": "bytes", "torn.pdf": "PDF", "bomb.docx": "zip bomb"}
 """And a word of each reason."""
 
 
@@ -62,6 +63,9 @@ def make_bad_files(folder: Path) -> None:
     (folder / "latin.txt").write_bytes(b"caf\xe9 au lait")
     with (folder / "huge.txt").open("wb") as file:
         file.truncate(GIGABYTE)
+    (folder / "torn.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
+    write_docx(folder / "bomb.docx", "T", {"One": "x"})
+    with_part(folder / "bomb.docx", "word/document.xml", b"<a>" + b" " * 61_000_000 + b"</a>")
 
 
 async def refusal(asked: Awaitable[object]) -> str:
