@@ -13,6 +13,7 @@ from spade_llm.providers.quoted import (
     QuotedPassage,
     quote_context,
 )
+from spade_llm.rag.citations import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,5 +112,5 @@ def _quoted_passage(found: ScoredChunk) -> QuotedPassage:
 
 
 def citation(found: ScoredChunk) -> str:
-    """`source#chunk`, as sources are named everywhere."""
-    return f"{found.chunk.source}#{found.chunk.index}"
+    """`source#chunk`, as sources are named everywhere, and the page if there is one."""
+    return place_of(found.chunk)

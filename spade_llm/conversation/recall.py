@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode
+from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,6 +47,8 @@ class Budget:
     memories: int = 16
     """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
     passages: int = 4
+    passage_tokens: int = 2000
+    """Of all passages together, estimated: neighbours come as one, up to four chunks long."""
 
 
 class Recall:
@@ -101,7 +104,9 @@ class Recall:
     async def _passages(self, question: str, _subject: str) -> tuple[ScoredChunk, ...]:
         if self._retriever is None:
             return ()
-        return (await self._retriever.retrieve(question, k=self._budget.passages)).chunks
+        options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
+        found = await self._retriever.retrieve(question, k=self._budget.passages, options=options)
+        return found.chunks
 
     async def _guarded(
         self, name: str, ask: Callable[[str, str], Awaitable[T]], question: str, subject: str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import ModelError
 from spade_llm.providers.offline_found import excerpt
 from spade_llm.providers.quoted import CONTEXT_NAME, QuotedPassage, quote_context
-from spade_llm.rag.citations import resolved, without_marks
+from spade_llm.rag.citations import place_of, resolved, without_marks
 from spade_llm.rag.retriever import RetrievalOptions, ScoredChunk
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
-    from spade_llm.rag.retriever import Chunk, Retriever
+    from spade_llm.rag.retriever import Retriever
 
 logger = logging.getLogger(__name__)
 
@@ -122,12 +122,6 @@ def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextM
         {"role": "user", "content": quoted, "name": CONTEXT_NAME},
         {"role": "user", "content": question},
     ]
-
-
-def place_of(chunk: Chunk) -> str:
-    """`source#chunk`, as sources are named everywhere, and the page if there is one."""
-    page = f", page {chunk.page}" if chunk.page is not None else ""
-    return f"{chunk.source}#{chunk.index}{page}"
 
 
 def _numbered(chunks: Iterable[ScoredChunk]) -> list[Citation]:

@@ -35,8 +35,8 @@ BATCH = 1000
 """Vectors per change; Chroma takes at most 5461 at once."""
 READERS = 2
 """Threads for queries: the machine is shared with the embedder."""
-READ_BATCH = 500
-"""Vectors read into RAM at once: 20 ms."""
+READ_BATCH = 100
+"""Vectors read into RAM at once: 4 ms, in which nothing else of Python runs."""
 BYTES_BESIDE = 100
 """What a vector takes in RAM beside a byte per dimension, at 384."""
 MAX_HANDLES = 1000

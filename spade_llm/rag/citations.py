@@ -1,5 +1,5 @@
-"""Numbers in square brackets: kept in an answer where they name a passage, made harmless in what a
-document says. Pure; knows no model.
+"""How sources are named, and numbers in square brackets: kept in an answer where they name a
+passage, made harmless in what a document says. Pure; knows no model.
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Set
 
+    from spade_llm.rag.retriever import Chunk
+
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
 _MARK = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _NUMBER = re.compile(r"\d+")
 _TIGHT = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=\0)")
+
+
+def place_of(chunk: Chunk) -> str:
+    """`source#chunk`, as sources are named everywhere, and the page if there is one."""
+    page = f" (page {chunk.page})" if chunk.page is not None else ""
+    return f"{chunk.source}#{chunk.index}{page}"
 
 
 def resolved(text: str, numbers: Set[int]) -> tuple[str, frozenset[int]]:

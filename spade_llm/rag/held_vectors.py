@@ -71,6 +71,8 @@ class HeldVectors:
     ) -> dict[int, float]:
         """With their cosine, nearest first."""
         rows = self._rows(among)
+        if not len(rows):
+            return {}
         if len(rows) > EXACT_ROWS:
             count = min(max(COMPUTED_ROWS, 2 * limit), len(rows))
             rows = rows[highest(self._vectors.near_cosines(vector)[rows], count)]
@@ -82,6 +84,8 @@ class HeldVectors:
     def cosines(self, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
         """Those that are not there are left out."""
         rows = self._known(ids).astype(np.intp)
+        if not len(rows):
+            return {}
         found = self._vectors.cosines(rows, vector)
         return dict(zip(self._id.rows[rows].tolist(), found.tolist(), strict=True))
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_QUERY_WORDS = 32
 """Further words of a query are not looked up."""
-K1, B = 1.2, 0.75
 SPARE = 4
 """So many times the wanted number are looked at: some repeat the text of others."""
 
@@ -91,11 +90,10 @@ def _weights(
 
 def _scored(index: WordIndex, postings: Sequence[Posting], weights: Sequence[float]) -> WordScores:
     shares, ranks = np.zeros((2, len(index)), np.float32)
-    mean = max(index.mean_length, 1e-9)
-    norm = np.float32(K1 * B / mean) * index.lengths + np.float32(K1 * (1 - B))
+    norms = index.norms
     for posting, weight in zip(postings, weights, strict=True):
-        times = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        times = posting.weights * np.float32(1 / CONTENT_WEIGHT)
         shares[posting.rows] += np.float32(weight)
-        ranks[posting.rows] += np.float32(weight) * times / (times + norm[posting.rows])
+        ranks[posting.rows] += np.float32(weight) * times / (times + norms[posting.rows])
     total = np.float32(sum(weights) or 1.0)
     return WordScores(shares=np.minimum(shares / total, 1), ranks=np.minimum(ranks / total, 1))

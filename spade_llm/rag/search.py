@@ -174,7 +174,8 @@ class HybridSearch:
             groups=[group for group in groups if all(one.id in stored for one in group.members)],
             chunks={number: one.chunk for number, one in stored.items()},
             degraded=degraded,
-            is_settled=before.is_part_of(view) and len(stored) == len(ids),
+            is_settled=len(stored) == len(ids)
+            and (question.vector is None or before.is_part_of(view)),
         )
 
     async def _view(self, question: _Question) -> _View:
@@ -189,6 +190,8 @@ class HybridSearch:
 
     async def _near(self, question: _Question, view: _View) -> tuple[Sequence[_Leg], str]:
         """One for each namespace, and which of them cannot be asked now."""
+        if question.vector is None:
+            return [_Leg(near=None)] * len(view.indexes), ""
         trios = zip(question.namespaces, view.indexes, view.allowed, strict=True)
         legs = await asyncio.gather(*(self._leg(question, *trio) for trio in trios))
         pairs = zip(question.namespaces, legs, strict=True)
@@ -227,8 +230,9 @@ class HybridSearch:
     async def _settle(self, question: _Question, rankings: Sequence[Ranking]) -> None:
         """How near those are that only words have found, if they may still be among the best."""
         bar = max(question.min_score, _last_of_best(rankings, question.k))
-        pairs = zip(question.namespaces, rankings, strict=True)
-        await asyncio.gather(*(self._settle_one(question, bar, *pair) for pair in pairs))
+        # One after the other: what is in RAM is known at once, before a document can change.
+        for namespace, ranking in zip(question.namespaces, rankings, strict=True):
+            await self._settle_one(question, bar, namespace, ranking)
 
     async def _settle_one(
         self, question: _Question, bar: float, namespace: Namespace, ranking: Ranking

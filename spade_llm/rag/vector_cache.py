@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 256 * 1024 * 1024
 """Of all collections together; 100 000 vectors of 384 dimensions take 47 MB."""
 PATIENCE_S = 0.05
-"""So long a question waits for a collection that is being read; a small one is there by then."""
+"""So long the first question waits for a collection to be read; a small one is there by then."""
 
 
 class _Reading:
@@ -59,11 +59,17 @@ class VectorCache:
             return self._held[place]
         if place in self._too_large or self._max_bytes <= 0:
             return None
-        if place not in self._reading:
-            task = asyncio.create_task(self._read(place, read), name="vectors-read")
-            self._reading[place] = _Reading(task)
-        await asyncio.wait([self._reading[place].task], timeout=PATIENCE_S)
+        if place in self._reading:
+            return None
+        task = asyncio.create_task(self._read(place, read), name="vectors-read")
+        self._reading[place] = _Reading(task)
+        await asyncio.wait([task], timeout=PATIENCE_S)
         return self._held.get(place)
+
+    async def settled(self) -> None:
+        """Return once all that was begun is read. The caller cancels."""
+        if self._reading:
+            await asyncio.wait([reading.task for reading in self._reading.values()])
 
     def added(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
         self._changed(place, (ids, vectors))

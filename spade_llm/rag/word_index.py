@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.word_records import WordRecord
     from spade_llm.text.segment import Posting
 
+K1, B = 1.2, 0.75
 WORN_ROWS, WORN_SHARE = 1024, 0.5
 """With more dead rows than these, and this share of them, it is to be read anew."""
 
@@ -42,7 +43,8 @@ class WordIndex:
         self._row_of = RowOf()
         self._postings = Postings()
         self._dead = 0
-        self._mean_length = 0.0
+        self._norms: NDArray[np.float32] | None = None
+        """Until the next change."""
         self.losses = 0
         """Counts the changes in which chunks went away."""
 
@@ -92,20 +94,18 @@ class WordIndex:
         return self._page.rows
 
     @property
-    def lengths(self) -> NDArray[np.uint16]:
-        return self._length.rows
-
-    @property
     def is_alive(self) -> NDArray[np.bool_]:
         return self._is_alive.rows
 
     @property
-    def mean_length(self) -> float:
-        """Of those alive."""
-        if not self._mean_length:
-            living = self.lengths[self.is_alive]
-            self._mean_length = float(living.mean(dtype=np.float64)) if len(living) else 1.0
-        return self._mean_length
+    def norms(self) -> NDArray[np.float32]:
+        """What BM25 sets against how often a word is said: K1 for a chunk of mean length."""
+        if self._norms is None:
+            living = self._length.rows[self.is_alive]
+            mean = float(living.mean(dtype=np.float64)) if len(living) else 1.0
+            per_length = np.float32(K1 * B / max(mean, 1e-9))
+            self._norms = per_length * self._length.rows + np.float32(K1 * (1 - B))
+        return self._norms
 
     def put(self, records: Mapping[int, WordRecord]) -> None:
         """Documents by number, new or in the place of what they were.
@@ -135,7 +135,7 @@ class WordIndex:
             self.is_alive[rows] = False
             self._row_of.set(self.ids[rows], np.full(len(rows), NO_ROW, np.int32))
             self._dead += len(rows)
-            self._mean_length = 0.0
+            self._norms = None
             self.losses += 1
 
     def rows_of(self, ids: Sequence[int]) -> NDArray[np.int32]:
@@ -170,7 +170,7 @@ class WordIndex:
             column.append(values[name])
         numbers = np.arange(first, first + len(rows), dtype=np.int32)
         self._row_of.set(rows["id"], numbers)
-        self._mean_length = 0.0
+        self._norms = None
 
     def _columns(self) -> dict[str, Grown[np.generic]]:
         return {

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PAGE_CHUNKS = 16_384
 """Read together, so that not all of a large namespace is in RAM twice."""
+GLANCED_DOCUMENTS = 4
+"""So many changed ones are read in the loop's own thread, so that nothing comes in between."""
 MADE_DOCUMENTS = 256
 """Texts of so many documents are read together."""
 
@@ -50,10 +52,11 @@ class WordStore:
         return int(number)
 
     async def changes(self, after: int) -> Sequence[Change]:
-        """In order. If the first is not the next one, some have been forgotten."""
+        """In order. If the first is not the next one, some have been forgotten. Read each time:
+        what this process remembers is behind the file for a moment after a commit."""
         return [
             Change(number=number, document=document, namespace=namespace, is_gone=not is_there)
-            for number, document, namespace, is_there in await self._database.read_often(
+            for number, document, namespace, is_there in await self._database.glance(
                 CHANGES, (after,)
             )
         ]
@@ -65,7 +68,9 @@ class WordStore:
 
     async def records(self, documents: Sequence[int]) -> Mapping[int, WordRecord]:
         """Of those that are there and have chunks."""
-        rows = await self._database.read(WORDS, (VERSION, json.dumps(documents)))
+        is_few = len(documents) <= GLANCED_DOCUMENTS
+        read = self._database.glance if is_few else self._database.read
+        rows = await read(WORDS, (VERSION, json.dumps(documents)))
         found = {row[0]: WordRecord(chunks=row[1], terms=row[2]) for row in rows if row[1]}
         missing = [row[0] for row in rows if not row[1]]
         for start in range(0, len(missing), MADE_DOCUMENTS):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.context import NoContextManagement
-from spade_llm.conversation.prompt import build_prompt, user_message
-from spade_llm.conversation.recall import AWAY_FOR_S, Recall, Recalled
+from spade_llm.conversation.prompt import build_prompt, citation, user_message
+from spade_llm.conversation.recall import AWAY_FOR_S, Budget, Recall, Recalled
 from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.store import Category, MemoryEntry, ScoredMemory
@@ -27,9 +28,15 @@ PASSAGE = ScoredChunk(
 
 
 class OnePassage:
+    """Keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.options: RetrievalOptions | None = None
+
     async def retrieve(
         self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
     ) -> Retrieval:
+        self.options = options
         return Retrieval(chunks=(PASSAGE,))
 
 
@@ -66,6 +73,21 @@ async def test_memories_of_the_subject_and_passages_come_together(tmp_path: Path
     assert [found.entry.content for found in recalled.memories] == ["Ada rows every morning"]
     assert recalled.passages == (PASSAGE,)
     assert recalled.missing == ()
+
+
+async def test_passages_are_asked_for_within_a_budget_and_neighbours_as_one() -> None:
+    retriever = OnePassage()
+
+    await Recall(memory=None, retriever=retriever).about("?", subject="ada@x")
+
+    assert retriever.options == RetrievalOptions(max_tokens=Budget().passage_tokens)
+    assert retriever.options.merge_neighbours
+
+
+def test_a_passage_is_cited_with_its_page_if_it_has_one() -> None:
+    paged = replace(PASSAGE, chunk=replace(PASSAGE.chunk, page=7))
+
+    assert (citation(PASSAGE), citation(paged)) == ("guide.md#2", "guide.md#2 (page 7)")
 
 
 async def test_a_service_that_is_away_is_named_and_passed_over_for_a_while() -> None:

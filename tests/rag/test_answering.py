@@ -135,7 +135,7 @@ async def test_sources_are_named_with_their_page() -> None:
     await Answerer(Finds(found(ROUTER, LEASE)), model).answer("?")
 
     quoted = read_context(str(model.requests[0].messages[1]["content"]))
-    assert [one.source for one in quoted.documents] == ["0.md#0", "1.md#1, page 2"]
+    assert [one.source for one in quoted.documents] == ["0.md#0", "1.md#1 (page 2)"]
 
 
 async def test_without_a_model_the_best_passages_are_the_answer() -> None:
