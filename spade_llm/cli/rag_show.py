@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.progress import progress_bar
-from spade_llm.rag.answering import place_of
+from spade_llm.rag.citations import place_of
 from spade_llm.rag.documents import Access
 from spade_llm.rag.retriever import RetrievalOptions
 

@@ -19,7 +19,8 @@ from spade_llm.errors import StorageFailed
 from spade_llm.rag.chroma_client import open_directory, open_server, translated
 from spade_llm.rag.embedding import REINDEX
 from spade_llm.rag.held_vectors import HeldVectors
-from spade_llm.rag.vector_cache import MAX_BYTES, VectorCache
+from spade_llm.rag.rest import Rest
+from spade_llm.rag.vector_cache import MAX_BYTES, PATIENCE_S, VectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -220,10 +221,11 @@ class ChromaIndex:
         if not self._cache.fits(collection.count() * (shelf.dimension + BYTES_BESIDE)):
             return None
         ids = collection.get(include=[])["ids"]
-        held = HeldVectors()
+        held, rest = HeldVectors(), Rest(after_s=PATIENCE_S)
         for start in range(0, len(ids), READ_BATCH):
             if self._is_closing:
                 return None
+            rest.take()
             found = collection.get(ids=ids[start : start + READ_BATCH], include=["embeddings"])
             if found["ids"]:
                 vectors = np.asarray(found["embeddings"], np.float32)

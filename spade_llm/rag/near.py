@@ -30,7 +30,7 @@ ENOUGH = 20
 """Different texts among them: as many as can be asked for."""
 MAX_NEAR = 2560
 """However many of them are not wanted, no more are looked at."""
-TIMEOUT_S = 5.0
+TIMEOUT_S = 3.0
 
 
 class VectorIndex(Protocol):
