@@ -80,13 +80,29 @@ def translated(call: Callable[[], _Result]) -> _Result:
         raise StorageFailed("the vector index could not be read or written") from error
 
 
+def close_client(client: Client) -> None:
+    """chromadb itself leaves the connections to a server open."""
+    sessions = _sessions(client)
+    client.close()
+    for session in sessions:
+        session.close()
+
+
 def _set_deadlines(client: Client) -> None:
     """chromadb (1.5.9, api/fastapi.py) waits for ever and has no setting for it."""
-    session = vars(vars(client)["_server"])["_session"]
-    if not isinstance(session, httpx.Client):
+    sessions = _sessions(client)
+    if not sessions:
         raise ConfigurationError("this version of chromadb keeps its HTTP session elsewhere")
-    session.timeout = _DEADLINES
-    session.event_hooks["response"].append(_raise_server_error)
+    for session in sessions:
+        session.timeout = _DEADLINES
+        session.event_hooks["response"].append(_raise_server_error)
+
+
+def _sessions(client: Client) -> list[httpx.Client]:
+    """Its own, and that of the client for administration that it makes; none in a directory."""
+    servers = (vars(one)["_server"] for one in (client, vars(client)["_admin_client"]))
+    found = (vars(server).get("_session") for server in servers)
+    return [session for session in found if isinstance(session, httpx.Client)]
 
 
 def _raise_server_error(response: httpx.Response) -> None:

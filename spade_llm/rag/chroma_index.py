@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spade_llm.errors import StorageFailed
-from spade_llm.rag.chroma_client import open_directory, open_server, translated
+from spade_llm.rag.chroma_client import (
+    close_client,
+    open_directory,
+    open_server,
+    translated,
+)
+from spade_llm.rag.chroma_folders import remove_unused
 from spade_llm.rag.embedding import REINDEX
 from spade_llm.rag.held_vectors import HeldVectors
 from spade_llm.rag.rest import Rest
@@ -87,7 +93,7 @@ class ChromaIndex:
         self, directory: Path, *, url: str | None = None, held_bytes: int = MAX_BYTES
     ) -> None:
         self._open = partial(open_server, url) if url else partial(open_directory, directory)
-        self._is_shared = url is not None
+        self._directory = None if url else directory.absolute()
         self._prefix = ""
         self._is_closing = False
         self._opening = threading.Lock()
@@ -107,7 +113,7 @@ class ChromaIndex:
 
     def belong_to(self, library: str) -> None:
         """On a server there may be other libraries, with the same numbers of namespaces."""
-        self._prefix = f"{library}-" if self._is_shared else ""
+        self._prefix = f"{library}-" if self._directory is None else ""
 
     async def add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Store one row per id; the same id again replaces it."""
@@ -170,7 +176,7 @@ class ChromaIndex:
         with self._opening:
             client, self._client = self._client, None
             if client is not None:
-                client.close()
+                close_client(client)
 
     def _add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         collection = self._find(shelf.place) or self._create(shelf)
@@ -193,6 +199,8 @@ class ChromaIndex:
         if self._find(place) is not None:
             self._open_client().delete_collection(self._name(place))
         self._collections.pop(place, None)
+        if self._directory is not None:
+            remove_unused(self._directory)
 
     def _count(self, place: Place) -> int:
         collection = self._find(place)

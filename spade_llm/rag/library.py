@@ -21,6 +21,7 @@ from spade_llm.rag.registry import Registry
 from spade_llm.rag.schema import MIGRATIONS
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.splitter import Splitting
+from spade_llm.rag.sweeping import Sweeping
 from spade_llm.rag.word_indexes import WordIndexes
 from spade_llm.rag.word_store import WordStore
 
@@ -60,6 +61,7 @@ class DocumentLibrary:
         self._database = Database(directory / "documents.sqlite3", migrations=MIGRATIONS)
         index = ChromaIndex(directory / "chroma", url=chroma_url)
         registry = Registry(self._database)
+        sweeping = Sweeping(registry, index)
         search = HybridSearch(
             registry,
             WordIndexes(WordStore(self._database)),
@@ -67,12 +69,14 @@ class DocumentLibrary:
             index,
             embedder=embedder,
             min_score=min_score,
+            changes=sweeping.alone,
         )
         self._parts = put_together(
             self._database,
             index,
             search,
             registry=registry,
+            sweeping=sweeping,
             embedder=embedder,
             splitting=splitting or Splitting(),
             loader=Loader(roots, limits=limits),

@@ -9,20 +9,20 @@ from spade_llm.rag.batches import SharedBatches
 from spade_llm.rag.folder import Files
 from spade_llm.rag.grants import Grants
 from spade_llm.rag.ingestion import Ingestion
-from spade_llm.rag.readers import Readers
 from spade_llm.rag.reindexing import Reindexing
 from spade_llm.rag.removal import Removal
 from spade_llm.rag.storing import Storing
-from spade_llm.rag.sweeping import Sweeping
 
 if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag.chroma_index import ChromaIndex
     from spade_llm.rag.database import Database
     from spade_llm.rag.loader import Loader
+    from spade_llm.rag.readers import Readers
     from spade_llm.rag.registry import Registry
     from spade_llm.rag.search import HybridSearch
     from spade_llm.rag.splitter import Splitting
+    from spade_llm.rag.sweeping import Sweeping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +48,19 @@ def put_together(
     search: HybridSearch,
     *,
     registry: Registry,
+    sweeping: Sweeping,
     embedder: Embedder | None,
     splitting: Splitting,
     loader: Loader,
 ) -> LibraryParts:
-    readers = Readers()
     grants = Grants(database, registry)
-    sweeping = Sweeping(registry, index, readers)
     batches = None if embedder is None else SharedBatches(embedder)
     storing = Storing(registry, index, grants, sweeping, embedder=embedder)
     return LibraryParts(
         registry=registry,
         grants=grants,
         index=index,
-        readers=readers,
+        readers=sweeping.readers,
         sweeping=sweeping,
         batches=batches,
         storing=storing,

@@ -41,6 +41,8 @@ _log = logging.getLogger(__name__)
 
 MIN_SCORE = 0.3
 """Below it a passage has nothing to say (see tests/rag/test_relevance.py)."""
+PAUSE_S = 5.0
+"""How long a question waits for a pause in the changes."""
 ATTEMPTS = 5
 FAR_PER_WANTED = 3
 """So many cosines are asked for at most of what only words have found, per wanted passage."""
@@ -101,7 +103,10 @@ class HybridSearch:
         embedder: Embedder | None,
         min_score: float = MIN_SCORE,
         pool: int = POOL,
+        changes: asyncio.Lock | None = None,
     ) -> None:
+        """`changes`: held by whoever changes the library, while it does."""
+        self._changes = changes or asyncio.Lock()
         self._registry, self._words, self._filters = registry, words, filters
         self._index = index
         self._embedder = embedder
@@ -155,7 +160,19 @@ class HybridSearch:
             if answer.is_settled:
                 break
             answer = await self._looked(question)
-        return answer
+        return answer if answer.is_settled else await self._looked_alone(question, answer)
+
+    async def _looked_alone(self, question: _Question, unsettled: _Answer) -> _Answer:
+        """One change follows the other: the next one waits for us."""
+        try:
+            async with asyncio.timeout(PAUSE_S):
+                await self._changes.acquire()
+        except TimeoutError:
+            return unsettled
+        try:
+            return await self._looked(question)
+        finally:
+            self._changes.release()
 
     async def _looked(self, question: _Question) -> _Answer:
         before = await self._view(question)

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import StorageFailed
 from spade_llm.rag.chroma_index import Place
+from spade_llm.rag.readers import Readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.rag.chroma_index import ChromaIndex
-    from spade_llm.rag.readers import Readers
     from spade_llm.rag.registry import Registry
 
 _log = logging.getLogger(__name__)
 
 
 class Sweeping:
-    def __init__(self, registry: Registry, index: ChromaIndex, readers: Readers) -> None:
+    def __init__(self, registry: Registry, index: ChromaIndex) -> None:
         self._registry = registry
         self._index = index
-        self._readers = readers
         self._in_making: set[Place] = set()
         self.alone = asyncio.Lock()
+        self.readers = Readers()
 
     @contextmanager
     def making(self, place: Place) -> Iterator[None]:
@@ -63,7 +63,7 @@ class Sweeping:
         ]
         unused = [place for place in loose if place not in self._in_making]
         if unused:
-            await self._readers.leave()
+            await self.readers.leave()
         for place in unused:
             await self._index.drop(place)
             await self._registry.settle_collection(place.namespace_id, place.edition)
