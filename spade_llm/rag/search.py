@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ModelUnavailable, StorageFailed
@@ -123,7 +123,7 @@ class HybridSearch:
         """Raises InvalidArguments."""
         options = options or RetrievalOptions()
         check_options(options)
-        namespaces = [namespace for namespace in namespaces if namespace.chunks]
+        namespaces = [self._as_it_is(namespace) for namespace in namespaces if namespace.chunks]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
         vector, degraded = await self._vector(namespaces, query)
@@ -138,6 +138,13 @@ class HybridSearch:
         answer = await self._settled(question)
         passages = scored_passages(answer.groups, answer.chunks, max_tokens=options.max_tokens)
         return Retrieval(chunks=passages, degraded=degraded or answer.degraded)
+
+    def _as_it_is(self, namespace: Namespace) -> Namespace:
+        """While another model's vectors are being replaced, there are none to look through."""
+        model = None if self._embedder is None else self._embedder.name
+        if not namespace.is_reindexing or namespace.model in (None, model):
+            return namespace
+        return replace(namespace, model=None, dimension=None, words_only=namespace.documents)
 
     async def _vector(
         self, namespaces: Sequence[Namespace], query: str

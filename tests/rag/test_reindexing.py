@@ -172,6 +172,22 @@ async def test_an_embedder_that_goes_away_leaves_the_old_vectors(stored: Path) -
         assert (await mine.stats("default")).model == "bag-of-words/1"
 
 
+async def test_meanwhile_another_models_vectors_are_done_without(
+    held: tuple[DocumentLibrary, Held],
+) -> None:
+    library, embedder = held
+    mine = library.for_owner(OWNER)
+    task = await reindexing(mine, embedder)
+
+    found = await mine.retrieve("lighthouse zulu4", k=1)
+
+    assert [one.chunk.source for one in found.chunks] == ["4.md"]
+    assert "keywords only" in found.degraded
+    embedder.may.set()
+    await task
+    assert (await mine.retrieve("lighthouse zulu4", k=1)).degraded == ""
+
+
 async def test_two_at_once_are_one_too_many(held: tuple[DocumentLibrary, Held]) -> None:
     library, embedder = held
     mine = library.for_owner(OWNER)
