@@ -87,13 +87,15 @@ async def _ingesting(stage: Stage, keeper: Account, client: RagClient, scale: Sc
         began = time.perf_counter()
         report = await client.add_path(FOLDER)
         each_ms = (time.perf_counter() - began) / report.chunks * 1000
+    # Before and after: the machine's own speed varies.
+    again_ms = await _embedder_ms(keeper.data, texts)
     check(report.added == len(texts), f"{report.added} of {len(texts)} documents were added")
     return [
         Row(
             name="documents: ingest a chunk, by message",
             unit="ms",
             ours=each_ms,
-            baseline=alone_ms,
+            baseline=(alone_ms + again_ms) / 2 if alone_ms and again_ms else None,
             baseline_name="embedder alone" if alone_ms else "",
             goal=Goal(limit=1 / RATE_GOAL, is_ratio=True),
             note=f"{report.chunks} chunks of 1000 characters",

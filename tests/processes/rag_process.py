@@ -53,6 +53,13 @@ class RagProcess:
         (self.folder / "agent.toml").write_text(toml, encoding="utf-8")
         (self.folder / "password").write_text(password, encoding="utf-8")
 
+    def change(self, old: str, new: str) -> None:
+        """In its toml; it reads that when it starts."""
+        path = self.folder / "agent.toml"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
     def folder_of(self, name: str, texts: dict[str, str]) -> Path:
         folder = self.documents / name
         folder.mkdir(parents=True)

@@ -10,6 +10,7 @@ import pytest
 
 from spade_llm.acl import MAX_BODY_BYTES, Performative, new_id
 from spade_llm.errors import RequestRefused, RequestTimeout
+from spade_llm.providers import ScriptedProvider
 from spade_llm.rag import Document, DocumentLibrary, Progress, RetrievalOptions, Splitting
 from spade_llm.runtime import Question
 from spade_llm.services.rag import ONTOLOGY, RagClient, RagService
@@ -108,6 +109,28 @@ async def test_what_the_first_programs_say_is_still_understood(
     assert (done["total"], len(done["documents"])) == (1, 1)  # type: ignore[arg-type]
     chunks = found["retrieval"]["chunks"]  # type: ignore[index]
     assert [one["chunk"]["namespace"] for one in chunks] == ["birds"]
+
+
+@pytest.mark.parametrize("has_model", [True, False])
+async def test_an_answer_comes_with_the_passages_that_it_rests_on(
+    tmp_path: Path, has_model: bool
+) -> None:
+    model = ScriptedProvider(["Nine seconds [1]."]) if has_model else None
+    async with (
+        DocumentLibrary(tmp_path, embedder=BagOfWords()) as library,
+        network_of(RAG, f"{ANN}/1") as (rag, ann),
+    ):
+        RagService(library, model=model).attach(rag.node.dispatcher)
+        client = RagClient(ann.node.requester, RAG)
+        text = "Hold the blue button for nine seconds."
+        await client.ingest(Document(text=text, source="guide.md"))
+
+        answer = await client.answer("For how long is the blue button held?")
+        nothing = await client.answer("Whose zebra?", options=RetrievalOptions(min_score=0.99))
+
+    assert (answer.text == "Nine seconds [1].") == has_model
+    assert [(one.number, one.passage.chunk.text) for one in answer.citations] == [(1, text)]
+    assert nothing.citations == ()
 
 
 async def test_metadata_called_owner_may_be_asked_for(stage: Stage) -> None:
