@@ -1,11 +1,13 @@
 """What can be typed after `spade-llm`, and how it ends. Knows no agent; imports each command late.
 
-Exit codes: 0 done, 1 it did not work (the reason is on stderr), 2 the command line is wrong.
+Exit codes: 0 done, 1 it did not work (the reason is on stderr), 2 the command line is wrong, 130
+Ctrl-C, 141 nobody reads what is printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
+UNREAD = 141
+"""As a shell reports SIGPIPE."""
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
 
 
@@ -27,12 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Every command module has `main(options) -> int`; argparse and import_module are untyped.
     command = cast("Callable[[argparse.Namespace], int]", module.main)
     try:
-        return command(options)
+        done = command(options)
+        sys.stdout.flush()
+        return done
+    except BrokenPipeError:
+        return _unread()
     except SpadeLLMError as error:
         print(f"spade-llm {options.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _unread() -> int:
+    """Whoever read our output has seen enough (`… | head`); what is still buffered goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNREAD
 
 
 def build_parser() -> argparse.ArgumentParser:
