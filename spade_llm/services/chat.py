@@ -143,19 +143,25 @@ class ChatService:
         """A yes or no to what is asked in this conversation; anything else is a no, and waits its
         turn as what it is."""
         place, peer = _place(message), message.owner
-        if self._questions.at(place, peer=peer) is None:
+        question = self._questions.at(place, peer=peer)
+        if question is None:
             return None
         if read_answer(message.content) is not None:
-            return self._settle_text
+            return partial(self._settle_text, question)
         self._questions.settle(place, Verdict.OTHER, peer=peer)
         return None
 
-    async def _settle_text(self, request: Request) -> str:
+    async def _settle_text(self, question: Question, request: Request) -> str:
+        """It answers what was asked when it came: the next question may be open by now."""
         message = request.message
+        place, peer, language = _place(message), message.owner, language_of(message.content)
         verdict = read_answer(message.content) or Verdict.NO
-        question = self._questions.settle(_place(message), verdict, peer=message.owner)
-        language = language_of(message.content)
-        return settled_text(question, verdict, language) if question else _SETTLED_BEFORE[language]
+        if self._questions.at(place, peer=peer) is not question:
+            return _SETTLED_BEFORE[language]
+        if verdict is Verdict.YES and self._questions.is_too_early(place, peer=peer):
+            return _TOO_EARLY[language]
+        self._questions.settle(place, verdict, peer=peer)
+        return settled_text(question, verdict, language)
 
     async def _approve(self, request: Request, body: Approve) -> Empty:
         verdict = Verdict.YES if body.is_approved else Verdict.NO
@@ -167,6 +173,10 @@ class ChatService:
 
 
 _SETTLED_BEFORE = {"en": "That was answered already.", "es": "Eso ya está respondido."}
+_TOO_EARLY = {
+    "en": "That came too soon for my last question: please answer it once more.",
+    "es": "Eso llegó demasiado pronto para mi última pregunta: respóndela otra vez, por favor.",
+}
 _MARGIN_S = 5.0
 """Of a program's deadline, kept for the answer after a question has expired."""
 

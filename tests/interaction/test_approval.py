@@ -140,6 +140,23 @@ async def test_several_calls_are_asked_for_one_after_another(scene: Scene) -> No
     assert scene.tool.sent == ["bob"]
 
 
+async def test_a_yes_that_was_on_its_way_is_no_yes_to_the_next_question(scene: Scene) -> None:
+    ada = await scene.network.person()
+    ada.send(scene.jid, "send to bob and eve")
+    assert "bob" in await asked(ada)
+
+    ada.send(scene.jid, "yes")
+    texts = [await said(ada), await said(ada)]
+    assert any("eve" in text for text in texts)
+    ada.send(scene.jid, "yes please")
+
+    assert "too soon" in await said(ada)
+    ada.send(scene.jid, "no")
+    assert await said(ada) == "No: send will not run."
+    await said(ada)
+    assert scene.tool.sent == ["bob"]
+
+
 async def test_something_else_is_a_no_and_is_answered_itself(scene: Scene) -> None:
     ada = await scene.network.person()
 
