@@ -229,8 +229,7 @@ class Dispatcher:
 
     @asynccontextmanager
     async def _place(self, job: _Job) -> AsyncIterator[None]:
-        await self._slots.acquire()
-        job.has_place = True
+        await self._take_place(job)
         try:
             yield
         finally:
@@ -239,11 +238,19 @@ class Dispatcher:
 
     @asynccontextmanager
     async def _aside(self, job: _Job) -> AsyncIterator[None]:
-        """Request.set_aside. Whoever is stopped meanwhile needs no place any more."""
+        """Request.set_aside. Whoever is stopped meanwhile needs no place any more; who goes on
+        after an error does."""
         self._slots.release()
         job.has_place = False
-        with _timeless(job):
-            yield
+        try:
+            with _timeless(job):
+                yield
+        except Exception:
+            await self._take_place(job)
+            raise
+        await self._take_place(job)
+
+    async def _take_place(self, job: _Job) -> None:
         await self._slots.acquire()
         job.has_place = True
 
@@ -441,9 +448,11 @@ def _timeless(job: _Job) -> Iterator[None]:
         return
     left_s = (scope.when() or clock()) - clock()
     scope.reschedule(None)
-    yield
-    if not (scope.expired() or job.is_cancelled):
-        scope.reschedule(clock() + left_s)
+    try:
+        yield
+    finally:
+        if not (scope.expired() or job.is_cancelled):
+            scope.reschedule(clock() + left_s)
 
 
 def _why_stopped(job: _Job, error: BaseException) -> BaseException:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spade_llm.acl import AclMessage, Performative
+from spade_llm.errors import PeerUnavailable
 from spade_llm.runtime import Dispatcher, Effect, Handler, Limits, Request, Route, VolatileAnswerLog
 from tests.runtime.harness import PATIENCE_S, TEST, Outbox, cancel, code_of, request
 
@@ -111,6 +112,31 @@ async def test_the_time_of_who_is_set_aside_stands_still() -> None:
     await serving.close(patience_s=0)
 
 
+async def test_who_goes_on_after_an_error_has_a_place_and_its_time_again() -> None:
+    running, outbox = asyncio.Event(), Outbox()
+    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.2))
+
+    async def goes_on(asked: Request) -> str:
+        try:
+            async with asked.set_aside():
+                raise PeerUnavailable("the question cannot leave", peer="ada@localhost")
+        except PeerUnavailable:
+            running.set()
+        return await _for_ever(asked)
+
+    serving.route(TEST, Route(handler=goes_on, effect_of=lambda _: Effect.WRITE))
+    serving.route("quick/1", Route(handler=_at_once, effect_of=lambda _: Effect.READ))
+    serving.receive(request("ask", conversation_id="c"))
+    await asyncio.wait_for(running.wait(), PATIENCE_S)
+    serving.receive(request("quick", ontology="quick/1"))
+
+    sent = await outbox.has(2)
+
+    assert sent[0].performative is Performative.FAILURE
+    assert sent[1].content == "quick"
+    await serving.close(patience_s=0)
+
+
 async def test_the_asker_s_own_deadline_holds_on() -> None:
     asking, outbox = Asking(), Outbox()
     serving = dispatcher(asking, outbox, Limits(clock_skew=timedelta(0)))
@@ -137,6 +163,10 @@ async def test_who_is_set_aside_can_be_cancelled(max_running: int) -> None:
     serving.receive(request("next", conversation_id="c"))
     assert (await outbox.has(2))[1].content == "next"
     await serving.close(patience_s=0)
+
+
+async def _at_once(asked: Request) -> str:
+    return asked.message.content
 
 
 async def _for_ever(_request: Request) -> str:
