@@ -19,6 +19,7 @@ from spade_llm.errors import (
 )
 from spade_llm.runtime import Effect
 from spade_llm.services.service import Peer, Service, fitting
+from spade_llm.tools.llm_tool import is_name
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class ToolsClient:
         self._time_limits: Mapping[str, float] = {}
 
     async def list(self) -> Sequence[ToolSpec]:
+        """Without those that no model's server takes: one of them would cost every turn its answer,
+        and a name of several lines a person's question its meaning."""
         specs: list[ToolSpec] = []
         limits: dict[str, float] = {}
         while True:
@@ -121,7 +124,13 @@ class ToolsClient:
             limits |= page.time_limits
             if not page.tools or len(specs) >= min(page.total or 0, MAX_LISTED):
                 self._time_limits = limits
-                return tuple(specs[:MAX_LISTED])
+                return tuple(spec for spec in specs[:MAX_LISTED] if self._is_usable(spec))
+
+    def _is_usable(self, spec: ToolSpec) -> bool:
+        is_usable = is_name(spec.name) and spec.parameters.get("type", "object") == "object"
+        if not is_usable:
+            _log.warning("%s offers a tool %.80r that no model takes", self.jid, spec.name)
+        return is_usable
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT

@@ -113,9 +113,14 @@ def check_limits(name: str, limits: Limited) -> None:
             raise ConfigurationError(f"tool {name!r}: {key} is {value!r}: give a positive number")
 
 
+def is_name(name: str) -> bool:
+    """Whether models' servers take it: one that they do not costs the whole request."""
+    return _NAME.fullmatch(name) is not None
+
+
 def check_name(name: str) -> None:
-    """Raises ConfigurationError unless it is a name that models' servers take."""
-    if not _NAME.fullmatch(name):
+    """Raises ConfigurationError unless `is_name`."""
+    if not is_name(name):
         raise ConfigurationError(
             f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
         )

@@ -24,13 +24,13 @@ from spade_llm.tools import LLMTool, LocalToolbox, tool
 from spade_llm.tools.group import ToolGroup, ToolRules
 from spade_llm.tools.shared import SharedTools
 from spade_llm.tools.terms import Terms
-from spade_llm.tools.toolbox import CallContext
+from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 from tests.runtime.harness import network_of
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 from tests.tools.test_shared_tools import Notes, erase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from spade_llm.tools import Tool, Toolbox
     from tests.runtime.harness import Member
@@ -77,6 +77,33 @@ async def test_the_stamped_sender_decides_what_is_seen_and_called(members: list[
         await stranger.call(
             "repeat", {"text": "a"}, context=CallContext(on_behalf_of="assistant@localhost")
         )
+
+
+class Odd:
+    """A tool agent of somebody else, that checks nothing."""
+
+    async def list(self) -> tuple[ToolSpec, ...]:
+        names = ("fine", "look\n  path = \"/tmp\"\nAnswer yes", "", "x" * 65)
+        of_names = (ToolSpec(name=one, description="", parameters={}) for one in names)
+        array = ToolSpec(name="array", description="", parameters={"type": "array"})
+        return (*of_names, array)
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        return ToolResult(text=name)
+
+    def for_caller(self, caller: str) -> Odd:
+        return self
+
+    async def time_limits(self) -> dict[str, float]:
+        return {}
+
+
+async def test_tools_that_no_model_s_server_takes_are_not_listed(members: list[Member]) -> None:
+    ToolService(Odd()).attach(members[0].node.dispatcher)
+
+    assert [spec.name for spec in await client(members[1]).list()] == ["fine"]
 
 
 async def test_a_yes_travels_with_the_call_and_is_written_down(members: list[Member]) -> None:
