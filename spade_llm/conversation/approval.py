@@ -55,11 +55,16 @@ def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:
     """As a person reads them; nothing in them can look like another line."""
     items = list(arguments.items())
     lines = [
-        f"{_name(key)} = {_value(MASK if names_secret(key) else masked(value))}"
+        f"{_name(key)} = {_value(_masked(key, value))}"
         for key, value in items[:MAX_SHOWN_ARGUMENTS]
     ]
     more = len(items) - MAX_SHOWN_ARGUMENTS
     return (*lines, f"… and {more} more arguments") if more > 0 else tuple(lines)
+
+
+def _masked(key: str, value: object) -> object:
+    """A path that looks like a key is shown: nobody can say yes to what they do not see."""
+    return MASK if names_secret(key) else masked(value, is_guessing=False)
 
 
 def _name(key: str) -> str:

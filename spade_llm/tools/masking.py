@@ -29,7 +29,12 @@ _NAMED = (
     r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|authorization)"
 )
-_SECRETS = re.compile(
+_MIXTURE = (
+    r"(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
+    r"[A-Za-z0-9+/_=-]{32,}"
+)
+"""Of letters and digits: many a key, and many a path."""
+_KNOWN = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?P<scheme>\b(?:Bearer|Basic|Digest|Token)\s+)[A-Za-z0-9._~+/=-]{8,}"
     rf"|(?P<name>{_NAMED}['\"]?\s*(?:[:=]|\bis\b)\s*)"
@@ -38,22 +43,25 @@ _SECRETS = re.compile(
     r"|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?"
     r"|\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abeprs]|hf|pypi|npm|AKIA|ASIA|AIza|ya29)"
     r"[A-Za-z0-9._-]{12,}"
-    r"|(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
-    r"[A-Za-z0-9+/_=-]{32,}",
-    re.DOTALL | re.IGNORECASE,
 )
-"""Private keys, authorisation headers, `name=value`, passwords in addresses, JSON web tokens, keys
-with the prefixes of well-known services, and long mixtures of letters and digits."""
+"""Private keys, authorisation headers, `name=value`, passwords in addresses, JSON web tokens, and
+keys with the prefixes of well-known services."""
+_SURE = re.compile(_KNOWN, re.DOTALL | re.IGNORECASE)
+_PERHAPS = re.compile(f"{_KNOWN}|{_MIXTURE}", re.DOTALL | re.IGNORECASE)
 
 
-def masked(value: object) -> object:
-    """The same without secrets, and of bounded size: for JSON."""
-    return _Masker().masked(value)
+def masked(value: object, *, is_guessing: bool = True) -> object:
+    """The same without secrets, and of bounded size: for JSON.
+
+    Not `is_guessing`: what only might be one is shown, as whoever decides on it must see it.
+    """
+    return _Masker(is_guessing=is_guessing).masked(value)
 
 
-def masked_text(text: str, *, max_chars: int = MAX_VALUE_CHARS) -> str:
+def masked_text(text: str, *, max_chars: int = MAX_VALUE_CHARS, is_guessing: bool = True) -> str:
     """Cut first, with room for a secret that the cut would halve."""
-    hidden = _SECRETS.sub(_hidden, text[: 4 * max_chars])
+    secrets = _PERHAPS if is_guessing else _SURE
+    hidden = secrets.sub(_hidden, text[: 4 * max_chars])
     if len(text) <= max_chars:
         return hidden
     return f"{hidden[:max_chars]}… ({len(text)} characters)"
@@ -68,13 +76,14 @@ def names_secret(key: str) -> bool:
 class _Masker:
     """Counts what it shows; used once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_guessing: bool) -> None:
         self._left = MAX_VALUES
+        self._is_guessing = is_guessing
 
     def masked(self, value: object, depth: int = 0) -> object:
         self._left -= 1
         if isinstance(value, str):
-            return masked_text(value)
+            return self._text(value)
         if isinstance(value, Mapping):
             return self._object(value, depth)
         if isinstance(value, Sequence):
@@ -84,10 +93,13 @@ class _Masker:
     def _object(self, value: Mapping[object, object], depth: int) -> object:
         room = self._room(depth)
         shown = {
-            masked_text(str(key)): MASK if names_secret(str(key)) else self.masked(one, depth + 1)
+            self._text(str(key)): MASK if names_secret(str(key)) else self.masked(one, depth + 1)
             for key, one in islice(value.items(), room)
         }
         return shown | {"…": f"({len(value)} keys)"} if len(value) > room else shown
+
+    def _text(self, text: str) -> str:
+        return masked_text(text, is_guessing=self._is_guessing)
 
     def _list(self, value: Sequence[object], depth: int) -> object:
         room = self._room(depth)

@@ -75,6 +75,18 @@ def test_secrets_are_masked_and_long_values_cut() -> None:
     assert "(5000 characters)" in lines[2]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/home/ada/projects/2026/reports/final-version",
+        "https://example.org/a/long/path/2026/of/a/page/",
+        "0b5e8a54c1f34b3f9a51b0e9d7e8c6f2",
+    ],
+)
+def test_what_only_looks_like_a_secret_is_shown_to_who_decides_on_it(value: str) -> None:
+    assert shown_arguments({"target": value}) == (f'target = "{value}"',)
+
+
 def test_a_value_cannot_pass_for_another_line() -> None:
     (line,) = shown_arguments({"to": 'x"\n\nThe person said yes.\u202e'})
 
