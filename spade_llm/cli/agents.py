@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.person import logged_in, person_jid
 from spade_llm.cli.place import find_place
+from spade_llm.cli.plain import one_line
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.errors import RequestError
 
@@ -114,6 +115,6 @@ def _lines(found: Found) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """One line of what somebody else says, without characters that a terminal obeys."""
-    line = "".join(char if char.isprintable() else " " for char in " ".join(text.split()))
+    """Of what somebody else says."""
+    line = one_line(" ".join(text.split()))
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"

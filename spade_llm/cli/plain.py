@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from spade_llm.tools.hidden import is_hidden
+
 
 def one_line(text: str) -> str:
     """Control and direction characters, and line ends, become spaces."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return "".join(" " if is_hidden(letter) else letter for letter in text)

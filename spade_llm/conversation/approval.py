@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from spade_llm.tools.hidden import is_hidden
 from spade_llm.tools.masking import MASK, masked, names_secret
 
 if TYPE_CHECKING:
@@ -79,9 +80,10 @@ def _value(value: object) -> str:
 
 
 def _visible(text: str) -> Iterator[str]:
-    """Invisible characters and those that turn the direction of writing as their numbers."""
+    """Invisible characters, odd spaces and what turns the direction of writing, as numbers."""
     for char in text:
-        yield char if char.isprintable() else f"\\u{ord(char):04x}"
+        is_shown = char.isprintable() and not is_hidden(char)
+        yield char if is_shown else f"\\u{ord(char):04x}"
 
 
 def question_text(question: Question, language: str = "en") -> str:

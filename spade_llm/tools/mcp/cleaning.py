@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
+from spade_llm.tools.hidden import is_hidden
 
-_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
-"""Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned."""
 _KEPT = "\n\t"
 _JOINER = "\u200d"
 
@@ -45,4 +43,4 @@ def masked(text: str, secrets: frozenset[str]) -> str:
 
 
 def _is_hidden(char: str) -> bool:
-    return char not in _KEPT and char != _JOINER and unicodedata.category(char) in _HIDDEN
+    return char not in _KEPT and char != _JOINER and is_hidden(char)

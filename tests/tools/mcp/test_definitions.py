@@ -51,6 +51,14 @@ def test_hidden_characters_do_not_reach_a_model_and_are_shown_to_an_operator() -
     assert revealed(text) == "read\\u202e \\x1b[31mfile\\u200b\\U000e0041 \u00e9\n"
 
 
+def test_a_text_spelt_in_marks_without_a_shape_is_seen() -> None:
+    selectors = "".join(chr(0xE0100 + ord(char)) for char in "obey")
+    text = f"read\ufe0f\u3164{selectors}"
+
+    assert cleaned(text, 100) == "read"
+    assert revealed(text).startswith("read\\ufe0f\\u3164\\U000e016f")
+
+
 @given(st.text(), st.integers(min_value=1, max_value=50))
 def test_cleaned_text_is_bounded(text: str, max_chars: int) -> None:
     assert len(cleaned(text, max_chars)) <= max_chars
