@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 POLITE_S = 2.0
 """How long the program may take to end after its standard input has."""
-FIRM_S = 2 * guard.GRACE_S + 2
+FIRM_S = 3 * guard.GRACE_S + 2
 LAST_WORDS_S = 0.5
 PAUSE_S = 0.01
 MAX_LINE_CHARS = 500
@@ -134,7 +134,7 @@ async def start_child(
             # Ctrl-C in our terminal is for us, who stop it in good order.
             start_new_session=True,
         )
-    except OSError:
+    except BaseException:  # Also when we are cancelled: nobody else holds it.
         os.close(ours)
         raise
     finally:

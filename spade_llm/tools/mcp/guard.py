@@ -3,8 +3,9 @@
 Run as a script: `python -I -S guard.py LIFELINE PROGRAM ARGUMENT...`. LIFELINE is the number of
 an inherited descriptor, the reading end of a pipe: when its writing end closes, because whoever
 started us wishes so or was killed, the group gets SIGTERM, and after GRACE_S SIGKILL. The same
-when the program has ended by itself: nothing that it started stays. Killed itself, by SIGKILL, the
-guard takes the program with it (Linux), but not the program's own children.
+when the program has ended by itself, and when the guard itself is told to end: nothing that it
+started stays, not even who left the group (Linux). Killed by SIGKILL, the guard takes the program
+with it (Linux), but not the program's own children.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 GRACE_S = 1.5
 PAUSE_S = 0.01
 CANNOT_RUN = 127
+_ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -30,7 +32,8 @@ def main() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for sign in (signal.SIGCHLD, *_ENDS):
+        signal.signal(sign, lambda *_: None)  # They are read from the pipe.
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     child = os.fork()
     if child == 0:
@@ -46,7 +49,8 @@ def _become(command: list[str]) -> None:
     os.setpgid(0, 0)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for sign in (signal.SIGCHLD, *_ENDS):
+        signal.signal(sign, signal.SIG_DFL)
     if os.getppid() != parent:
         os._exit(CANNOT_RUN)
     try:
@@ -64,13 +68,12 @@ def _leave_streams() -> None:
 
 
 def _wait(child: int, lifeline: int, woken: int) -> int | None:
-    """The child's wait status; None when the lifeline went first."""
+    """The child's wait status; None when the lifeline went first, or we are told to end."""
     while True:
         ready, _, _ = select.select([lifeline, woken], [], [])
-        if woken in ready:
-            os.read(woken, 4096)
+        signs = os.read(woken, 4096) if woken in ready else b""
         status = _reap(child)
-        if status is not None or lifeline in ready:
+        if status is not None or lifeline in ready or set(signs) & set(_ENDS):
             return status
 
 
@@ -94,9 +97,19 @@ def _end_group(group: int) -> None:
         while _is_anybody_left(group) and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
             _reap(group)
-    for pid in _children():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    _end_orphans(group)
+
+
+def _end_orphans(group: int) -> None:
+    """Who left the group comes to us when its parent ends, and with each that we end its own
+    children."""
+    deadline = time.monotonic() + GRACE_S
+    while (pids := _children()) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE_S)
+        _reap(group)
 
 
 def _is_anybody_left(group: int) -> bool:

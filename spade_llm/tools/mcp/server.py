@@ -50,6 +50,9 @@ class McpServer:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not stand in a log."""
-        given = self.where.env if isinstance(self.where, StdioServer) else self.where.headers
-        return frozenset(value for value in given.values() if value)
+        """What must not stand in a log: values, and of headers the token behind its scheme, too."""
+        if isinstance(self.where, StdioServer):
+            return frozenset(value for value in self.where.env.values() if value)
+        values = [value for value in self.where.headers.values() if value]
+        tokens = [value.split()[-1] for value in values if value.split()]
+        return frozenset((*values, *tokens))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spade_llm.tools.mcp.cleaning import masked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -54,7 +56,8 @@ class Supervisor:
         failures = 0
         while True:
             started = _now()
-            reason = await self._one_session()
+            # A server may repeat the token that it declines.
+            reason = masked(await self._one_session(), self._server.secrets)
             failures = 0 if _now() - started >= self._patience.steady_s else failures + 1
             await self._pause(reason, failures)
 

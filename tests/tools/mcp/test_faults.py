@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.tools.mcp import guard
 from spade_llm.tools.mcp.lines import MAX_LINE_BYTES
 from spade_llm.tools.mcp.patience import Patience
 from spade_llm.tools.toolbox import ToolResult
@@ -148,6 +149,20 @@ async def test_what_a_server_says_on_standard_error_is_bounded_and_masked(
     assert len(lines) < 200
 
 
+async def test_a_server_that_repeats_its_secret_does_not_bring_it_into_log_or_status(
+    servers: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="spade_llm")
+    once = Patience(first_pause_s=60, start_wait_s=START_S)
+    box = await servers.toolbox("hostile", "betray", env={"SECRET": "swordfish"}, patience=once)
+
+    result = await box.call("srv_work", {})
+
+    assert "no access with ***" in result.text
+    assert "no access with ***" in box.state()
+    assert "swordfish" not in caplog.text
+
+
 async def test_what_a_server_asks_of_us_is_declined(servers: Servers, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     box = await servers.toolbox("hostile", "demand", str(heard))
@@ -171,6 +186,44 @@ async def test_a_stubborn_server_ends_with_its_whole_family(
     await box.__aexit__(None, None, None)
 
     assert not any(map(_lives, pids))
+
+
+async def test_who_left_the_server_s_group_ends_with_it_and_its_children_too(
+    servers: Servers, tmp_path: Path
+) -> None:
+    note = tmp_path / "pids"
+    box = await servers.toolbox("hostile", "daemons", str(note))
+    await box.call("srv_work", {})
+    pids = [int(pid) for pid in note.read_text(encoding="utf-8").split()]
+    assert len(pids) == 3
+    assert all(map(_lives, pids))
+
+    await box.__aexit__(None, None, None)
+
+    assert not any(map(_lives, pids))
+
+
+async def test_a_guard_that_is_told_to_end_takes_the_whole_family_along(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    lifeline, ours = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", guard.__file__, str(lifeline)),
+        *command("hostile", "family", str(note)),
+        stdin=asyncio.subprocess.PIPE,
+        pass_fds=(lifeline,),
+        start_new_session=True,
+    )
+
+    async def is_running() -> bool:
+        return note.exists() and len(note.read_text(encoding="utf-8").split()) == 2
+
+    await eventually(is_running, timeout_s=START_S)
+    process.terminate()
+    await asyncio.wait_for(process.wait(), START_S)
+    os.close(ours)
+    os.close(lifeline)
+
+    assert not any(_lives(int(pid)) for pid in note.read_text(encoding="utf-8").split())
 
 
 async def test_a_server_does_not_outlive_a_kill_minus_nine_of_ours(tmp_path: Path) -> None:

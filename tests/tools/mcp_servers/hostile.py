@@ -144,6 +144,15 @@ def shout() -> None:
     serve(on_call, the_tool)
 
 
+def betray() -> None:
+    """Declines whatever it is asked, with the value of SECRET."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request:
+            said = f"no access with {os.environ.get('SECRET')}"
+            send({"id": request["id"], "error": {"code": -32000, "message": said}})
+
+
 def demand() -> None:
     """Asks the client for a sample, for its roots and its user's input before it answers."""
     asked = ["sampling/createMessage", "roots/list", "elicitation/create"]
@@ -203,6 +212,30 @@ def family() -> None:
     with contextlib.suppress(BrokenPipeError):
         serve(done, the_tool)
     time.sleep(1000)
+
+
+_DAEMON = """
+import os, pathlib, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+note, more = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+if more:
+    arguments = [sys.executable, "-c", pathlib.Path(sys.argv[3]).read_text(), sys.argv[1]]
+    subprocess.Popen([*arguments, str(more - 1), sys.argv[3]], start_new_session=True)
+with note.open("a") as file:
+    file.write(f"{os.getpid()} ")
+time.sleep(1000)
+"""
+
+
+def daemons() -> None:
+    """Its child, and that one's child and grandchild, each in a session of its own."""
+    note, code = Path(sys.argv[2]), Path(f"{sys.argv[2]}.py")
+    code.write_text(_DAEMON, encoding="utf-8")
+    arguments = [sys.executable, "-c", _DAEMON, str(note), "2", str(code)]
+    subprocess.Popen(arguments, start_new_session=True)
+    while not note.exists() or len(note.read_text(encoding="utf-8").split()) < 3:
+        time.sleep(0.01)
+    serve(done, the_tool)
 
 
 if __name__ == "__main__":
