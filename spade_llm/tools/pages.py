@@ -48,6 +48,7 @@ _PARAMETERS: Mapping[str, object] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
     caller: str
+    person: str
     pages: tuple[str, ...]
     is_error: bool
     size_bytes: int
@@ -75,27 +76,41 @@ class ResultPages:
         self._now = now
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    def first(self, caller: str, result: ToolResult, *, page_chars: int) -> ToolResult:
-        """The result, or its first page and how to get the next."""
+    def first(
+        self, caller: str, result: ToolResult, *, page_chars: int, person: str = ""
+    ) -> ToolResult:
+        """The result, or its first page and how to get the next. `person`: for whom it was called;
+        an assistant calls for many, and none of them reads on in what another one got."""
         pages = tuple(_pages(result.text, page_chars))
         if len(pages) == 1:
             return result
         id = secrets.token_hex(4)
-        self._keep(id, caller, pages, is_error=result.is_error)
+        self._keep(
+            id,
+            _Kept(
+                caller=caller,
+                person=person,
+                pages=pages,
+                is_error=result.is_error,
+                size_bytes=sum(map(sys.getsizeof, pages)),
+                until=self._now() + KEEP_S,
+            ),
+        )
         return self._shown(id, self._kept[id], 1)
 
-    def call(self, caller: str, arguments: Mapping[str, object]) -> ToolResult:
+    def call(self, caller: str, arguments: Mapping[str, object], *, person: str = "") -> ToolResult:
         """What the tool answers."""
         try:
             self._check.check(arguments)
         except InvalidArguments as error:
             return _failed(f"Invalid arguments for {self.spec.name!r}: {error}")
-        return self._page(caller, str(arguments["result"]), int(str(arguments["page"])))
+        number = int(str(arguments["page"]))
+        return self._page((caller, person), str(arguments["result"]), number)
 
-    def _page(self, caller: str, id: str, number: int) -> ToolResult:
+    def _page(self, whose: tuple[str, str], id: str, number: int) -> ToolResult:
         self._expire()
         kept = self._kept.get(id)
-        if kept is None or kept.caller != caller:
+        if kept is None or (kept.caller, kept.person) != whose:
             return _failed(f"There is no result {id[:32]!r} any more; call its tool again.")
         if number > len(kept.pages):
             return _failed(f"Result {id!r} has {len(kept.pages)} pages.")
@@ -111,16 +126,12 @@ class ResultPages:
             )
         return ToolResult(text=f"{kept.pages[number - 1]}\n{note}", is_error=kept.is_error)
 
-    def _keep(self, id: str, caller: str, pages: tuple[str, ...], *, is_error: bool) -> None:
+    def _keep(self, id: str, new: _Kept) -> None:
         self._expire()
-        self._kept[id] = _Kept(
-            caller=caller,
-            pages=pages,
-            is_error=is_error,
-            size_bytes=sum(map(sys.getsizeof, pages)),
-            until=self._now() + KEEP_S,
+        self._kept[id] = new
+        self._make_room(
+            [one for one, kept in self._kept.items() if kept.caller == new.caller], True
         )
-        self._make_room([one for one, kept in self._kept.items() if kept.caller == caller], True)
         self._make_room(list(self._kept), False)
 
     def _make_room(self, ids: list[str], is_one_caller: bool) -> None:

@@ -134,15 +134,16 @@ class SharedTools:
     async def call(
         self, caller: str, name: str, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
-        begun = call_begun(caller, name, arguments, context)
+        begun, person = call_begun(caller, name, arguments, context), context.on_behalf_of
         with self._logged(begun) as entry:
             if name == self._pages.spec.name:
-                return entry.done(self._pages.call(caller, arguments))
+                return entry.done(self._pages.call(caller, arguments, person=person))
             offer = _allowed(await self.offers(), caller, name, self._absent(caller, name))
             _check_approval(offer, context)
             async with self._place_of(caller):
                 result = await self._bounded(offer, arguments, context)
-            return entry.done(self._pages.first(caller, result, page_chars=offer.page_chars))
+            first = self._pages.first(caller, result, page_chars=offer.page_chars, person=person)
+            return entry.done(first)
 
     def _absent(self, caller: str, name: str) -> str:
         """Of whose tools this would be one, and why it may not be here."""

@@ -27,7 +27,11 @@ async def run_in_thread(call: Callable[[], object], *, at_end: Callable[[], None
         with delivery:
             delivery.value = context.run(call)
 
-    threading.Thread(target=run, name="tool-call", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="tool-call", daemon=True).start()
+    except RuntimeError:  # The machine has none left.
+        at_end()
+        raise
     return await delivery.done
 
 

@@ -227,5 +227,24 @@ async def test_only_who_is_on_the_list_is_discovered(network: Network, by: str) 
     assert ("dice" in answer) is (by != "nothing")
 
 
+async def test_who_left_while_we_were_cut_off_is_not_used_any_more(network: Network) -> None:
+    jid = await network.account("tools")
+    assistant = await assistant_with(network, Services(discover=(jid,)))
+    ada = await network.person()
+    options = replace(network.options(jid), announce_to=(jid_of(assistant),))
+    tools = ToolAgent(jid, network.passwords[jid], tools=[dice], options=options)
+    await network.start(tools)
+    async with asyncio.timeout(WAIT_S):
+        while "dice" not in await answer_to(ada, assistant, "what have you got?"):
+            continue
+
+    assistant.client.abort()
+    await tools.stop()
+
+    async with asyncio.timeout(WAIT_S):
+        while "dice" in await answer_to(ada, assistant, "and now?"):
+            continue
+
+
 async def _nothing() -> None:
     """Lets what was begun before go on."""

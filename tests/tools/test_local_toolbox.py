@@ -314,3 +314,17 @@ async def test_a_check_of_arguments_that_breaks_is_a_result() -> None:
     result = await LocalToolbox([tool(checked)]).call("checked", {"number": 1})
 
     assert result == ToolResult(text="'checked' failed (LookupError).", is_error=True)
+
+
+async def test_a_machine_without_threads_costs_a_call_and_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    box = LocalToolbox([_plain("work", lambda: "done")], max_threads=1)
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", refuse)
+        assert (await box.call("work", {})).is_error
+
+    assert (await box.call("work", {})).text == "done"

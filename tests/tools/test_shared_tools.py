@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,9 @@ def shared(
     terms: Terms | None = None,
     log: Notes | None = None,
 ) -> SharedTools:
-    group = ToolGroup(name="g", toolbox=LocalToolbox(tools), terms=terms or Terms())
+    of_tools = {one.spec.name: Terms(max_result_chars=one.max_result_chars) for one in tools}
+    toolbox = LocalToolbox(tools, max_result_chars=None)
+    group = ToolGroup(name="g", toolbox=toolbox, terms=terms or Terms(), terms_of=of_tools)
     return SharedTools([group], domain=HOME, rules=rules, log=log)
 
 
@@ -86,6 +89,22 @@ async def test_without_terms_our_own_domain_may_call_and_nobody_else() -> None:
 @pytest.mark.parametrize("caller", ["ada@sub.example.org", "example.org@evil.net", "x@example.or"])
 async def test_only_the_very_domain_counts(caller: str) -> None:
     assert await names(shared(repeat).for_caller(caller)) == []
+
+
+async def test_one_person_of_an_assistant_does_not_read_on_in_the_result_of_another() -> None:
+    @tool(max_result_chars=500)
+    def diary() -> str:
+        return "dear diary " * 100
+
+    box = shared(diary).for_caller(f"assistant@{HOME}")
+    of_ada, of_bob = CallContext(on_behalf_of=ADA), CallContext(on_behalf_of=f"bob@{HOME}")
+    first = await box.call("diary", {}, context=of_ada)
+    assert (id := re.search(r'result "(\w+)"', first.text))
+
+    page = {"result": id[1], "page": 2}
+    assert (await box.call("read_more", page, context=of_bob)).is_error
+    assert (await box.call("read_more", page)).is_error
+    assert "diary" in (await box.call("read_more", page, context=of_ada)).text
 
 
 async def test_the_narrowest_terms_decide() -> None:
