@@ -27,6 +27,7 @@ from spade_llm.rag.embedding import REINDEX
 from spade_llm.rag.held_vectors import HeldVectors
 from spade_llm.rag.rest import Rest
 from spade_llm.rag.vector_cache import MAX_BYTES, PATIENCE_S, VectorCache
+from spade_llm.rag.vector_copies import vector_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
     from numpy.typing import NDArray
+
+    from spade_llm.rag.vector_copies import VectorCopies
 
 _Result = TypeVar("_Result")
 
@@ -48,6 +51,8 @@ BYTES_BESIDE = 100
 """What a vector takes in RAM beside a byte per dimension, at 384."""
 MAX_HANDLES = 1000
 """Of collections; beyond it they are found anew."""
+COPIES_PATIENCE_S = 2.0
+"""So long a question waits for copies to be read: 100 000 take a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +95,15 @@ class ChromaIndex:
     it in the end."""
 
     def __init__(
-        self, directory: Path, *, url: str | None = None, held_bytes: int = MAX_BYTES
+        self,
+        directory: Path,
+        *,
+        url: str | None = None,
+        held_bytes: int = MAX_BYTES,
+        copies: VectorCopies | None = None,
     ) -> None:
+        """`copies`: where vectors are read from before Chroma is asked; with a server, nowhere."""
+        self._copies = None if url else copies
         self._open = partial(open_server, url) if url else partial(open_directory, directory)
         self._directory = None if url else directory.absolute()
         self._prefix = ""
@@ -100,7 +112,8 @@ class ChromaIndex:
         self._client: Client | None = None
         self._collections: dict[Place, Collection] = {}
         """Handles, one per collection in use; finding one anew costs more than a query."""
-        self._cache = VectorCache(max_bytes=held_bytes)
+        patience_s = PATIENCE_S if self._copies is None else COPIES_PATIENCE_S
+        self._cache = VectorCache(max_bytes=held_bytes, patience_s=patience_s)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
 
@@ -120,6 +133,19 @@ class ChromaIndex:
         for part in _parts(len(ids)):
             await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
             self._cache.added(shelf.place, ids[part], vectors[part])
+
+    @property
+    def has_copies(self) -> bool:
+        """Of vectors, beside the words; whoever commits chunks commits them, too."""
+        return self._copies is not None
+
+    def committed(self, place: Place, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """To be called when the chunks of what was added are there."""
+        self._cache.committed(place, ids, vectors)
+
+    async def warm(self, shelf: Shelf) -> None:
+        """Begin to read them, if they fit; return soon."""
+        await self._held(shelf)
 
     async def remove(self, place: Place, ids: Sequence[int]) -> None:
         """Forget these; those that are not there are no error."""
@@ -161,7 +187,49 @@ class ChromaIndex:
         return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
 
     async def _held(self, shelf: Shelf) -> HeldVectors | None:
-        return await self._cache.of(shelf.place, partial(translated, partial(self._read, shelf)))
+        return await self._cache.of(shelf.place, partial(self._read, shelf))
+
+    async def _read(self, shelf: Shelf) -> HeldVectors | None:
+        """None: they are too many. What changes meanwhile is told to the cache."""
+        if self._copies is None:
+            return await asyncio.to_thread(translated, partial(self._read_all, shelf))
+        return await self._read_copies(shelf, self._copies)
+
+    async def _read_copies(self, shelf: Shelf, copies: VectorCopies) -> HeldVectors | None:
+        pages, count = await copies.pages(shelf.namespace_id)
+        if not self._fits(count, shelf):
+            return None
+        held = HeldVectors()
+        for documents in pages:
+            page = await copies.read(documents, shelf.edition, shelf.dimension)
+            await asyncio.to_thread(held.put_values, page.ids, page.values)
+            for missing in _groups(page.missing):
+                await self._make_copies(shelf, copies, missing, held)
+        return held
+
+    async def _make_copies(
+        self,
+        shelf: Shelf,
+        copies: VectorCopies,
+        missing: Mapping[int, Sequence[int]],
+        held: HeldVectors,
+    ) -> None:
+        """Of what was stored by an older version, or reindexed."""
+        ids = [number for some in missing.values() for number in some]
+        read = partial(self._read_some, shelf, ids)
+        found = await asyncio.to_thread(translated, read)
+        if not found:
+            return
+        await asyncio.to_thread(held.put, list(found), np.stack(list(found.values())))
+        whole = {
+            document: vector_copy(some, np.stack([found[number] for number in some]))
+            for document, some in missing.items()
+            if all(number in found for number in some)
+        }
+        await copies.keep(shelf.edition, whole)
+
+    def _fits(self, count: int, shelf: Shelf) -> bool:
+        return self._cache.fits(count * (shelf.dimension + BYTES_BESIDE))
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(pool, translated, call)
@@ -223,22 +291,36 @@ class ChromaIndex:
         pairs = zip(found["ids"][0], distances[0], strict=True)
         return {int(number): 1.0 - float(distance) for number, distance in pairs}
 
-    def _read(self, shelf: Shelf) -> HeldVectors | None:
-        """None: they are too many. What changes meanwhile is told to the cache."""
+    def _read_all(self, shelf: Shelf) -> HeldVectors | None:
         collection = self._existing(shelf)
-        if not self._cache.fits(collection.count() * (shelf.dimension + BYTES_BESIDE)):
+        if not self._fits(collection.count(), shelf):
             return None
-        ids = collection.get(include=[])["ids"]
-        held, rest = HeldVectors(), Rest(after_s=PATIENCE_S)
+        held = HeldVectors()
+        for found in self._in_batches(collection, collection.get(include=[])["ids"]):
+            held.put(list(found), np.stack(list(found.values())))
+        return None if self._is_closing else held
+
+    def _read_some(self, shelf: Shelf, ids: Sequence[int]) -> Mapping[int, NDArray[np.float32]]:
+        collection = self._existing(shelf)
+        all_found: dict[int, NDArray[np.float32]] = {}
+        for found in self._in_batches(collection, list(map(str, ids))):
+            all_found |= found
+        return all_found
+
+    def _in_batches(
+        self, collection: Collection, ids: Sequence[str]
+    ) -> Iterator[Mapping[int, NDArray[np.float32]]]:
+        """Beside the questions, which come first; ends early when the index is closed."""
+        rest = Rest(after_s=PATIENCE_S)
         for start in range(0, len(ids), READ_BATCH):
             if self._is_closing:
-                return None
+                return
             rest.take()
-            found = collection.get(ids=ids[start : start + READ_BATCH], include=["embeddings"])
+            wanted = list(ids[start : start + READ_BATCH])
+            found = collection.get(ids=wanted, include=["embeddings"])
             if found["ids"]:
-                vectors = np.asarray(found["embeddings"], np.float32)
-                held.put([int(number) for number in found["ids"]], vectors)
-        return held
+                rows = np.asarray(found["embeddings"], np.float32)
+                yield dict(zip(map(int, found["ids"]), rows, strict=True))
 
     def _cosines(
         self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]
@@ -276,6 +358,18 @@ class ChromaIndex:
 
     def _name(self, place: Place) -> str:
         return self._prefix + place.collection
+
+
+def _groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequence[int]]]:
+    """Of documents with about BATCH chunks: what is done is kept, should the rest be cut off."""
+    group: dict[int, Sequence[int]] = {}
+    for document, ids in chunks.items():
+        group[document] = ids
+        if sum(map(len, group.values())) >= BATCH:
+            yield group
+            group = {}
+    if group:
+        yield group
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -50,15 +50,21 @@ class HeldVectors:
 
     def put(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """New ones, or in the place of what they were."""
+        self.put_values(ids, packed.quantize(vectors)[0])
+
+    def put_values(self, ids: Sequence[int] | NDArray[np.int64], values: NDArray[np.int8]) -> None:
+        """The same, as bytes that are proportional to them."""
+        if not len(ids):
+            return
         self.remove(ids)
         first = len(self._id.rows)
         rows = np.arange(first, first + len(ids), dtype=np.int32)
         self._id.append(np.asarray(ids, np.int64))
         self._row_of.set(self._id.rows[rows], rows)
         self._vectors.extend(len(rows))
-        self._vectors.put(rows, packed.quantize(vectors)[0])
+        self._vectors.put(rows, values)
 
-    def remove(self, ids: Sequence[int]) -> None:
+    def remove(self, ids: Sequence[int] | NDArray[np.int64]) -> None:
         """Unknown ones pass."""
         rows = self._known(ids)
         if len(rows):
@@ -94,7 +100,7 @@ class HeldVectors:
             return self._known(among).astype(np.intp)
         return np.flatnonzero(self._vectors.has) if len(self) else np.empty(0, np.intp)
 
-    def _known(self, ids: Sequence[int]) -> NDArray[np.int32]:
+    def _known(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
         if not len(self):
             return np.empty(0, np.int32)
         rows = self._row_of.find(ids)

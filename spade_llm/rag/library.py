@@ -22,6 +22,8 @@ from spade_llm.rag.schema import MIGRATIONS
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
 from spade_llm.rag.splitter import Splitting
 from spade_llm.rag.sweeping import Sweeping
+from spade_llm.rag.vector_copies import VectorCopies
+from spade_llm.rag.warming import Warming
 from spade_llm.rag.word_indexes import WordIndexes
 from spade_llm.rag.word_store import WordStore
 
@@ -59,17 +61,22 @@ class DocumentLibrary:
             check_url(chroma_url)
         self._directory = directory
         self._database = Database(directory / "documents.sqlite3", migrations=MIGRATIONS)
-        index = ChromaIndex(directory / "chroma", url=chroma_url)
+        copies = VectorCopies(self._database)
+        index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
         registry = Registry(self._database)
         sweeping = Sweeping(registry, index)
+        words = WordIndexes(WordStore(self._database))
+        model = embedder.name if embedder is not None else None
+        self._warming = Warming(registry, words, index, model=model)
         search = HybridSearch(
             registry,
-            WordIndexes(WordStore(self._database)),
+            words,
             Filters(self._database),
             index,
             embedder=embedder,
             min_score=min_score,
             changes=sweeping.alone,
+            on_asked=self._warming.asked,
         )
         self._parts = put_together(
             self._database,
@@ -92,6 +99,8 @@ class DocumentLibrary:
             self._parts.index.belong_to(await self._parts.registry.library_id())
             await self._tidy()
             stack.push_async_callback(self._parts.storing.close)
+            stack.push_async_callback(self._warming.close)
+            self._warming.start()
             if self._parts.batches is not None:
                 stack.push_async_callback(self._parts.batches.close)
             self._opened = stack.pop_all()

@@ -30,6 +30,7 @@ from spade_llm.rag.rows import (
     scope_word,
 )
 from spade_llm.rag.schema import ADD_FACT, fact_rows
+from spade_llm.rag.vector_tables import ADD_VECTORS, NOTE_ASKED
 from spade_llm.rag.word_records import VERSION, with_ids
 from spade_llm.rag.word_tables import ADD_WORDS
 
@@ -139,6 +140,10 @@ _PAGE = f"""
     WHERE n.id IN (SELECT value FROM json_each(?)) ORDER BY n.name, d.source LIMIT ? OFFSET ?
 """
 _LIBRARY = "SELECT id FROM library"
+_LAST_ASKED = f"""
+    SELECT {NAMESPACE_COLUMNS} FROM asked_namespaces a JOIN namespaces n ON n.id = a.namespace_id
+    ORDER BY a.number DESC LIMIT ?
+"""
 
 
 def utc_now() -> datetime:
@@ -167,6 +172,16 @@ class Registry:
         for found in await self.namespaces(owner, name):
             return found
         raise NotFound(f"there is no namespace {name!r}")
+
+    async def last_asked(self, limit: int) -> tuple[Namespace, ...]:
+        """The one that was noted last first."""
+        rows = await self._database.read(_LAST_ASKED, (limit,))
+        return tuple(namespace_from(row) for row in rows)
+
+    async def note_asked(self, ids: Sequence[int]) -> None:
+        """Those that are there."""
+        async with self._database.transaction() as writer:
+            await writer.executemany(NOTE_ASKED, [(number,) for number in ids])
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
         """The one of this name, made if need be."""
@@ -311,6 +326,9 @@ class Registry:
         await writer.executemany(_ADD_CHUNK, chunk_rows(record, document))
         words = with_ids(record.words, record.ids)
         await writer.execute(ADD_WORDS, (document, VERSION, words.chunks, words.terms))
+        if record.copy is not None:
+            edition, copy = record.namespace.edition, record.copy
+            await writer.execute(ADD_VECTORS, (document, edition, copy.ids, copy.vectors))
         await writer.executemany(_SETTLE, [(chunk_id,) for chunk_id in record.ids])
         return version
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.database import SqlValue
     from spade_llm.rag.retriever import Scalar
     from spade_llm.rag.splitter import Passage
+    from spade_llm.rag.vector_copies import VectorCopy
     from spade_llm.rag.word_records import WordRecord
 
 NAMESPACE_COLUMNS = """
@@ -97,6 +98,8 @@ class DocumentRecord:
     model: str | None
     """None: it has no vectors."""
     dimension: int | None
+    copy: VectorCopy | None = None
+    """None: its vectors are not kept beside the words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

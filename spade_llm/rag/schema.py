@@ -16,6 +16,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from spade_llm.rag.names import document_id
+from spade_llm.rag.vector_tables import VECTOR_TABLES
 from spade_llm.rag.word_tables import WORDS_TABLES
 
 if TYPE_CHECKING:
@@ -179,6 +180,10 @@ def _make_third(connection: sqlite3.Connection) -> None:
     _run(connection, WORDS_TABLES)
 
 
+def _make_fourth(connection: sqlite3.Connection) -> None:
+    _run(connection, VECTOR_TABLES)
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     """Statement by statement: executescript would commit first."""
     statement = ""
@@ -193,5 +198,6 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _make_first,
     _make_second,
     _make_third,
+    _make_fourth,
 )
 """From an empty file to the tables of today, in order; SQLite's user_version counts them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from spade_llm.rag.retriever import Retrieval, RetrievalOptions
 from spade_llm.rag.shelves import shelf_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -44,10 +45,14 @@ MIN_SCORE = 0.3
 PAUSE_S = 5.0
 """How long a question waits for a pause in the changes."""
 ATTEMPTS = 5
+READ_PATIENCE_S = 4.0
+"""How long a question waits until the words of its namespaces are in RAM."""
 FAR_PER_WANTED = 3
 """So many cosines are asked for at most of what only words have found, per wanted passage."""
 
 _NO_EMBEDDER = "no embeddings: keywords only"
+
+OnAsked = Callable[[Sequence["Namespace"]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +109,12 @@ class HybridSearch:
         min_score: float = MIN_SCORE,
         pool: int = POOL,
         changes: asyncio.Lock | None = None,
+        on_asked: OnAsked | None = None,
+        patience_s: float = READ_PATIENCE_S,
     ) -> None:
-        """`changes`: held by whoever changes the library, while it does."""
+        """`changes`: held by whoever changes the library, while it does. `on_asked` is told what
+        is looked through."""
+        self._on_asked, self._patience_s = on_asked, patience_s
         self._changes = changes or asyncio.Lock()
         self._registry, self._words, self._filters = registry, words, filters
         self._index = index
@@ -126,7 +135,10 @@ class HybridSearch:
         namespaces = [self._as_it_is(namespace) for namespace in namespaces if namespace.chunks]
         if not namespaces or not query.strip():
             return Retrieval(chunks=())
+        if self._on_asked is not None:
+            self._on_asked(namespaces)
         vector, degraded = await self._vector(namespaces, query)
+        namespaces, unread = await self._in_ram(namespaces)
         question = _Question(
             text=query,
             namespaces=namespaces,
@@ -137,7 +149,17 @@ class HybridSearch:
         )
         answer = await self._settled(question)
         passages = scored_passages(answer.groups, answer.chunks, max_tokens=options.max_tokens)
-        return Retrieval(chunks=passages, degraded=degraded or answer.degraded)
+        return Retrieval(
+            chunks=passages, degraded="; ".join(filter(None, (unread, degraded or answer.degraded)))
+        )
+
+    async def _in_ram(self, namespaces: Sequence[Namespace]) -> tuple[Sequence[Namespace], str]:
+        """Those that can be looked through in time, and what is to be said of the others."""
+        numbers = [namespace.id for namespace in namespaces]
+        ready = await self._words.ready(numbers, patience_s=self._patience_s)
+        unread = ", ".join(one.name for one in namespaces if one.id not in ready)
+        why = f"{unread} not searched: still being read after a start, ask again in some seconds"
+        return [one for one in namespaces if one.id in ready], why if unread else ""
 
     def _as_it_is(self, namespace: Namespace) -> Namespace:
         """While another model's vectors are being replaced, there are none to look through."""

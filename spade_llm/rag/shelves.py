@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.rag.chroma_index import Shelf
+from spade_llm.rag.chroma_index import Place, Shelf
 
 if TYPE_CHECKING:
     from spade_llm.rag.rows import Namespace
+
+
+def place_of(namespace: Namespace) -> Place:
+    """Of the edition in use."""
+    return Place(namespace_id=namespace.id, edition=namespace.edition)
 
 
 def shelf_of(namespace: Namespace) -> Shelf | None:

@@ -20,7 +20,8 @@ from spade_llm.rag.documents import Access, Ingested
 from spade_llm.rag.embedding import check_model
 from spade_llm.rag.names import document_id
 from spade_llm.rag.registry import DocumentRecord
-from spade_llm.rag.shelves import shelf_for
+from spade_llm.rag.shelves import place_of, shelf_for
+from spade_llm.rag.vector_copies import vector_copy
 from spade_llm.rag.worker import Worker
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.registry import Namespace, Registry
     from spade_llm.rag.splitter import Passage
     from spade_llm.rag.sweeping import Sweeping
+    from spade_llm.rag.vector_copies import VectorCopy
     from spade_llm.rag.word_records import WordRecord
 
 MAX_GROUP_CHUNKS = 1000
@@ -171,6 +173,8 @@ class Storing:
             await self._add_vectors(some)
         records = [self._record(placed) for placed in all_placed]
         versions = await self._registry.replace(records) if records else ()
+        for some in by_namespace.values():
+            self._tell_committed(some)
         for placed, version in zip(all_placed, versions, strict=True):
             placed.job.stored(version)
 
@@ -183,13 +187,16 @@ class Storing:
 
     async def _add_vectors(self, some: Sequence[_Placed]) -> None:
         """To one namespace."""
-        pairs = [(one.ids, one.prepared.vectors) for one in some]
-        rows = [vectors for ids, vectors in pairs if ids and vectors is not None]
-        if not rows or self._embedder is None:
-            return
-        ids = [number for ids, vectors in pairs if vectors is not None for number in ids]
-        shelf = shelf_for(some[0].namespace, model=self._embedder.name, dimension=rows[0].shape[1])
-        await self._index.add(shelf, ids, np.concatenate(rows))
+        ids, rows = _vectors_of(some)
+        if rows and self._embedder is not None:
+            dimension = rows[0].shape[1]
+            shelf = shelf_for(some[0].namespace, model=self._embedder.name, dimension=dimension)
+            await self._index.add(shelf, ids, np.concatenate(rows))
+
+    def _tell_committed(self, some: Sequence[_Placed]) -> None:
+        ids, rows = _vectors_of(some)
+        if rows:
+            self._index.committed(place_of(some[0].namespace), ids, np.concatenate(rows))
 
     def _record(self, placed: _Placed) -> DocumentRecord:
         prepared, vectors = placed.prepared, placed.prepared.vectors
@@ -204,7 +211,21 @@ class Storing:
             words=prepared.words,
             model=self._embedder.name if self._embedder and has_vectors else None,
             dimension=vectors.shape[1] if vectors is not None else None,
+            copy=self._copy(placed) if has_vectors else None,
         )
+
+    def _copy(self, placed: _Placed) -> VectorCopy | None:
+        vectors = placed.prepared.vectors
+        if vectors is None or not placed.ids or not self._index.has_copies:
+            return None
+        return vector_copy(placed.ids, vectors)
+
+
+def _vectors_of(some: Sequence[_Placed]) -> tuple[list[int], list[NDArray[np.float32]]]:
+    """Of the chunks that have one."""
+    pairs = [(one.ids, one.prepared.vectors) for one in some]
+    rows = [vectors for ids, vectors in pairs if ids and vectors is not None]
+    return [number for ids, vectors in pairs if vectors is not None for number in ids], rows
 
 
 def _ingested(prepared: Prepared, version: int) -> Ingested:

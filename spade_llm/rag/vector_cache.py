@@ -1,19 +1,20 @@
 """Which collections are held in RAM: read when they are asked, kept current, let go of.
 
-While one is read, whoever asks is answered by Chroma. Knows no Chroma itself.
+While one is read, whoever has waited long enough is answered by Chroma. Knows no Chroma itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Awaitable, Callable, Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
     Change = tuple[Sequence[int], Vectors | None]
-    Read = Callable[[], HeldVectors | None]
+    Read = Callable[[], Awaitable[HeldVectors | None]]
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 1024 * 1024
 """Of all collections together; 100 000 vectors of 384 dimensions take 47 MB."""
 PATIENCE_S = 0.05
-"""So long the first question waits for a collection to be read; a small one is there by then."""
+"""So long a question waits for a collection to be read; a small one is there by then."""
 
 
 class _Reading:
@@ -37,15 +38,21 @@ class _Reading:
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self.task = task
+        self._began = time.monotonic()
         self.changes: list[Change] = []
         """Made meanwhile; None: removed. Bounded by what is written while it is read."""
+
+    async def wait(self, patience_s: float) -> None:
+        """Until that long after its beginning."""
+        left_s = self._began + patience_s - time.monotonic()
+        await asyncio.wait([self.task], timeout=max(left_s, 0.0))
 
 
 class VectorCache:
     """Places are whatever names a collection."""
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, *, max_bytes: int = MAX_BYTES, patience_s: float = PATIENCE_S) -> None:
+        self._max_bytes, self._patience_s = max_bytes, patience_s
         self._held: OrderedDict[Hashable, HeldVectors] = OrderedDict()
         """The one used last is at the end."""
         self._reading: dict[Hashable, _Reading] = {}
@@ -53,17 +60,16 @@ class VectorCache:
         """Bounded by the collections that were asked since the start."""
 
     async def of(self, place: Hashable, read: Read) -> HeldVectors | None:
-        """None: not (yet). `read` runs in a thread, and gives None if there are too many."""
+        """None: not (yet). `read` gives None if there are too many."""
         if place in self._held:
             self._held.move_to_end(place)
             return self._held[place]
         if place in self._too_large or self._max_bytes <= 0:
             return None
-        if place in self._reading:
-            return None
-        task = asyncio.create_task(self._read(place, read), name="vectors-read")
-        self._reading[place] = _Reading(task)
-        await asyncio.wait([task], timeout=PATIENCE_S)
+        if place not in self._reading:
+            task = asyncio.create_task(self._read(place, read), name="vectors-read")
+            self._reading[place] = _Reading(task)
+        await self._reading[place].wait(self._patience_s)
         return self._held.get(place)
 
     async def settled(self) -> None:
@@ -73,6 +79,11 @@ class VectorCache:
 
     def added(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
         self._changed(place, (ids, vectors))
+
+    def committed(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+        """What was added is now to be read from the file: who reads it may have been too early."""
+        if place in self._reading:
+            self._reading[place].changes.append((ids, vectors))
 
     def removed(self, place: Hashable, ids: Sequence[int]) -> None:
         self._changed(place, (ids, None))
@@ -103,7 +114,7 @@ class VectorCache:
 
     async def _read(self, place: Hashable, read: Read) -> None:
         try:
-            held = await asyncio.to_thread(read)
+            held = await read()
         except StorageFailed as error:
             logger.info("vectors are not held in RAM: %s", error)
             del self._reading[place]

@@ -5,6 +5,7 @@ of. Knows no ranking.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.rag.word_store import WordStore
+
+_log = logging.getLogger(__name__)
 
 MAX_BYTES = 512 * 1024 * 1024
 """Of all indexes together; a single one that is larger is held alone. 100 000 chunks of 1000
@@ -31,6 +34,18 @@ class _Held:
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     """An index is changed by one at a time."""
+    reading: asyncio.Task[None] | None = None
+    has_gap: bool = False
+    """There were changes since it was begun to be read that are not in `stale`."""
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_loaded and not self.index.is_worn
+
+    @property
+    def is_settled(self) -> bool:
+        """There is nothing to wait for: it is usable, or could not be read."""
+        return self.is_usable or (self.reading is not None and self.reading.done())
 
 
 class WordIndexes:
@@ -40,6 +55,8 @@ class WordIndexes:
         """By namespace; the one used last is at the end."""
         self._seen: int | None = None
         """The number of the last change that `stale` knows of."""
+        self._merging: set[asyncio.Task[None]] = set()
+        """Bounded by the indexes that are read."""
 
     def __len__(self) -> int:
         """Namespaces whose indexes are held."""
@@ -48,6 +65,23 @@ class WordIndexes:
     @property
     def size_bytes(self) -> int:
         return sum(held.index.size_bytes for held in self._held.values())
+
+    async def ready(self, namespaces: Sequence[int], *, patience_s: float) -> frozenset[int]:
+        """Those that need no waiting, after that long at the latest. The others go on being read,
+        whoever waits for them or not."""
+        wanted = {number: self._held.setdefault(number, _Held()) for number in namespaces}
+        reading = [
+            self._reading(number, one) for number, one in wanted.items() if not one.is_usable
+        ]
+        if reading:
+            await asyncio.wait(reading, timeout=patience_s)
+        return frozenset(number for number, one in wanted.items() if one.is_settled)
+
+    async def close(self) -> None:
+        reading = [held.reading for held in self._held.values() if held.reading is not None]
+        for task in (*reading, *self._merging):
+            task.cancel()
+        await asyncio.gather(*reading, *self._merging, return_exceptions=True)
 
     async def current(self, namespaces: Sequence[int]) -> list[WordIndex]:
         """Theirs, with all that was committed before this was called."""
@@ -83,28 +117,49 @@ class WordIndexes:
     def _note_gap(self, number: int) -> None:
         if self._seen is not None and number > self._seen + 1:
             for held in self._held.values():
-                held.is_loaded = False
+                held.is_loaded, held.has_gap = False, True
 
     async def _bring_up(self, namespace: int, held: _Held) -> None:
-        if held.is_loaded and not held.stale and not held.index.is_worn:
+        while not held.is_usable:
+            # Read on when nobody waits any more: who asks again finds it done.
+            await asyncio.shield(self._reading(namespace, held))
+        if not held.stale:
             return
         async with held.alone:
-            if not held.is_loaded or held.index.is_worn:
-                await self._load(namespace, held)
             if held.stale:
                 await self._refresh(held)
+        self._let_go()
+
+    def _reading(self, namespace: int, held: _Held) -> asyncio.Task[None]:
+        if held.reading is None or held.reading.done():
+            held.reading = asyncio.create_task(self._read(namespace, held), name="words-read")
+            held.reading.add_done_callback(_note_failure)
+        return held.reading
+
+    async def _read(self, namespace: int, held: _Held) -> None:
+        if self._seen is None:
+            self._seen = await self._store.last_change()
+        async with held.alone:
+            await self._load(namespace, held)
         self._let_go()
 
     async def _load(self, namespace: int, held: _Held) -> None:
         """What is committed meanwhile is told to `stale`, too, and read once more."""
         index = WordIndex()
         held.stale.clear()
+        held.has_gap = False
         for page in await self._store.pages(namespace):
             records = await self._store.records(page)
             await asyncio.to_thread(index.put, records)
+        held.index, held.is_loaded = index, not held.has_gap
         if len(index) > PAGE_CHUNKS:
-            await asyncio.to_thread(lambda: index.merge_job()()())
-        held.index, held.is_loaded = index, True
+            self._merge_beside(index)
+
+    def _merge_beside(self, index: WordIndex) -> None:
+        """Questions need not wait for it."""
+        task = asyncio.create_task(_merge(index), name="words-merge")
+        self._merging.add(task)
+        task.add_done_callback(self._merging.discard)
 
     async def _refresh(self, held: _Held) -> None:
         documents, held.stale = held.stale, set()
@@ -116,7 +171,7 @@ class WordIndexes:
         held.index.remove(sorted(documents.difference(records)))
         held.index.put(records)
         if held.index.wants_merge:
-            (await asyncio.to_thread(held.index.merge_job()))()
+            await _merge(held.index)
 
     def _let_go(self) -> None:
         """Of those used longest ago, until the rest fits."""
@@ -126,3 +181,13 @@ class WordIndexes:
             if size <= self._max_bytes:
                 return
             size -= self._held.pop(number).index.size_bytes
+
+
+async def _merge(index: WordIndex) -> None:
+    (await asyncio.to_thread(index.merge_job()))()
+
+
+def _note_failure(task: asyncio.Task[None]) -> None:
+    """Whoever waits for it is told by itself."""
+    if not task.cancelled() and task.exception() is not None:
+        _log.warning("the words of a namespace could not be read: %s", task.exception())

@@ -64,7 +64,7 @@ class WordStore:
     async def pages(self, namespace: int) -> Sequence[Sequence[int]]:
         """All documents of a namespace, in parts that may be read at once."""
         rows = await self._database.read(DOCUMENTS, (namespace,))
-        return list(_pages([(row[0], row[1]) for row in rows]))
+        return list(pages_of([(row[0], row[1]) for row in rows]))
 
     async def records(self, documents: Sequence[int]) -> Mapping[int, WordRecord]:
         """Of those that are there and have chunks."""
@@ -89,7 +89,8 @@ class WordStore:
         return made
 
 
-def _pages(documents: Sequence[tuple[int, int]]) -> Iterator[Sequence[int]]:
+def pages_of(documents: Sequence[tuple[int, int]]) -> Iterator[Sequence[int]]:
+    """In parts of about PAGE_CHUNKS; each document with how many it has."""
     page: list[int] = []
     chunks = 0
     for document, count in documents:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ from spade_llm.rag.held_vectors import HeldVectors
 from spade_llm.rag.vector_cache import VectorCache
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from numpy.typing import NDArray
 
 DIMENSIONS = 64
@@ -32,6 +34,13 @@ def held_of(count: int, first_id: int = 0) -> HeldVectors:
     held = HeldVectors()
     held.put(range(first_id, first_id + count), some_vectors(count))
     return held
+
+
+def reading(count: int, first_id: int = 0) -> Callable[[], Awaitable[HeldVectors]]:
+    async def read() -> HeldVectors:
+        return held_of(count, first_id)
+
+    return read
 
 
 @settings(max_examples=40)
@@ -81,17 +90,17 @@ def test_sketches_find_what_is_near_among_many(monkeypatch: pytest.MonkeyPatch) 
 async def test_a_small_collection_is_there_for_the_first_question() -> None:
     cache = VectorCache()
 
-    held = await cache.of("place", lambda: held_of(3))
+    held = await cache.of("place", reading(3))
 
     assert held is not None
-    assert await cache.of("place", lambda: held_of(9)) is held
+    assert await cache.of("place", reading(9)) is held
 
 
 async def test_what_changes_while_a_collection_is_read_is_in_it() -> None:
-    cache, may_end = VectorCache(), threading.Event()
+    cache, may_end = VectorCache(), asyncio.Event()
 
-    def read() -> HeldVectors:
-        may_end.wait(5)
+    async def read() -> HeldVectors:
+        await may_end.wait()
         return held_of(3)
 
     assert await cache.of("place", read) is None
@@ -106,9 +115,29 @@ async def test_what_changes_while_a_collection_is_read_is_in_it() -> None:
     assert set(held.nearest(some_vectors(1)[0], 10)) == {0, 2, 7}
 
 
+async def test_what_is_committed_while_copies_are_read_is_in_it() -> None:
+    """It was added before they began to be read, and was not in the file yet."""
+    cache, may_end = VectorCache(patience_s=0), asyncio.Event()
+
+    async def read() -> HeldVectors:
+        await may_end.wait()
+        return held_of(3)
+
+    cache.added("place", [7], some_vectors(1, 7))
+    assert await cache.of("place", read) is None
+    cache.committed("place", [7], some_vectors(1, 7))
+    may_end.set()
+    async with asyncio.timeout(5):
+        await cache.settled()
+
+    held = await cache.of("place", read)
+    assert held is not None
+    assert set(held.nearest(some_vectors(1)[0], 10)) == {0, 1, 2, 7}
+
+
 async def test_what_changes_afterwards_is_in_it_too() -> None:
     cache = VectorCache()
-    held = await cache.of("place", lambda: held_of(3))
+    held = await cache.of("place", reading(3))
 
     cache.added("place", [7], some_vectors(1, 7))
     cache.removed("place", [0])
@@ -119,10 +148,10 @@ async def test_what_changes_afterwards_is_in_it_too() -> None:
 
 async def test_a_dropped_collection_is_read_anew() -> None:
     cache = VectorCache()
-    await cache.of("place", lambda: held_of(3))
+    await cache.of("place", reading(3))
 
     cache.dropped("place")
-    held = await cache.of("place", lambda: held_of(2, first_id=50))
+    held = await cache.of("place", reading(2, first_id=50))
 
     assert held is not None
     assert set(held.nearest(some_vectors(1)[0], 10)) == {50, 51}
@@ -132,12 +161,12 @@ async def test_collections_that_do_not_fit_leave_those_used_longest_ago_first() 
     room = 2 * held_of(20).size_bytes + 100
     cache, reads = VectorCache(max_bytes=room), list[str]()
 
-    def reading(name: str) -> HeldVectors:
+    async def read(name: str) -> HeldVectors:
         reads.append(name)
         return held_of(20)
 
     for name in ("a", "b", "a", "c", "a", "b"):
-        await cache.of(name, lambda name=name: reading(name))  # type: ignore[misc]
+        await cache.of(name, partial(read, name))
 
     assert reads == ["a", "b", "c", "b"]
 
@@ -145,7 +174,7 @@ async def test_collections_that_do_not_fit_leave_those_used_longest_ago_first() 
 async def test_one_that_is_too_large_is_not_read_again_for_every_question() -> None:
     cache, reads = VectorCache(), list[int]()
 
-    def read() -> None:
+    async def read() -> None:
         reads.append(1)
 
     assert [await cache.of("place", read) for _ in range(3)] == [None] * 3
@@ -155,8 +184,8 @@ async def test_one_that_is_too_large_is_not_read_again_for_every_question() -> N
 async def test_a_store_that_is_away_is_asked_again_by_the_next_question() -> None:
     cache = VectorCache()
 
-    def away() -> HeldVectors:
+    async def away() -> HeldVectors:
         raise StorageFailed("the vector index could not be read or written")
 
     assert await cache.of("place", away) is None
-    assert await cache.of("place", lambda: held_of(1)) is not None
+    assert await cache.of("place", reading(1)) is not None
