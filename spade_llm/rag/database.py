@@ -42,6 +42,7 @@ class Database:
         self._opened = AsyncExitStack()
         self._remembered: dict[tuple[str, tuple[SqlValue, ...]], list[sqlite3.Row]] = {}
         self._changes = 0
+        self._is_committing = False
         self._reader: aiosqlite.Connection
         self._writer: aiosqlite.Connection
         self._glancer: sqlite3.Connection
@@ -82,6 +83,9 @@ class Database:
         """As `read`, but the rows are remembered until the next transaction: this process is the
         only one that writes. For what every question asks."""
         key = (sql, tuple(values))
+        if self._is_committing:
+            # Who has seen what is in the file already must not be told what was there before.
+            return await self.read(sql, values)
         if key in self._remembered:
             return self._remembered[key]
         changes = self._changes
@@ -98,11 +102,13 @@ class Database:
                 await self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer
+                    self._is_committing = True
                     await self._writer.execute("COMMIT")
                 except BaseException:
                     await self._writer.execute("ROLLBACK")
                     raise
                 finally:
+                    self._is_committing = False
                     self._changes += 1
                     self._remembered.clear()
 

@@ -50,6 +50,7 @@ READ_PATIENCE_S = 4.0
 FAR_PER_WANTED = 3
 """So many cosines are asked for at most of what only words have found, per wanted passage."""
 
+_UNSETTLED = "documents were replaced while they were looked through: ask again"
 _NO_EMBEDDER = "no embeddings: keywords only"
 
 OnAsked = Callable[[Sequence["Namespace"]], None]
@@ -72,6 +73,11 @@ class _View:
     indexes: Sequence[WordIndex]
     losses: Sequence[int]
     allowed: Sequence[NDArray[np.bool_] | None]
+
+    @property
+    def is_untouched(self) -> bool:
+        """No other question has taken anything out of the indexes since."""
+        return [index.losses for index in self.indexes] == self.losses
 
     def is_part_of(self, later: _View) -> bool:
         """Nothing of it has gone away since."""
@@ -197,7 +203,8 @@ class HybridSearch:
             async with asyncio.timeout(PAUSE_S):
                 await self._changes.acquire()
         except TimeoutError:
-            return unsettled
+            why = "; ".join(filter(None, (unsettled.degraded, _UNSETTLED)))
+            return replace(unsettled, degraded=why)
         try:
             return await self._looked(question)
         finally:
@@ -221,6 +228,7 @@ class HybridSearch:
             chunks={number: one.chunk for number, one in stored.items()},
             degraded=degraded,
             is_settled=len(stored) == len(ids)
+            and view.is_untouched
             and (question.vector is None or before.is_part_of(view)),
         )
 

@@ -41,7 +41,7 @@ class Warming:
         self._noted: set[int] = set()
         """Bounded by the namespaces of the library, as is what waits to be noted."""
         self._to_note: list[int] = []
-        self._warming = Worker(self._warm, name="warming")
+        self._warming = Worker(self.warm, name="warming")
         self._noting = Worker(self._note, name="noting")
 
     def start(self) -> None:
@@ -59,7 +59,8 @@ class Warming:
             self._to_note += new
             self._noting.wake()
 
-    async def _warm(self) -> None:
+    async def warm(self) -> None:
+        """What `start` does beside us."""
         try:
             for namespace in await self._registry.last_asked(MAX_WARMED):
                 await self._read(namespace)
