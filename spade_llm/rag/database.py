@@ -99,18 +99,33 @@ class Database:
         """All of it or nothing; one at a time."""
         async with self._one_writer:
             with translated():
-                await self._writer.execute("BEGIN IMMEDIATE")
                 try:
+                    await self._writer.execute("BEGIN IMMEDIATE")
                     yield self._writer
                     self._is_committing = True
                     await self._writer.execute("COMMIT")
                 except BaseException:
-                    await self._writer.execute("ROLLBACK")
+                    await self._undone()
                     raise
                 finally:
                     self._is_committing = False
                     self._changes += 1
                     self._remembered.clear()
+
+    async def _undone(self) -> None:
+        """Whoever is cancelled leaves its last statement to the writer's thread, which runs it all
+        the same: so we wait for that, however often we are cancelled. Without a transaction (it
+        had been committed) there is nothing to undo."""
+        undoing = asyncio.ensure_future(self._writer.rollback())
+        is_cancelled = False
+        while not undoing.done():
+            try:
+                await asyncio.wait((undoing,))
+            except asyncio.CancelledError:
+                is_cancelled = True
+        undoing.result()
+        if is_cancelled:
+            raise asyncio.CancelledError
 
     async def empty_log(self) -> bool:
         """Nothing that was deleted is left in the write-ahead log. False: a reader was in the way,
