@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.errors import ModelError, StorageFailed
+from spade_llm.errors import ModelUnavailable, StorageFailed
 from spade_llm.rag.embedding import BATCH, embedded_batch
 from spade_llm.rag.worker import Worker
 
@@ -107,15 +107,17 @@ class SharedBatches:
         texts = [text for _, some in batch for text in some]
         try:
             rows = await embedded_batch(self._embedder, texts)
-        except ModelError as error:
-            _fail(error, (wanted for wanted, _ in batch))
+        except ModelUnavailable as error:
+            self._give_up(error, (wanted for wanted, _ in batch))
             return
         start = 0
         for wanted, some in batch:
             wanted.give(rows[start : start + len(some)])
             start += len(some)
 
-
-def _fail(error: ModelError, batch: Iterable[_Wanted]) -> None:
-    for wanted in batch:
-        wanted.fail(error)
+    def _give_up(self, error: ModelUnavailable, batch: Iterable[_Wanted]) -> None:
+        """One batch after the other would wait for an embedder that hangs, each to its deadline:
+        so what waits now does without, too."""
+        is_silent = isinstance(error.__cause__, TimeoutError)
+        for wanted in (*batch, *(self._waiting if is_silent else ())):
+            wanted.fail(error)

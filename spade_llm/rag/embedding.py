@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments, ModelUnavailable
+from spade_llm.errors import InvalidArguments, ModelError, ModelUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,8 @@ REINDEX = "spade-llm rag reindex"
 BATCH = 256
 """Texts per call: with so many of similar length together, little is padded; a query that comes in
 between does not wait for them."""
-QUERY_TIMEOUT_S = 10.0
+QUERY_TIMEOUT_S = 5.0
+"""Whoever asks waits 10 s in all (services/service.py), and shall hear that there were no vectors."""
 BATCH_TIMEOUT_S = 120.0
 
 
@@ -28,7 +29,7 @@ async def embedded_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np
     """One row per text, of BATCH at the most.
 
     Raises:
-        ModelUnavailable: also when it takes longer than BATCH_TIMEOUT_S.
+        ModelUnavailable: whatever is wrong with it; also after BATCH_TIMEOUT_S.
     """
     return await _within(embedder, texts, BATCH_TIMEOUT_S)
 
@@ -65,6 +66,11 @@ async def _within(
 ) -> NDArray[np.float32]:
     try:
         async with asyncio.timeout(timeout_s):
-            return await embedder.embed(texts)
+            rows = await embedder.embed(texts)
     except TimeoutError as error:
         raise ModelUnavailable(f"no vectors from {embedder.name!r} in {timeout_s:g} s") from error
+    except ModelError as error:
+        raise ModelUnavailable(f"no vectors from {embedder.name!r}: {error}") from error
+    if rows.ndim != 2 or len(rows) != len(texts):
+        raise ModelUnavailable(f"{embedder.name!r} gave {rows.shape} for {len(texts)} texts")
+    return rows

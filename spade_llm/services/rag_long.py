@@ -74,9 +74,10 @@ class LongWork:
 
     @contextmanager
     def _place(self, owner: str) -> Iterator[_Line]:
-        line = self._lines.setdefault(owner, _Line())
+        line = self._lines.get(owner) or _Line()
         if line.length >= MAX_OF_OWNER or self._held >= MAX_HELD:
             raise Busy("too many long requests wait here already; ask again when one has ended")
+        self._lines[owner] = line
         line.length += 1
         self._held += 1
         try:
