@@ -21,7 +21,7 @@ BATCH = 256
 """Texts per call: with so many of similar length together, little is padded; a query that comes in
 between does not wait for them."""
 QUERY_TIMEOUT_S = 5.0
-"""Whoever asks waits 10 s in all (services/service.py), and shall hear that there were no vectors."""
+"""Whoever asks waits 10 s in all (services/service.py), and is to hear what was missing."""
 BATCH_TIMEOUT_S = 120.0
 
 

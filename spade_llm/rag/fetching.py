@@ -57,7 +57,7 @@ class Fetcher:
         limits: FetchLimits | None = None,
     ) -> None:
         """`hosts`: asked at each fetch for what is allowed. `context=None`: the system's CAs."""
-        self._directory = directory
+        self._directory = directory.resolve()
         self._hosts = hosts
         self._context = context
         self._limits = limits or FetchLimits()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.loading.kinds import PACKED, Kind, kind_of, not_read
+from spade_llm.rag.loading.opening import opened_without_links
 from spade_llm.rag.loading.parse_worker import ParseLimits, ParseWorker
 from spade_llm.rag.loading.plain import parse_text
 from spade_llm.rag.loading.text import MAX_TEXT_BYTES
@@ -109,9 +110,10 @@ class Loader:
         return self.parser.parse(kind, content)
 
     def _content(self, file: FoundFile) -> bytes:
-        """Looks again at what it is: between finding and reading it may have become a link."""
+        """Looks again at what it is: between finding and reading, it or a folder on the way to it
+        may have become a link."""
         try:
-            opened = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            opened = opened_without_links(file.path)
         except OSError as error:
             raise InvalidArguments(f"cannot be read: {error.strerror or 'I/O error'}") from error
         with os.fdopen(opened, "rb") as stream:
@@ -160,12 +162,13 @@ class Loader:
         return entries
 
     def _walk(self, folder: Path, is_recursive: bool) -> Iterator[FoundFile | LeftOut]:
-        for parent, folders, files in os.walk(folder, followlinks=False):
+        closed: list[OSError] = []
+        for parent, folders, files in os.walk(folder, onerror=closed.append, followlinks=False):
             here = Path(parent)
             if not is_recursive:
                 folders.clear()
             for name in sorted(folders):
-                if (here / name).is_symlink():
+                if os.path.islink(here / name):  # False for a path too long; is_symlink raises
                     reason = "a link to a folder is not followed"
                     yield LeftOut(source=self._source(here / name), reason=reason)
                 elif name.startswith("."):
@@ -173,6 +176,9 @@ class Loader:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(files):
                 yield self._judged(here / name)
+        for error in closed:
+            reason = f"a folder that cannot be opened: {error.strerror or 'I/O error'}"
+            yield LeftOut(source=self._source(Path(error.filename)), reason=reason)
 
     def _judged(self, place: Path) -> FoundFile | LeftOut:
         reason = self._objection(place)
@@ -215,6 +221,10 @@ class Loader:
 def _check_form(path: str) -> None:
     if not path.strip() or "\0" in path:
         raise InvalidArguments("path must not be empty, nor hold a NUL character")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise InvalidArguments("path holds half a surrogate pair, as no file name does") from error
     if ".." in Path(path).parts:
         raise InvalidArguments(f"{path!r} has '..' in it; give a path below a document root")
 

@@ -1,4 +1,4 @@
-"""Embedders that hang, answer nonsense or refuse: nobody waits for ever, and no document is lost."""
+"""Embedders that hang, answer nonsense or refuse: nobody waits for ever, no document is lost."""
 
 from __future__ import annotations
 

@@ -166,3 +166,42 @@ def test_a_file_name_that_is_no_text_is_shown_with_a_mark(root: Path) -> None:
     (found,) = Loader([root]).find(".")
 
     assert found.source == "caf\ufffd.txt"
+
+
+def test_a_folder_that_becomes_a_link_after_it_was_found_leads_nowhere(root: Path) -> None:
+    secret = root.parent / "secret"
+    secret.mkdir()
+    (secret / "a.txt").write_text("not yours")
+    (root / "inner").mkdir()
+    (root / "inner" / "a.txt").write_text("yours")
+    (found,) = Loader([root]).find("inner/a.txt")
+    assert isinstance(found, FoundFile)
+
+    (root / "inner").rename(root / "moved")
+    (root / "inner").symlink_to(secret)
+
+    with pytest.raises(InvalidArguments, match=r"'inner/a\.txt' cannot be read"):
+        Loader([root]).read(found)
+
+
+def test_a_folder_that_cannot_be_opened_is_named_among_what_was_left_out(root: Path) -> None:
+    (root / "a.txt").write_text("one")
+    here = os.open(root, os.O_RDONLY)
+    # Deeper than a path may be long: whoever runs this may open every folder that has a path.
+    for _ in range(20):
+        os.mkdir("x" * 250, dir_fd=here)
+        inner = os.open("x" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+
+    left_out = [one for one in Loader([root]).find(".") if isinstance(one, LeftOut)]
+
+    assert [one.reason for one in left_out] == [
+        "a folder that cannot be opened: File name too long"
+    ]
+
+
+def test_half_a_surrogate_pair_is_no_path(root: Path) -> None:
+    with pytest.raises(InvalidArguments, match="surrogate"):
+        Loader([root]).find("\ud800")
