@@ -50,6 +50,8 @@ class _Adding:
         self._namespace: str = options.namespace
         self._is_recursive = not options.no_recursive
         self._splitting = _splitting(options)
+        self._named: dict[str, Path] = {}
+        """By what name each file of this command is kept."""
 
     async def by_name(self, name: str) -> None:
         """Of the shared folder. Ctrl-C cancels it at the agent; what is done by then stays."""
@@ -116,10 +118,22 @@ class _Adding:
             )
             return
         try:
+            self._check_name(file)
             loaded = await asyncio.to_thread(loader.read, file)
             self.ledger.note(await self._taken(loaded.document(file.source, self._namespace), file))
         except (InvalidArguments, RequestRefused, RequestFailed) as error:
             self.ledger.fail(file.source, str(error))
+        except OSError as error:
+            self.ledger.fail(file.source, error.strerror or "cannot be read")
+
+    def _check_name(self, file: FoundFile) -> None:
+        """One would take the place of the other, and both be called added."""
+        other = self._named.setdefault(file.source, file.path)
+        if other != file.path:
+            raise InvalidArguments(
+                f"{other} has the same name here; add the folder that holds both, or use another "
+                "namespace"
+            )
 
     async def _taken(self, document: Document, file: FoundFile) -> Ingested:
         """As text in a message; what is too large for one, as a file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.plain import one_line
 from spade_llm.rag.loading.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Ledger:
         self._total += 1
         self._left_out += 1
         self._failures += 1
-        print(f"left out    {source}: {reason}", file=sys.stderr)
+        print(f"left out    {one_line(f'{source}: {reason}')}", file=sys.stderr)
 
     def close(self) -> int:
         """Say the sum; the exit code: 1 if something that is a document was left out."""
@@ -57,7 +58,7 @@ class Ledger:
     def _say(self, done: Ingested) -> None:
         if done.left_out:
             self._failures += kind_of(done.source) is not None
-            print(f"left out    {done.source}: {done.left_out}", file=sys.stderr)
+            print(f"left out    {one_line(f'{done.source}: {done.left_out}')}", file=sys.stderr)
         elif not sys.stderr.isatty():
             state = "unchanged" if done.was_unchanged else f"{done.chunks} chunks"
-            print(f"added       {done.source}: {state}")
+            print(f"added       {one_line(done.source)}: {state}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.plain import lines, one_line
 from spade_llm.cli.progress import progress_bar
 from spade_llm.rag.citations import place_of
 from spade_llm.rag.documents import Access
@@ -59,9 +60,10 @@ async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
     answer = await documents.answer(options.query, k=options.k, options=wanted)
     if answer.degraded:
         print(f"degraded    {answer.degraded}", file=sys.stderr)
-    print(answer.text)
+    print(lines(answer.text))
     for one in answer.citations:
-        print(f"[{one.number}] {one.passage.chunk.namespace}: {place_of(one.passage.chunk)}")
+        place = f"{one.passage.chunk.namespace}: {place_of(one.passage.chunk)}"
+        print(f"[{one.number}] {one_line(place)}")
 
 
 async def _delete(documents: RagClient, options: argparse.Namespace) -> None:
@@ -114,14 +116,16 @@ def _line_of_namespace(one: NamespaceSummary) -> str:
 
 
 def _line_of_document(one: DocumentSummary) -> str:
-    return f"{one.chunks:>6} chunks  version {one.version:<3} {_when(one.updated_at)}  {one.source}"
+    figures = f"{one.chunks:>6} chunks  version {one.version:<3} {_when(one.updated_at)}"
+    return f"{figures}  {one_line(one.source)}"
 
 
 def _passage(one: ScoredChunk) -> str:
     chunk = one.chunk
     heading = f" ({chunk.heading})" if chunk.heading else ""
-    text = "\n".join(f"    {line}" for line in chunk.text.strip().splitlines())
-    return f"{one.score:.2f}  {chunk.namespace}: {place_of(chunk)}{heading}\n{text}"
+    text = "\n".join(f"    {line}" for line in lines(chunk.text.strip()).split("\n"))
+    place = one_line(f"{chunk.namespace}: {place_of(chunk)}{heading}")
+    return f"{one.score:.2f}  {place}\n{text}"
 
 
 def _when(at: datetime) -> str:

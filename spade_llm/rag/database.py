@@ -28,7 +28,8 @@ Migration = Callable[[sqlite3.Connection], None]
 """Changes the tables to what the next version expects, within a transaction that is not its own."""
 
 MAX_REMEMBERED = 1000
-"""Answers of `read_often`; the next transaction makes room."""
+MAX_REMEMBERED_ROWS = 100_000
+"""Answers of `read_often`, and their rows together; the next transaction makes room."""
 _EMPTY_LOG = "PRAGMA wal_checkpoint (TRUNCATE)"
 
 
@@ -41,6 +42,7 @@ class Database:
         self._one_writer = asyncio.Lock()
         self._opened = AsyncExitStack()
         self._remembered: dict[tuple[str, tuple[SqlValue, ...]], list[sqlite3.Row]] = {}
+        self._remembered_rows = 0
         self._changes = 0
         self._is_committing = False
         self._reader: aiosqlite.Connection
@@ -90,8 +92,9 @@ class Database:
             return self._remembered[key]
         changes = self._changes
         rows = await self.read(sql, values)
-        if changes == self._changes and len(self._remembered) < MAX_REMEMBERED:
+        if changes == self._changes and self._has_room(len(rows)):
             self._remembered[key] = rows
+            self._remembered_rows += len(rows)
         return rows
 
     @asynccontextmanager
@@ -109,8 +112,18 @@ class Database:
                     raise
                 finally:
                     self._is_committing = False
-                    self._changes += 1
-                    self._remembered.clear()
+                    self._forget()
+
+    def _has_room(self, rows: int) -> bool:
+        return (
+            len(self._remembered) < MAX_REMEMBERED
+            and self._remembered_rows + rows <= MAX_REMEMBERED_ROWS
+        )
+
+    def _forget(self) -> None:
+        self._changes += 1
+        self._remembered.clear()
+        self._remembered_rows = 0
 
     async def _undone(self) -> None:
         """Whoever is cancelled leaves its last statement to the writer's thread, which runs it all

@@ -128,6 +128,31 @@ async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path)
     assert nothing.output == ""
 
 
+async def test_names_are_neither_mixed_up_nor_obeyed_by_a_terminal(tmp_path: Path) -> None:
+    program = Program(
+        data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
+    )
+    first, second = tmp_path / "first" / "notes", tmp_path / "second" / "notes"
+    for folder, text in ((first, "The ferry is red."), (second, "The ferry is green.")):
+        folder.mkdir(parents=True)
+        (folder / "ferry.md").write_text(text)
+    (first / "\x1b[2Jcleared.md").write_text("Herons \x1b]0;fish\x07 at dawn.")
+
+    async with program.up() as up:
+        await up.ready()
+        added = await program.run("rag", "add", str(first), str(second))
+        listed = await program.run("rag", "list", "default")
+        found = await program.run("rag", "search", "herons at dawn")
+        unheard = await program.run_unheard("rag", "list", "default")
+
+    assert (added.status, "2 added, 0 unchanged, 1 left out" in added.output) == (1, True)
+    assert "first/notes/ferry.md has the same name here" in added.errors
+    assert "notes/ [2Jcleared.md" in listed.output
+    assert "Herons  ]0;fish  at dawn." in found.output
+    assert "\x1b" not in added.output + added.errors + listed.output + found.output
+    assert (unheard.status, unheard.errors) == (141, "")
+
+
 @pytest.mark.server
 async def test_what_is_too_large_for_a_message_goes_as_a_file(tmp_path: Path) -> None:
     program = Program(
