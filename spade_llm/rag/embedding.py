@@ -45,16 +45,20 @@ def to_embed(heading: str, text: str) -> str:
     return f"{heading}\n{text}" if heading else text
 
 
+def is_of(embedder: Embedder, namespace: Namespace) -> bool:
+    """Whether its vectors, if there are any, were made by this embedder."""
+    dimension = embedder.dimension or namespace.dimension
+    its = (namespace.model, namespace.dimension)
+    return namespace.model is None or its == (embedder.name, dimension)
+
+
 def check_model(namespace: Namespace, embedder: Embedder) -> None:
     """Vectors of different models must not meet.
 
     Raises:
         InvalidArguments: the namespace was embedded with another model.
     """
-    if namespace.model is None:
-        return
-    dimension = embedder.dimension or namespace.dimension
-    if (namespace.model, namespace.dimension) != (embedder.name, dimension):
+    if not is_of(embedder, namespace):
         raise InvalidArguments(
             f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
             f"uses {embedder.name!r}: run `{REINDEX}`, or delete it and add its documents again"

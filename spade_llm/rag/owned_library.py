@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.rag.documents import Access, NamespaceStats
+from spade_llm.rag.embedding import is_of
 from spade_llm.rag.folder import Told
 from spade_llm.rag.loader import LeftOut
 from spade_llm.rag.names import parse_address
@@ -144,7 +145,16 @@ class OwnedLibrary:
     async def _readable(self, options: RetrievalOptions) -> Sequence[Namespace]:
         if len(options.namespaces) > MAX_NAMED:
             raise InvalidArguments(f"namespaces: name {MAX_NAMED} at the most")
-        return await self._parts.grants.readable(self._owner, options.namespaces)
+        rows = await self._parts.grants.readable(self._owner, options.namespaces)
+        return rows if options.namespaces else [self._as_given(row) for row in rows]
+
+    def _as_given(self, row: Namespace) -> Namespace:
+        """Nobody is kept from its own documents by who lets it in: another model's vectors of
+        others, which only they can renew, are done without."""
+        embedder = self._parts.embedder
+        if row.owner == self._owner or embedder is None or is_of(embedder, row):
+            return row
+        return replace(row, model=None, dimension=None, words_only=row.documents)
 
     async def _check_writable(self, namespace: str) -> None:
         """Before anything is read for it."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryParts:
+    embedder: Embedder | None
     registry: Registry
     grants: Grants
     index: ChromaIndex
@@ -57,6 +58,7 @@ def put_together(
     batches = None if embedder is None else SharedBatches(embedder)
     storing = Storing(registry, index, grants, sweeping, embedder=embedder)
     return LibraryParts(
+        embedder=embedder,
         registry=registry,
         grants=grants,
         index=index,

@@ -45,3 +45,16 @@ async def test_a_change_that_is_cancelled_anywhere_is_whole_or_absent_and_stops_
             await add(database, f"{step:02} c")
             expected = [*after, f"{step:02} c"]
             assert [row[0] for row in await database.read_often(NAMES)] == expected
+
+
+async def test_what_is_remembered_between_changes_is_bounded_by_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spade_llm.rag.database.MAX_REMEMBERED_ROWS", 3)
+    many = "SELECT value FROM json_each(?)"
+    async with Database(tmp_path / "library.sqlite3", migrations=MIGRATIONS) as database:
+        two, three = "[1, 2]", "[1, 2, 3]"
+        first = [await database.read_often(many, (rows,)) for rows in (two, three)]
+        again = [await database.read_often(many, (rows,)) for rows in (two, three)]
+
+    assert [a is b for a, b in zip(first, again, strict=True)] == [True, False]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import Busy, InvalidArguments, ModelUnavailable, NotFound
-from spade_llm.rag import Document, DocumentLibrary
+from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions
 from spade_llm.rag.chroma_index import ChromaIndex, Place
 from tests.rag.bag_of_words import BagOfWords
 
@@ -256,3 +256,24 @@ async def test_killed_in_the_middle_it_leaves_the_old_vectors_in_use(stored: Pat
     async with DocumentLibrary(stored, embedder=BagOfWords(name=TODAY)) as library:
         assert await library.for_owner(OWNER).reindex() == 10
         assert await found_by(library.for_owner(OWNER), 7) == ["7.md"]
+
+
+async def test_another_models_namespace_that_somebody_grants_keeps_nobody_from_its_own(
+    tmp_path: Path,
+) -> None:
+    async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
+        eve = library.for_owner("eve@localhost")
+        await eve.ingest(Document(text="The green ferry sank.", source="old.md"))
+        await eve.grant("default", to="localhost")
+
+    async with DocumentLibrary(tmp_path, embedder=BagOfWords(name="other/2")) as library:
+        mine = library.for_owner("ann@localhost")
+        await mine.ingest(Document(text="The red ferry sails.", source="new.md"))
+        found = await mine.retrieve("red ferry")
+        with pytest.raises(InvalidArguments, match="was embedded with"):
+            await mine.retrieve(
+                "red ferry", options=RetrievalOptions(namespaces=("eve@localhost/default",))
+            )
+
+    assert {one.chunk.source for one in found.chunks} == {"new.md", "old.md"}
+    assert "1 document(s) without embeddings" in found.degraded
