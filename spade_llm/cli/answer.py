@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.plain import many_lines
 from spade_llm.conversation.approval import Verdict, read_answer
 from spade_llm.errors import RequestError
 from spade_llm.services.chat import Asked, Delta
@@ -22,7 +23,17 @@ QUIT = frozenset({"/quit", "/exit"})
 async def write_answer(
     person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: Listen
 ) -> bool:
-    """Say `text` to `peer` and write the answer and its sources; False if there was none."""
+    """Say `text` to `peer` and write the answer and its sources; False if there was none.
+
+    Nothing in it steers the terminal: what a model repeats from somewhere could else hide what a
+    person is asked to agree to.
+    """
+    return await _write_answer(person, peer, text, lambda piece: write(many_lines(piece)), listen)
+
+
+async def _write_answer(
+    person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: Listen
+) -> bool:
     written = ""
     try:
         async for part in person.stream(peer, text, can_approve=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.person import assistant_jid, logged_in, person_jid
 from spade_llm.cli.place import find_place
+from spade_llm.cli.plain import many_lines
 from spade_llm.cli.stopping import run_until_stopped
 
 if TYPE_CHECKING:
@@ -20,5 +21,5 @@ async def _ask(options: argparse.Namespace) -> int:
     place = find_place(options)
     async with logged_in(person_jid(options, place), place) as person:
         reply = await person.say(assistant_jid(options, place), options.question)
-    print(reply.text)
+    print(many_lines(reply.text))
     return 0

@@ -1,6 +1,8 @@
-"""Others' text on a terminal, without characters that would move its cursor. Pure."""
+"""Others' text on a terminal, without what would steer it: move its cursor, hide lines. Pure."""
 
 from __future__ import annotations
+
+import unicodedata
 
 from spade_llm.tools.hidden import is_hidden
 
@@ -13,3 +15,9 @@ def one_line(text: str) -> str:
 def lines(text: str) -> str:
     """The same, of each line."""
     return "\n".join(map(one_line, text.splitlines()))
+
+
+def many_lines(text: str) -> str:
+    """Of a text that may come in pieces, and in any language: only control characters are left
+    out, but for line ends and tabs."""
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.agent import Services, TurnLimits
+from spade_llm.cli.answer import write_answer
 from spade_llm.errors import RequestRefused
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
@@ -314,3 +315,15 @@ async def test_a_program_that_does_not_answer_questions_gets_an_answer_at_once(
 
     assert "nobody can be asked" in reply.text
     assert scene.tool.sent == []
+
+
+async def test_an_answer_in_a_terminal_cannot_hide_what_is_asked_next(scene: Scene) -> None:
+    you = await scene.network.program("you")
+    written: list[str] = []
+
+    async def listen() -> str:
+        return "no"
+
+    await write_answer(you, scene.jid, "look\x9b8m here", written.append, listen)
+
+    assert "".join(written) == "look8m here\n"
