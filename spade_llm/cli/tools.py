@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.agent_data import kept_by
 from spade_llm.cli.place import data_directory, find_place
 from spade_llm.cli.plain import one_line
 from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.errors import ConfigurationError, RequestError, SpadeLLMError
+from spade_llm.errors import RequestError, SpadeLLMError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
-    from pathlib import Path
 
     from spade_llm.tools import ToolSpec
     from spade_llm.tools.call_file import LoggedCall
@@ -76,7 +76,8 @@ def _first_line(text: str) -> str:
 def _log(options: argparse.Namespace) -> int:
     from spade_llm.tools.call_file import read_calls
 
-    folder = _folder(data_directory(options), options.agent)
+    data = data_directory(options)
+    folder = kept_by(options.agent, FOLDER, data, what="log of calls")
     for call in read_calls(folder, last=options.last, wanted=_wanted(options)):
         print(json.dumps(_fields(call)) if options.json else _line(call))
     return 0
@@ -88,25 +89,6 @@ def _wanted(options: argparse.Namespace) -> Callable[[CallBegun], bool]:
         return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
 
     return is_wanted
-
-
-def _folder(data: Path, agent: str) -> Path:
-    found = sorted((data / "agents").glob(f"*/{FOLDER}"))
-    named = [path for path in found if agent in (path.parent.name, _local(path.parent.name))]
-    if len(named) == 1:
-        return named[0]
-    if not named:
-        known = ", ".join(path.parent.name for path in found) or "none"
-        raise ConfigurationError(
-            f"no log of calls of {agent!r} is below {str(data / 'agents')!r}, but of: {known};"
-            " name the data directory with --data, or the agent with --agent"
-        )
-    names = ", ".join(path.parent.name for path in named)
-    raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
-
-
-def _local(jid: str) -> str:
-    return jid.partition("@")[0]
 
 
 def _fields(call: LoggedCall) -> dict[str, object]:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.agent_data import kept_by
 from spade_llm.cli.place import data_directory
 from spade_llm.errors import ConfigurationError
 from spade_llm.tools.mcp.comparison import side_by_side
@@ -18,13 +19,13 @@ from spade_llm.tools.mcp.pins import FILE, Pins, Waiting
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
 QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
 
 
 def review(options: argparse.Namespace) -> int:
-    pins = Pins(_file(data_directory(options), options.agent))
+    data = data_directory(options)
+    pins = Pins(kept_by(options.agent, FILE, data, what="list of MCP tools"))
     waiting = pins.waiting()
     if options.accept or options.reject:
         return _decide(pins, waiting, options.accept, options.reject)
@@ -35,26 +36,6 @@ def review(options: argparse.Namespace) -> int:
             _ask(pins, one)
     print(_summary(waiting, shown))
     return 0
-
-
-def _file(data: Path, agent: str) -> Path:
-    """Of the tool agent that is meant."""
-    found = sorted((data / "agents").glob(f"*/{FILE}"))
-    named = [path for path in found if agent in (path.parent.name, _local(path))]
-    if len(named) == 1:
-        return named[0]
-    if not named:
-        known = ", ".join(path.parent.name for path in found) or "none"
-        raise ConfigurationError(
-            f"{agent!r} has seen no MCP server yet below {str(data / 'agents')!r}, but: {known};"
-            " name the data directory with --data, or the agent with --agent"
-        )
-    names = ", ".join(path.parent.name for path in named)
-    raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
-
-
-def _local(path: Path) -> str:
-    return path.parent.name.partition("@")[0]
 
 
 def _decide(

@@ -120,7 +120,7 @@ def test_without_a_tool_agent_it_says_so(
 ) -> None:
     assert review(tmp_path) == 1
 
-    assert "has seen no MCP server yet" in capsys.readouterr().err
+    assert "no list of MCP tools of" in capsys.readouterr().err
 
 
 def test_a_changed_schema_is_seen_line_by_line() -> None:
