@@ -37,7 +37,10 @@ class _Listing:
 @dataclass(slots=True, eq=False)
 class _Member:
     toolbox: Toolbox
+    is_guest: bool = False
     listing: _Listing | None = None
+    names: frozenset[str] = frozenset()
+    """Of its tools when it last listed them."""
     times_forgotten: int = 0
     """A listing that was asked for before the last time is not believed."""
 
@@ -81,8 +84,9 @@ class CombinedToolbox:
             return self._joined()
 
     def add(self, toolbox: Toolbox) -> None:
-        """Behind the others: of tools with one name, theirs are offered."""
-        self._members.append(_Member(toolbox))
+        """A guest, behind the others: it gets none of their names, not even while they are away. A
+        person's yes, and a secret in an argument, are for the one that was here before."""
+        self._members.append(_Member(toolbox, is_guest=True))
 
     def remove(self, toolbox: Toolbox) -> None:
         self._members = [one for one in self._members if one.toolbox is not toolbox]
@@ -127,6 +131,8 @@ class CombinedToolbox:
     async def _ask(self, member: _Member) -> None:
         before = member.times_forgotten
         listing = await self._listing(member)
+        if not listing.missing:
+            member.names = frozenset(spec.name for spec in listing.specs)
         is_current = before == member.times_forgotten
         member.listing = listing if is_current else replace(listing, until=self._now())
 
@@ -149,9 +155,10 @@ class CombinedToolbox:
         specs: dict[str, ToolSpec] = {}
         homes: dict[str, _Member] = {}
         shadowed: set[str] = set()
+        taken = frozenset[str]().union(*(one.names for one in self._members if not one.is_guest))
         for member in self._members:
             for spec in member.listing.specs if member.listing else ():
-                if spec.name in specs:
+                if spec.name in specs or (member.is_guest and spec.name in taken):
                     shadowed.add(spec.name)
                 else:
                     specs[spec.name] = spec

@@ -139,3 +139,19 @@ async def test_a_box_that_does_not_answer_is_missing_after_the_limit() -> None:
 
     assert await box.list() == ()
     assert box.missing == ("toolbox 1",)
+
+
+async def test_a_guest_gets_no_name_of_another_not_even_while_that_one_is_away() -> None:
+    """What a person agreed to must not reach somebody else."""
+    home, guest = _Agent(LocalToolbox([near])), LocalToolbox([another_near, far])
+    box = CombinedToolbox([home], list_ttl_s=0, absence_ttl_s=0)
+    box.add(guest)
+    assert [spec.name for spec in await box.list()] == ["near", "far"]
+
+    home.is_away = True
+
+    assert [spec.name for spec in await box.list()] == ["far"]
+    with pytest.raises(UnknownTool):
+        await box.call("near", {})
+    home.is_away = False
+    assert (await box.call("near", {})).text == "near"
