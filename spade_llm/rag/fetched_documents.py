@@ -41,5 +41,5 @@ class FetchedDocuments:
             InvalidArguments: also a file that cannot be read; and as Fetcher.fetched.
         """
         async with self._fetcher.fetched(url, name=source) as file:
-            loaded = await asyncio.to_thread(self._loader.read, file)
+            loaded = await self._loader.load(file)
         return loaded.document(source or file.source, namespace)

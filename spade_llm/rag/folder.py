@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FILES_AT_A_TIME = 512
 """Of one folder: two batches of the embedder's, if each is a single passage."""
-READ_AT_A_TIME = 4
 MAX_BYTES = 16_000_000
 """Of the files of a library that are under way; a larger one goes alone."""
 
@@ -49,7 +48,6 @@ class Files:
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         self._bytes = InFlight(MAX_BYTES)
-        self._reading = asyncio.Semaphore(READ_AT_A_TIME)
 
     async def ingest(
         self,
@@ -81,8 +79,7 @@ class Files:
     ) -> Ingested:
         """Raises InvalidArguments: it cannot be read."""
         async with self._bytes.taking(await asyncio.to_thread(_size, file)):
-            async with self._reading:
-                loaded = await asyncio.to_thread(self._loader.read, file)
+            loaded = await self._loader.load(file)
             return await take(loaded.document(file.source, namespace))
 
     async def _tried(

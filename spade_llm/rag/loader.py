@@ -1,12 +1,14 @@
-"""Finds and reads files below the document roots. Blocking: call it in a thread.
+"""Finds and reads files below the document roots. Blocking: call it in a thread, or `load`.
 
 Paths come from peers. A path is resolved first, links and all, and must then lie below a root.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,8 @@ MAX_PACKED_BYTES = 100_000_000
 """Of a PDF or .docx, which is mostly pictures when it is large."""
 MAX_FILES = 10_000
 """Of one folder, those left out included."""
+READ_AT_A_TIME = 4
+_AS_IT_IS = (None, Kind.TEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class Loader:
         self._roots = tuple(root.resolve() for root in roots)
         self._limits = limits or LoadLimits()
         self.parser = ParseWorker(self._limits.parsing)
+        self._threads = _threads()
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +81,8 @@ class Loader:
 
     def close(self) -> None:
         """It may be used again afterwards."""
+        threads, self._threads = self._threads, _threads()
+        threads.shutdown(wait=False, cancel_futures=True)
         self.parser.close()
 
     def find(self, path: str, *, is_recursive: bool = True) -> Sequence[FoundFile | LeftOut]:
@@ -103,6 +110,13 @@ class Loader:
             return self._parsed(kind_of(file.path.name), self._content(file))
         except InvalidArguments as error:
             raise InvalidArguments(f"{file.source!r} {error}") from error
+
+    async def load(self, file: FoundFile) -> LoadedText:
+        """As `read`, in a thread. What is parsed has threads of its own: files that take a minute
+        hold up each other, and neither texts nor anything else that needs a thread."""
+        if kind_of(file.path.name) in _AS_IT_IS:
+            return await asyncio.to_thread(self.read, file)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.read, file)
 
     def _parsed(self, kind: Kind | None, content: bytes) -> LoadedText:
         if kind is None or kind is Kind.TEXT:
@@ -216,6 +230,11 @@ class Loader:
         if place.is_relative_to(self._roots[0]):
             return _printable(place.relative_to(self._roots[0]).as_posix())
         return _printable(place.as_posix())
+
+
+def _threads() -> ThreadPoolExecutor:
+    """Has none before the first file comes."""
+    return ThreadPoolExecutor(READ_AT_A_TIME, thread_name_prefix="load")
 
 
 def _check_form(path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -196,9 +197,9 @@ def test_pages_that_are_their_own_parents_do_not_hang(loader: Loader, tmp_path: 
     assert _refusal(loader, "a.pdf")
 
 
-def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path) -> None:
+def _write_slow(path: Path) -> None:
     operators = zlib.compress(b"BT /F 1 Tf " + b"(x) Tj 1 0 0 1 0 0 Tm " * 600_000 + b"ET")
-    (tmp_path / "slow.pdf").write_bytes(
+    path.write_bytes(
         _pdf(
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
@@ -209,10 +210,34 @@ def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path
             % (len(operators), operators),
         )
     )
+
+
+def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path) -> None:
+    _write_slow(tmp_path / "slow.pdf")
     write_pdf(tmp_path / "good.pdf", ["Still here."])
 
     assert "given up after 2 s" in _refusal(loader, "slow.pdf")
     assert "Still here." in _read(loader, "good.pdf")
+
+
+async def test_files_that_work_without_end_hold_up_nothing_that_is_not_parsed(
+    loader: Loader, tmp_path: Path
+) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    _write_slow(tmp_path / "slow.pdf")
+    (tmp_path / "note.md").write_text("At once.")
+    (slow,), (note,) = loader.find("slow.pdf"), loader.find("note.md")
+    assert isinstance(slow, FoundFile)
+    assert isinstance(note, FoundFile)
+
+    given_up = [asyncio.create_task(loader.load(slow)) for _ in range(3)]
+    await asyncio.sleep(0)
+    loaded = await loader.load(note)
+    are_done = [one.done() for one in given_up]
+    ended = await asyncio.gather(*given_up, return_exceptions=True)
+
+    assert (loaded.text, are_done) == ("At once.", [False, False, False])
+    assert all(isinstance(one, InvalidArguments) for one in ended)
 
 
 def test_a_pdf_whose_stream_unpacks_without_end_is_refused(loader: Loader, tmp_path: Path) -> None:
