@@ -88,13 +88,15 @@ class RAGAgent(XmppAgent):
         await stack.enter_async_context(self._fetched)
 
     async def _allowed_hosts(self) -> Collection[str]:
-        """Asked of our server at the first fetch. None if it takes no uploads."""
-        if not self._upload_hosts:
-            try:
-                self._upload_hosts = frozenset({await upload_host(self)})
-            except RequestError as error:
-                logger.info("no uploads at the server of %s: %s", self.jid, error)
-        return self._upload_hosts
+        """Asked of our server at each fetch: started again, it may take them at another port. None
+        if it takes no uploads."""
+        if self._upload_hosts:
+            return self._upload_hosts
+        try:
+            return frozenset({await upload_host(self)})
+        except RequestError as error:
+            logger.info("no uploads at the server of %s: %s", self.jid, error)
+            return frozenset()
 
     async def _summary(self) -> str:
         return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"

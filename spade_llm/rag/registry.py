@@ -27,7 +27,6 @@ from spade_llm.rag.rows import (
     document_from,
     embeddable_from,
     namespace_from,
-    scope_word,
 )
 from spade_llm.rag.schema import ADD_FACT, fact_rows
 from spade_llm.rag.vector_tables import ADD_VECTORS, NOTE_ASKED
@@ -47,7 +46,6 @@ __all__ = [
     "Registry",
     "StoredChunk",
     "StoredDocument",
-    "scope_word",
 ]
 
 MAX_NAMESPACES = 256
@@ -84,7 +82,6 @@ _LOOSEN = """
     SELECT c.id, d.namespace_id FROM chunks c JOIN documents d ON d.id = c.document_id
     WHERE d.namespace_id = ? AND d.source = ? AND d.state = 'embedded'
 """
-_LOOSE = "SELECT chunk_id, namespace_id FROM loose_vectors"
 _LOOSE_IN_PLACES = """
     SELECT l.chunk_id, n.id, n.edition
     FROM loose_vectors l JOIN namespaces n ON n.id = l.namespace_id
@@ -96,8 +93,9 @@ _REMOVE_CHUNKS = """
 """
 _ADD_CHUNK = """
     INSERT INTO chunks (id, document_id, scope, position, start, stop, heading, text, page)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, '', ?, ?, ?, ?, ?, ?)
 """
+"""`scope` was for the first version's index of words."""
 _REMOVE_DOCUMENT = "DELETE FROM documents WHERE namespace_id = ? AND source = ?"
 _REMOVE_NAMESPACE = "DELETE FROM namespaces WHERE id = ?"
 _FORGET_LOOSE = "DELETE FROM loose_vectors WHERE namespace_id = ?"
@@ -248,15 +246,9 @@ class Registry:
             await writer.execute(_LOOSEN_COLLECTION, (namespace.id, namespace.edition))
         return namespace.documents
 
-    async def loose_vectors(self) -> Mapping[int, frozenset[int]]:
-        """Ids of chunks, by namespace, whose vectors are not wanted (yet, or any more)."""
-        found: dict[int, set[int]] = {}
-        for chunk_id, namespace_id in await self._database.read_often(_LOOSE):
-            found.setdefault(namespace_id, set()).add(chunk_id)
-        return {namespace_id: frozenset(ids) for namespace_id, ids in found.items()}
-
     async def loose_places(self) -> Mapping[tuple[int, int], Sequence[int]]:
-        """The same, by namespace and edition: where they are."""
+        """Ids of chunks whose vectors are not wanted (yet, or any more), by namespace and edition:
+        where they are."""
         found: dict[tuple[int, int], list[int]] = {}
         for chunk_id, namespace_id, edition in await self._database.read_often(_LOOSE_IN_PLACES):
             found.setdefault((namespace_id, edition), []).append(chunk_id)

@@ -57,11 +57,6 @@ class Namespace:
     is_reindexing: bool = False
 
     @property
-    def scope(self) -> str:
-        """The word that every chunk of it has in the index, and no other."""
-        return scope_word(self.id)
-
-    @property
     def address(self) -> Address:
         return Address(owner=self.owner, name=self.name)
 
@@ -121,17 +116,12 @@ class Embeddable:
     source: str
 
 
-def scope_word(namespace_id: int) -> str:
-    return f"n{namespace_id}"
-
-
 def chunk_rows(record: DocumentRecord, document: int) -> list[tuple[SqlValue, ...]]:
     rows = zip(record.ids, record.passages, strict=True)
     return [
         (
             chunk_id,
             document,
-            record.namespace.scope,
             position,
             passage.start,
             passage.end,
