@@ -9,6 +9,7 @@ import logging
 import math
 from bisect import bisect_right
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, ModelUnavailable
@@ -134,7 +135,15 @@ def _check(document: Document) -> None:
         raise InvalidArguments("text or source holds half a surrogate pair") from error
     if size > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is larger than {MAX_FILE_BYTES} bytes")
+    _check_pages(document)
     _check_metadata(document)
+
+
+def _check_pages(document: Document) -> None:
+    """Pages are looked up by halving, which needs an order."""
+    bounds = (0, *document.page_starts, len(document.text))
+    if any(start > following for start, following in pairwise(bounds)):
+        raise InvalidArguments("page_starts must rise, from 0 to the length of text at the most")
 
 
 def _check_metadata(document: Document) -> None:

@@ -254,3 +254,13 @@ async def _ingest_and_kill_after(directory: Path, lines: int) -> None:
             await process.stdout.readline()
         process.kill()
         await process.communicate()
+
+
+@pytest.mark.parametrize("starts", [(5, 1), (-3,), (0, 999)])
+async def test_pages_out_of_order_or_out_of_the_text_are_refused(
+    tmp_path: Path, starts: tuple[int, ...]
+) -> None:
+    document = Document(text="Two pages.", source="a.pdf", page_starts=starts)
+    async with DocumentLibrary(tmp_path, embedder=None) as library:
+        with pytest.raises(InvalidArguments, match="page_starts must rise"):
+            await library.for_owner("ann@localhost").ingest(document)
