@@ -39,8 +39,13 @@ def review(data: Path, *arguments: str) -> int:
 
 
 def test_old_and_new_are_shown_beside_each_other_with_what_is_hidden(
-    pins: Pins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    pins: Pins,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
     assert review(tmp_path) == 0
 
     shown = capsys.readouterr().out

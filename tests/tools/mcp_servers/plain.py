@@ -10,7 +10,10 @@ from pathlib import Path
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
+TOGETHER = 20
+
 server = MCPServer("plain", log_level="ERROR")
+together = asyncio.Barrier(TOGETHER)
 
 
 @server.tool()
@@ -41,6 +44,13 @@ async def wait(seconds: float, note: str, context: Context) -> str:
         leave(note)
         raise
     return "done"
+
+
+@server.tool()
+async def meet() -> str:
+    """Wait until so many calls are here at once."""
+    await together.wait()
+    return "met"
 
 
 def leave(note: str) -> None:
