@@ -166,6 +166,9 @@ class DocumentsTable(_Table):
 
     tools: bool = True
     """The model may search and list them itself."""
+    shared: list[Name] = []
+    """Of what others granted to it: owners, or `OWNER/NAMESPACE`; a name without `@` is on its own
+    domain. What is not named here is not quoted in chats."""
 
 
 class LearningTable(_Table):

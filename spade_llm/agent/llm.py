@@ -15,6 +15,7 @@ from spade_llm.conversation.documents_toolbox import documents_toolbox
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
+from spade_llm.conversation.trusted_documents import TrustedDocuments
 from spade_llm.conversation.turn import TurnLimits
 from spade_llm.memory.entry_tools import MAX_BATCH
 from spade_llm.providers.offline import OfflineProvider
@@ -47,6 +48,9 @@ class Services:
     rag: str | None = None
     document_tools: bool = True
     """The model may search the documents itself, beside what is quoted to it anyway."""
+    shared_documents: tuple[str, ...] = ()
+    """Of documents that others granted to us: whose (`owner@domain`) or which
+    (`owner@domain/namespace`) are used beside our own."""
     tools: tuple[str, ...] = ()
     discover: tuple[str, ...] = ()
     """JIDs and domains whose agents' tools may be used, too, once they show themselves."""
@@ -81,7 +85,7 @@ class LLMAgent(XmppAgent):
         documents = RagClient(ask, services.rag) if services.rag else None
         self.memory_behaviour = MemoryBehaviour(
             memory=MemoryClient(ask, services.memory) if services.memory else None,
-            retriever=documents,
+            retriever=_trusted(documents, services),
             outbox=self._outbox,
             probes={
                 name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
@@ -142,7 +146,14 @@ class LLMAgent(XmppAgent):
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
 
 
+def _trusted(documents: RagClient | None, services: Services) -> TrustedDocuments | None:
+    if documents is None:
+        return None
+    return TrustedDocuments(documents, shared=services.shared_documents)
+
+
 def _document_tools(documents: RagClient | None, services: Services) -> list[Toolbox]:
-    if documents is None or not services.document_tools:
+    trusted = _trusted(documents, services)
+    if documents is None or trusted is None or not services.document_tools:
         return []
-    return [documents_toolbox(documents, documents)]
+    return [documents_toolbox(trusted, documents)]

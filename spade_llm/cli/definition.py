@@ -33,6 +33,11 @@ class Definition:
     def full(self, name: str) -> str:
         return full_jid(name, self.domain)
 
+    def full_address(self, name: str) -> str:
+        """Of a namespace, or of an owner: `you/manuals` → `you@localhost/manuals`."""
+        owner, slash, namespace = name.partition("/")
+        return f"{self.full(owner)}{slash}{namespace}"
+
 
 def read_definition(path: Path, *, domain: str) -> Definition:
     """Raises ConfigurationError."""

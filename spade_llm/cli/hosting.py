@@ -96,6 +96,7 @@ async def _assistant(
             memory_max_batch=read_environment().memory_batch_max_size,
             rag=definition.full(wanted.rag) if wanted.rag else None,
             document_tools=settings.documents.tools,
+            shared_documents=tuple(map(definition.full_address, settings.documents.shared)),
             tools=tuple(definition.full(name) for name in wanted.tools),
             discover=tuple(wanted.discover),
         ),

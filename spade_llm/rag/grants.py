@@ -15,7 +15,7 @@ from spade_llm.rag.registry import utc_now
 from spade_llm.rag.rows import NAMESPACE_COLUMNS, namespace_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from spade_llm.rag.database import Database
     from spade_llm.rag.names import Address
@@ -64,8 +64,10 @@ class Grants:
         self._registry = registry
         self._now = now
 
-    async def readable(self, asker: str, names: Sequence[str] = ()) -> tuple[Namespace, ...]:
-        """Those named, or all: the asker's own, then those granted to it.
+    async def readable(
+        self, asker: str, names: Sequence[str] = (), *, shared: Collection[str] | None = None
+    ) -> tuple[Namespace, ...]:
+        """Those named, or all: the asker's own, then those granted to it (of them only `shared`).
 
         One of the asker's own that does not exist is left out.
 
@@ -73,8 +75,9 @@ class Grants:
             Unauthorised: another owner's that is not there, or was not granted.
         """
         if not names:
-            granted = tuple(namespace for namespace, _ in await self.granted(asker))
-            return await self._registry.namespaces(asker) + granted
+            granted = (namespace for namespace, _ in await self.granted(asker))
+            wanted = tuple(one for one in granted if shared is None or _is_one_of(one, shared))
+            return await self._registry.namespaces(asker) + wanted
         found: dict[int, Namespace] = {}
         for name in names:
             for namespace in await self.reached(parse_address(name, asker=asker), asker=asker):
@@ -135,3 +138,7 @@ class Grants:
             )
             for row in rows
         ]
+
+
+def _is_one_of(namespace: Namespace, shared: Collection[str]) -> bool:
+    return namespace.owner in shared or f"{namespace.owner}/{namespace.name}" in shared

@@ -143,9 +143,12 @@ class OwnedLibrary:
         return await self._parts.grants.given(self._owner)
 
     async def _readable(self, options: RetrievalOptions) -> Sequence[Namespace]:
-        if len(options.namespaces) > MAX_NAMED:
-            raise InvalidArguments(f"namespaces: name {MAX_NAMED} at the most")
-        rows = await self._parts.grants.readable(self._owner, options.namespaces)
+        for field, named in (("namespaces", options.namespaces), ("shared", options.shared or ())):
+            if len(named) > MAX_NAMED:
+                raise InvalidArguments(f"{field}: name {MAX_NAMED} at the most")
+        rows = await self._parts.grants.readable(
+            self._owner, options.namespaces, shared=options.shared
+        )
         return rows if options.namespaces else [self._as_given(row) for row in rows]
 
     def _as_given(self, row: Namespace) -> Namespace:

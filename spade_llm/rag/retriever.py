@@ -16,6 +16,9 @@ class RetrievalOptions:
 
     namespaces: tuple[str, ...] = ()
     """`name` of one of ours, or `owner@domain/name` of one that was granted to us."""
+    shared: tuple[str, ...] | None = None
+    """Of what others granted to us, only what these name (`owner@domain`, `owner@domain/name`),
+    where `namespaces` names nothing. None: all of it. Whoever lets us in decides what we find."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
     """Only chunks of documents whose metadata has all of these values. `source`, `document`,
     `heading` and `page` may be asked for too."""

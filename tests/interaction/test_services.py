@@ -84,6 +84,21 @@ async def test_documents_are_quoted_with_their_source(network: Network) -> None:
     assert "guide.md#0" in answer
 
 
+async def test_what_a_stranger_granted_unasked_is_quoted_to_nobody(network: Network) -> None:
+    rag, eve = await network.rag(), await network.program("eve")
+    model = ScriptedProvider([read_back])
+    assistant = await network.assistant(model, services=Services(rag=jid_of(rag)))
+    hers = RagClient(eve.node.requester, jid_of(rag))
+    await hers.ingest(Document(text="The lighthouse has 666 steps.", source="lies.md"))
+    await hers.grant("default", to=jid_of(assistant))
+    ada = await network.person()
+
+    answer = await answer_to(ada, assistant, "How many steps has the lighthouse?")
+
+    assert "How many steps" in answer
+    assert "666" not in answer
+
+
 async def test_the_model_searches_and_lists_documents_itself(network: Network) -> None:
     rag, ann = await network.rag(), await network.program("ann")
     model = ScriptedProvider(
@@ -97,7 +112,10 @@ async def test_the_model_searches_and_lists_documents_itself(network: Network) -
             read_back,
         ]
     )
-    assistant = await network.assistant(model, services=Services(rag=jid_of(rag)))
+    trusted = (f"{jid_of(ann)}/sea",)
+    assistant = await network.assistant(
+        model, services=Services(rag=jid_of(rag), shared_documents=trusted)
+    )
     hers = RagClient(ann.node.requester, jid_of(rag))
     tide = Document(text="High tide is at noon.", source="tide.md", namespace="sea")
     await hers.ingest(tide)

@@ -217,6 +217,22 @@ async def who_may_read_finds_what_was_granted_under_its_address(case: CatalogueC
     assert (listed.namespace, listed.source) == (address, "tides.md")
 
 
+async def of_what_was_granted_only_the_trusted_is_found(case: CatalogueCase) -> None:
+    await case.mine.ingest(TIDES)
+    await case.others.ingest(Document(text="Herons fish at noon.", source="h.md"))
+    await case.mine.grant("default", to=case.others_jid)
+
+    async def sources(*shared: str) -> list[str]:
+        options = RetrievalOptions(shared=shared)
+        found = await case.others.retrieve("noon", options=options)
+        return sorted(one.chunk.source for one in found.chunks)
+
+    assert await sources() == ["h.md"]
+    assert await sources("someone@else.example", f"{case.mine_jid}/other") == ["h.md"]
+    assert await sources(case.mine_jid) == ["h.md", "tides.md"]
+    assert await sources(f"{case.mine_jid}/default") == ["h.md", "tides.md"]
+
+
 async def documents_without_a_namespace_are_ours_alone(case: CatalogueCase) -> None:
     await case.mine.ingest(TIDES)
     await case.mine.grant("default", to=case.others_jid)
@@ -416,6 +432,7 @@ CATALOGUE_PROMISES: tuple[Callable[[CatalogueCase], Awaitable[None]], ...] = (
     a_namespace_made_again_is_granted_to_nobody,
     deleting_leaves_what_another_owner_has_of_the_same_name,
     who_may_read_finds_what_was_granted_under_its_address,
+    of_what_was_granted_only_the_trusted_is_found,
     documents_without_a_namespace_are_ours_alone,
     who_may_read_may_not_write,
     who_may_write_may_not_do_what_is_the_owners,
