@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 COUNT = 500
 DONE_S = 60.0
+REST = "Behind it is a corridor with a lamp, a chair and a window towards the harbour. " * 11
+"""Makes each of them one full chunk, so that all together take seconds."""
 
 
 async def test_documents_are_all_there_once_after_a_kill_and_the_asker_is_answered(
@@ -30,7 +32,7 @@ async def test_documents_are_all_there_once_after_a_kill_and_the_asker_is_answer
             begun.set()
 
     async with rag_process(tmp_path, prosody, rest='embeddings = "installed"') as agent:
-        texts = {f"n{n:03}.md": f"The code of door{n} is zulu{n}." for n in range(COUNT)}
+        texts = {f"n{n:03}.md": f"The code of door{n} is zulu{n}. {REST}" for n in range(COUNT)}
         agent.folder_of("doors", texts)
         async with agent.asker("reader") as client:
             asked = asyncio.create_task(client.add_path("doors", id="r1", on_progress=tell))
