@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -98,7 +98,8 @@ class Reporter:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._last = Progress(done=0, total=0, chunks=0)
-        self._next_at = 0.0
+        self._has_news = asyncio.Event()
+        self._pause_s = EVERY_S
         self._beating: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -115,16 +116,22 @@ class Reporter:
     async def tell(self, progress: Progress) -> None:
         """As OnProgress: to be called after each document."""
         self._last = progress
-        if progress.done >= progress.total or _now() >= self._next_at:
+        self._has_news.set()
+        if progress.done >= progress.total:
             await self._send()
 
     async def _beat(self) -> None:
+        """Many documents are done at one stroke: what is true after it is told, too."""
         while True:
-            await asyncio.sleep(BEAT_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await self._has_news.wait()
             await self._send()
+            await asyncio.sleep(self._pause_s)
 
     async def _send(self) -> None:
-        self._next_at = _now() + EVERY_S
+        self._has_news.clear()
+        self._pause_s = EVERY_S
         with self._forgiven():
             await self._request.part(ProgressPart(progress=self._last).encode())
 
@@ -133,9 +140,5 @@ class Reporter:
         try:
             yield
         except RequestError as error:
-            self._next_at = _now() + AWAY_S
+            self._pause_s = AWAY_S
             logger.info("%s was not told of progress: %s", self._request.message.sender, error)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
