@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Row = NDArray[np.float32]
+Figure = TypeVar("Figure", float, "NDArray[np.float32]")
 
 WORD_WEIGHT = 0.35
 """What shared words can add where meaning is known too: a passage that has every word of the
@@ -30,12 +30,6 @@ def by_meaning_and_words(cosine: float, share: float) -> float:
     return base + (1 - base) * WORD_WEIGHT * share
 
 
-def by_words(share: float, rank: float) -> float:
-    """Both 0…1; never more than the share of words deserves."""
+def by_words(share: Figure, rank: Figure) -> Figure:
+    """Both 0…1, of one passage or a row of them; never more than the share of words deserves."""
     return share * (1 - RANK_WEIGHT * (1 - rank))
-
-
-def all_by_words(shares: Row, ranks: Row) -> Row:
-    """The same for many."""
-    found: Row = shares * (1 - RANK_WEIGHT * (1 - ranks))
-    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.rag.fusion import all_by_words, word_weight
+from spade_llm.rag.fusion import by_words, word_weight
 from spade_llm.text.highest import highest
 from spade_llm.text.terms import CONTENT_WEIGHT, query_words
 
@@ -42,7 +42,7 @@ class WordScores:
 
     @property
     def scores(self) -> Row:
-        return all_by_words(self.shares, self.ranks)
+        return by_words(self.shares, self.ranks)
 
 
 def word_scores(query: str, indexes: Sequence[WordIndex]) -> list[WordScores]:

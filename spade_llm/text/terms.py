@@ -149,7 +149,3 @@ _WHEN = re.compile(
     r"hace cu[aá]nto)\b",
     re.IGNORECASE,
 )
-
-
-def flags_and_length(head: Sequence[int]) -> tuple[int, int]:
-    return head[0] >> 16 & 0xFF, head[0] & 0xFFFF

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spade_llm.text.postings import read_heads
 from spade_llm.text.stems import REST_BITS, beginning_of
 from spade_llm.text.terms import (
     ITEM,
@@ -16,7 +17,6 @@ from spade_llm.text.terms import (
     TIME,
     content_hash,
     encode_terms,
-    flags_and_length,
     is_when_question,
     query_words,
 )
@@ -27,7 +27,8 @@ def items_of(terms: bytes) -> dict[int, int]:
 
 
 def flags_of(content: str) -> int:
-    return flags_and_length(ITEM.unpack_from(encode_terms(content)))[0]
+    flags, _ = read_heads([encode_terms(content)])
+    return int(flags[0])
 
 
 def matches(query: str, content: str) -> bool:
