@@ -85,7 +85,7 @@ class LLMAgent(XmppAgent):
         documents = RagClient(ask, services.rag) if services.rag else None
         self.memory_behaviour = MemoryBehaviour(
             memory=MemoryClient(ask, services.memory) if services.memory else None,
-            retriever=_trusted(documents, services),
+            retriever=_trusted(documents, services) if documents else None,
             outbox=self._outbox,
             probes={
                 name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
@@ -146,14 +146,11 @@ class LLMAgent(XmppAgent):
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
 
 
-def _trusted(documents: RagClient | None, services: Services) -> TrustedDocuments | None:
-    if documents is None:
-        return None
+def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:
     return TrustedDocuments(documents, shared=services.shared_documents)
 
 
 def _document_tools(documents: RagClient | None, services: Services) -> list[Toolbox]:
-    trusted = _trusted(documents, services)
-    if documents is None or trusted is None or not services.document_tools:
+    if documents is None or not services.document_tools:
         return []
-    return [documents_toolbox(trusted, documents)]
+    return [documents_toolbox(_trusted(documents, services), documents)]
