@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -137,17 +138,22 @@ async def test_killed_in_the_middle_of_calls_none_runs_twice(
 
     lines = Counter(path.read_text().splitlines())
     assert set(lines.values()) == {1}
-    interrupted = [
-        number for number, outcome in enumerate(outcomes) if not isinstance(outcome, str)
-    ]
-    for number in interrupted:
-        outcome = outcomes[number]
+    interrupted = {
+        f"line {number}": outcome
+        for number, outcome in enumerate(outcomes)
+        if not isinstance(outcome, str)
+    }
+    for outcome in interrupted.values():
         assert isinstance(outcome, RequestFailed)
         assert outcome.wire_code == "interrupted"
-    for number in set(range(CALLS)) - set(interrupted):
-        assert lines[f"line {number}"] == 1
+    assert {f"line {number}" for number in range(CALLS)} - set(lines) <= set(interrupted)
     assert interrupted
-    assert _unended(deployment) == len(interrupted)
+    # The call log is written behind the answer log, and the end of a call before its answer leaves:
+    # a kill between two of these leaves one call more or less in one of them.
+    begun, unended = _begun_and_unended(deployment)
+    assert set(lines) <= begun
+    assert unended
+    assert unended <= set(interrupted)
 
 
 async def _some_lines(path: Path) -> None:
@@ -161,5 +167,13 @@ def _is_written(path: Path) -> bool:
     return path.stat().st_size > 0
 
 
-def _unended(deployment: Deployment) -> int:
-    return sum(call.ended is None for call in logged(deployment, "write_down"))
+def _begun_and_unended(deployment: Deployment) -> tuple[set[str], set[str]]:
+    """The lines that calls were to write; those among them whose call has no end in the log."""
+    calls = [(_line(call), call.ended) for call in logged(deployment, "write_down")]
+    killed = [(line, ended) for line, ended in calls if line.startswith("line ")]
+    return {line for line, _ in killed}, {line for line, ended in killed if ended is None}
+
+
+def _line(call: LoggedCall) -> str:
+    arguments: dict[str, str] = json.loads(call.begun.arguments)
+    return arguments["line"]
