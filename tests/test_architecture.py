@@ -26,22 +26,28 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spade_llm"
 
-ERRORS = {"errors"}
+ERRORS = {"errors", "tracing"}
+"""Below everything: what may go wrong, and what of a message's way is recorded."""
 PROVIDERS = {"providers"} | ERRORS
 TEXT = {"text"} | ERRORS
-CONTEXT, TOOLS = ({room} | PROVIDERS for room in ("context", "tools"))
-MEMORY, RAG = ({room} | PROVIDERS | TEXT for room in ("memory", "rag"))
+TOOLS = {"tools"} | PROVIDERS
+CONTEXT, MEMORY, RAG = ({room} | PROVIDERS | TEXT for room in ("context", "memory", "rag"))
 CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS
+GUARDRAILS = {"guardrails"} | PROVIDERS | TEXT
+ROUTING = {"routing"} | ERRORS
 ACL = {"acl"} | ERRORS
 RUNTIME = {"runtime"} | ACL
 XMPP = {"xmpp"} | RUNTIME
 SERVICES = {"services"} | CONVERSATION | RUNTIME
-BEHAVIOUR = {"behaviour"} | SERVICES | XMPP
+BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
 MCP_SERVER = {"mcp_server"} | SERVICES
-TOP = BEHAVIOUR | MCP_SERVER | {"agent", "gateway", "settings", "deployment", "cli"}
+PROGRAMS = {"programs", "agent", "mcp", "utils"} | BEHAVIOUR
+"""The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
+TOP = BEHAVIOUR | MCP_SERVER | PROGRAMS | {"gateway", "settings", "deployment", "cli"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "tracing": {"tracing"},
     "acl": ACL,
     "runtime": RUNTIME,
     "xmpp": XMPP,
@@ -54,7 +60,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conversation": CONVERSATION,
     "services": SERVICES,
     "behaviour": BEHAVIOUR,
+    "guardrails": GUARDRAILS,
+    "routing": ROUTING,
     "mcp_server": MCP_SERVER,
+    "programs": PROGRAMS,
+    "mcp": PROGRAMS,
+    "utils": PROGRAMS,
     "settings": {"settings"} | ERRORS,
     "agent": TOP - {"cli", "gateway", "mcp_server"},
     "gateway": TOP - {"cli"},

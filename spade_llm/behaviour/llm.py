@@ -1,6 +1,7 @@
 """LLMBehaviour: what an assistant does with each thing that is said to it. Knows no stanza.
 
-command? → done. Otherwise: recall ∥ retrieve → turn (model ↔ tools) → observe → reply.
+command? → done. Otherwise: layers around (recall ∥ retrieve → turn: model ↔ tools) → observe →
+reply.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.behaviour.commands import Commands
+from spade_llm.behaviour.layers import Outcome, layered
+from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.conversation.chosen import choose
-from spade_llm.conversation.commands import HELP, Command, parse_command
 from spade_llm.conversation.history import Conversations
-from spade_llm.conversation.memory_numbers import numbered_line, with_number
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
 from spade_llm.conversation.tool_calls import Person
@@ -23,11 +26,8 @@ from spade_llm.errors import (
     ContextTooLong,
     ModelError,
     RateLimited,
-    RequestError,
-    ServiceError,
     StorageFailed,
 )
-from spade_llm.memory.store import MemoryFilter, MemoryQuery
 from spade_llm.services.chat import Reply, ToolUse, Utterance
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
@@ -35,6 +35,7 @@ from spade_llm.xmpp.behaviour import Behaviour
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.context import ContextManagement
     from spade_llm.conversation.history import Conversation
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LISTED_MEMORIES = 20
-FORGETTABLE = 1000
-"""Of a person's memories, newest first, those that /forget NUMBER can mean."""
 IDLE_S = 3600.0
 MAX_REPLIED_CHARS = 1000
 """Of the arguments and of the result of one call, as programs get them beside the answer."""
@@ -69,8 +67,10 @@ class LLMBehaviour(Behaviour):
         memory_offer: MemoryOffer,
         toolboxes: Sequence[Toolbox],
         limits: TurnLimits,
+        layers: Sequence[Layer] = (),
     ) -> None:
-        """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change."""
+        """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change.
+        `layers`: around each turn, the first of them outermost."""
         super().__init__()
         self.model = model
         self.strategy = strategy
@@ -80,6 +80,12 @@ class LLMBehaviour(Behaviour):
         self._memory_offer = memory_offer
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
+        self._layers = layers
+        self.commands = Commands()
+        self.commands.add(
+            "status", self._status, "/status – which model I use, and what can be reached"
+        )
+        MemoryCommands(memory, self.conversations).add_to(self.commands)
 
     async def run(self) -> None:
         """Turns begin with messages (services/chat.py); there is nothing to do between them."""
@@ -87,10 +93,19 @@ class LLMBehaviour(Behaviour):
 
     async def answer(self, utterance: Utterance) -> Reply:
         """One reply to one thing said. A model that fails costs a polite sentence, no more."""
-        if command := parse_command(utterance.text):
-            return Reply(text=await self._obey(command, utterance))
-        toolbox = self._toolbox(utterance.peer)
+        obeyed = await self.commands.obey(utterance)
+        if obeyed is not None:
+            return Reply(text=obeyed)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
+        proceed = layered(self._layers, conversation, partial(self._respond, conversation))
+        outcome = await proceed(utterance)
+        unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
+        missing = dict.fromkeys([*outcome.missing, *unkept])
+        return _reply(outcome, tuple(missing))
+
+    async def _respond(self, conversation: Conversation, utterance: Utterance) -> Outcome:
+        """What every layer is around."""
+        toolbox = self._toolbox(utterance.peer)
         _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
             self._memory.recall(utterance.text, subject=utterance.peer),
@@ -100,10 +115,12 @@ class LLMBehaviour(Behaviour):
         conversation.extend([user_message(utterance.text, peer=utterance.peer)])
         recalled = self._chosen(conversation, recalled)
         result, missing_tools = await self._turn(conversation, recalled, utterance, toolbox)
-        conversation.extend(result.added)
-        unkept = await self._keep(conversation, utterance, recalled, result)
-        missing = dict.fromkeys([*recalled.missing, *missing_tools, *unkept])
-        return _reply(result, recalled, tuple(missing))
+        return Outcome(
+            question=utterance.text,
+            result=result,
+            recalled=recalled,
+            missing=(*recalled.missing, *missing_tools),
+        )
 
     def _chosen(self, conversation: Conversation, recalled: Recalled) -> Recalled:
         """What fits, and is not in the part of the conversation that the model reads anyway."""
@@ -113,20 +130,17 @@ class LLMBehaviour(Behaviour):
         return replace(recalled, memories=chosen)
 
     async def _keep(
-        self,
-        conversation: Conversation,
-        utterance: Utterance,
-        recalled: Recalled,
-        result: TurnResult,
+        self, conversation: Conversation, utterance: Utterance, outcome: Outcome
     ) -> tuple[str, ...]:
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
+        conversation.extend(outcome.result.added)
         try:
             await self._memory.observe(
                 conversation,
                 turn_id=utterance.id,
-                question=utterance.text,
-                answer=result.text,
-                recalled=recalled.memories,
+                question=outcome.question,
+                answer=outcome.result.text,
+                recalled=outcome.recalled.memories,
             )
         except StorageFailed:
             logger.exception("conversation %s: an exchange was not kept", conversation.key)
@@ -178,30 +192,7 @@ class LLMBehaviour(Behaviour):
     def _missing_tools(self) -> tuple[str, ...]:
         return ("tools",) if self.shared_tools.missing else ()
 
-    async def _obey(self, command: Command, utterance: Utterance) -> str:
-        try:
-            match command.name:
-                case "new":
-                    return await self._begin_anew(utterance)
-                case "status":
-                    return await self._status()
-                case "memories":
-                    return await self._list_memories(command.argument, utterance.peer)
-                case "forget":
-                    return await self._forget(command.argument, utterance)
-                case _:
-                    return HELP
-        except (RequestError, ServiceError) as error:
-            logger.warning("/%s for %s: %s", command.name, utterance.peer, error)
-            return "My memory cannot be reached right now. Please try again in a moment."
-
-    async def _begin_anew(self, utterance: Utterance) -> str:
-        self.conversations.drop(utterance.conversation)
-        if self._memory.memory is not None:
-            await self._memory.memory.close_conversation(utterance.conversation)
-        return "A new conversation. What I remember about you stays; /forget all removes it."
-
-    async def _status(self) -> str:
+    async def _status(self, _argument: str, _utterance: Utterance) -> str:
         away, tools = await asyncio.gather(self._memory.away(), self.shared_tools.list())
         missing = [*away, *self._missing_tools()]
         return (
@@ -210,44 +201,12 @@ class LLMBehaviour(Behaviour):
             f" {'Not reachable: ' + ', '.join(missing) if missing else 'Everything is reachable'}."
         )
 
-    async def _list_memories(self, words: str, peer: str) -> str:
-        if self._memory.memory is None:
-            return "I have no memory agent."
-        about = MemoryFilter(subject=peer)
-        if words:
-            query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
-            entries = [hit.entry for hit in (await self._memory.memory.search(query)).hits]
-        else:
-            page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
-            entries = list(page.entries)
-        if not entries:
-            return "I remember nothing about you" + (" with these words." if words else ".")
-        lines = map(numbered_line, entries)
-        return "\n".join(["What I remember about you:", *lines, "/forget NUMBER forgets one."])
 
-    async def _forget(self, argument: str, utterance: Utterance) -> str:
-        if argument.lower() == "all":
-            return await self._forget_all(utterance)
-        if self._memory.memory is None or not argument:
-            return "Write /forget NUMBER (from /memories), or /forget all."
-        about = MemoryFilter(subject=utterance.peer)
-        page = await self._memory.memory.list(about, limit=FORGETTABLE)
-        entry = with_number(page.entries, argument)
-        if entry is None:
-            return f"There is no single memory {argument!r}: /memories lists them."
-        await self._memory.memory.forget([entry.id], subject=utterance.peer)
-        return "Forgotten."
-
-    async def _forget_all(self, utterance: Utterance) -> str:
-        self.conversations.drop_peer(utterance.peer)
-        count = await self._memory.forget_peer(utterance.peer)
-        return f"Forgotten: {count} memories and our conversations."
-
-
-def _reply(result: TurnResult, recalled: Recalled, missing: tuple[str, ...]) -> Reply:
+def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:
+    result = outcome.result
     return Reply(
         text=result.text + _note(missing),
-        sources=tuple(citation(found) for found in recalled.passages),
+        sources=tuple(citation(found) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,

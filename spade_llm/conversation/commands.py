@@ -1,4 +1,4 @@
-"""Text commands, which cost no model call: `/help /new /status /memories /forget`. Pure parsing.
+"""Text commands, which cost no model call: which there are, and what a message says. Pure.
 
 Every client can type text; menus (XEP-0050) may be missing.
 """
@@ -6,17 +6,12 @@ Every client can type text; menus (XEP-0050) may be missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-HELP = """\
-I am an assistant in a chat: just write to me. Commands:
-/help – this list
-/new – begin a new conversation (what I remember stays)
-/status – which model I use, and what can be reached
-/memories [words] – what I remember about you
-/forget NUMBER – forget one of the memories that /memories listed
-/forget all – forget everything about you, and this conversation"""
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
-NAMES = frozenset({"help", "new", "status", "memories", "forget"})
+INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +20,15 @@ class Command:
     argument: str = ""
 
 
-def parse_command(text: str) -> Command | None:
-    """The command that a message is; None for anything else, also for `/me waves` and paths."""
+def parse_command(text: str, names: Collection[str]) -> Command | None:
+    """The command of these names that a message is; None for anything else, also for `/me waves`
+    and paths."""
     head, _, rest = text.strip().partition(" ")
     name = head[1:].lower()
-    if not head.startswith("/") or name not in NAMES:
+    if not head.startswith("/") or name not in names:
         return None
     return Command(name=name, argument=rest.strip())
+
+
+def help_text(lines: Iterable[str]) -> str:
+    return "\n".join([INTRODUCTION, *lines])

@@ -64,4 +64,4 @@ def test_dropping_a_person_drops_all_their_threads() -> None:
     ],
 )
 def test_only_our_commands_are_commands(text: str, command: Command | None) -> None:
-    assert parse_command(text) == command
+    assert parse_command(text, {"help", "new", "status", "memories", "forget"}) == command

@@ -1,0 +1,23 @@
+"""Conduct: what one assistant does beyond answering with its services. Data; knows no wire.
+
+Each part is None or empty where an assistant does without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spade_llm.guardrails import Guardrail
+    from spade_llm.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    tools: tuple[Tool, ...] = ()
+    """Run in the assistant's own process, beside those of tool agents."""
+    input_guardrails: tuple[Guardrail, ...] = ()
+    """Before anything else sees what was said, one after another."""
+    output_guardrails: tuple[Guardrail, ...] = ()
+    """Before the answer is kept or sent."""

@@ -1,0 +1,46 @@
+"""What an assistant does at a command: a register of handlers, each in its own words.
+
+Knows no command itself, and no stanza.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from spade_llm.conversation.commands import help_text, parse_command
+from spade_llm.errors import RequestError, ServiceError
+
+if TYPE_CHECKING:
+    from spade_llm.services.chat import Utterance
+
+logger = logging.getLogger(__name__)
+
+CommandHandler = Callable[[str, "Utterance"], Awaitable[str]]
+"""Takes what follows the command, and who said it where; gives the answer."""
+
+
+class Commands:
+    def __init__(self) -> None:
+        self._handlers: dict[str, CommandHandler] = {"help": self._help}
+        self._lines = ["/help – this list"]
+
+    def add(self, name: str, handler: CommandHandler, *lines: str) -> None:
+        """`lines` say in /help what it does, in the order in which commands are added."""
+        self._handlers[name] = handler
+        self._lines.extend(lines)
+
+    async def obey(self, utterance: Utterance) -> str | None:
+        """The answer to a command; None: this is none."""
+        command = parse_command(utterance.text, self._handlers)
+        if command is None:
+            return None
+        try:
+            return await self._handlers[command.name](command.argument, utterance)
+        except (RequestError, ServiceError) as error:
+            logger.warning("/%s for %s: %s", command.name, utterance.peer, error)
+            return "My memory cannot be reached right now. Please try again in a moment."
+
+    async def _help(self, _argument: str, _utterance: Utterance) -> str:
+        return help_text(self._lines)
