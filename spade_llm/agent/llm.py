@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.agent.conduct import Conduct
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.typing_state import TypingState
 from spade_llm.behaviour.llm import LLMBehaviour
@@ -29,6 +30,7 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
+    from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
@@ -72,6 +74,7 @@ class LLMAgent(XmppAgent):
         *,
         services: Services | None = None,
         limits: TurnLimits | None = None,
+        conduct: Conduct | None = None,
         options: AgentOptions | None = None,
     ) -> None:
         services = services or Services()
@@ -107,6 +110,7 @@ class LLMAgent(XmppAgent):
             ),
             toolboxes=[*_document_tools(documents, services), *tools],
             limits=limits or TurnLimits(),
+            layers=_layers(conduct or Conduct()),
         )
         self._tool_agents = ToolAgents(
             self,
@@ -144,6 +148,11 @@ class LLMAgent(XmppAgent):
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
+
+
+def _layers(_conduct: Conduct) -> list[Layer]:
+    """What stands around a turn, outermost first."""
+    return []
 
 
 def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:
