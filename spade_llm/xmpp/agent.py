@@ -88,7 +88,7 @@ class XmppAgent(Agent):
         name = f"answers-{self.jid.local}.db"
         data = self.options.data
         self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
-        self.node = Node(self.send_message, self._log)
+        self.node = Node(self.send_acl, self._log)
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
@@ -157,7 +157,7 @@ class XmppAgent(Agent):
             task.cancel()
         await asyncio.gather(*self._submitted, return_exceptions=True)
 
-    async def send_message(self, message: AclMessage) -> None:
+    async def send_acl(self, message: AclMessage) -> None:
         """The node's way out: one AclMessage onto the wire.
 
         Raises:
@@ -306,7 +306,7 @@ class XmppAgent(Agent):
 
     async def _send_quietly(self, message: AclMessage) -> None:
         try:
-            await self.send_message(message)
+            await self.send_acl(message)
         except RequestError as error:
             logger.warning("to %s: %s", message.receiver, error)
 
