@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pydantic import BaseModel
+
     from spade_llm.guardrails import Guardrail
     from spade_llm.tools import Tool
 
@@ -21,3 +25,11 @@ class Conduct:
     """Before anything else sees what was said, one after another."""
     output_guardrails: tuple[Guardrail, ...] = ()
     """Before the answer is kept or sent."""
+    termination_markers: tuple[str, ...] = ()
+    """A conversation is over when the model ends a reply with one of these (`<DONE>`)."""
+    max_interactions_per_conversation: int | None = None
+    """After so many answers a conversation is over."""
+    on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None = None
+    """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
+    output_schema: type[BaseModel] | None = None
+    """What every answer is an object of, as JSON text."""

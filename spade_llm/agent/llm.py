@@ -25,6 +25,7 @@ from spade_llm.services.chat import ChatService
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from spade_llm.services.tools import ToolsClient
+from spade_llm.tools.local import LocalToolbox
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class LLMAgent(XmppAgent):
         conduct: Conduct | None = None,
         options: AgentOptions | None = None,
     ) -> None:
-        services = services or Services()
+        services, conduct = services or Services(), conduct or Conduct()
         options = options or AgentOptions()
         # Whom we want to discover must be let in to show itself.
         options = replace(options, allowed=(*options.allowed, *services.discover))
@@ -108,9 +109,9 @@ class LLMAgent(XmppAgent):
                 max_batch=services.memory_max_batch,
                 model=None if isinstance(provider, OfflineProvider) else provider,
             ),
-            toolboxes=[*_document_tools(documents, services), *tools],
+            toolboxes=[*_own_tools(conduct), *_document_tools(documents, services), *tools],
             limits=limits or TurnLimits(),
-            layers=_layers(conduct or Conduct()),
+            layers=_layers(conduct),
         )
         self._tool_agents = ToolAgents(
             self,
@@ -151,8 +152,13 @@ class LLMAgent(XmppAgent):
 
 
 def _layers(_conduct: Conduct) -> list[Layer]:
-    """What stands around a turn, outermost first."""
+    """What stands around a turn, outermost first: quota, ending, routing, guarding."""
     return []
+
+
+def _own_tools(conduct: Conduct) -> list[Toolbox]:
+    """In front of all others: of equal names, the assistant's own is used."""
+    return [LocalToolbox(conduct.tools)] if conduct.tools else []
 
 
 def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:

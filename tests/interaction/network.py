@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
+    from spade_llm.agent import TurnLimits
+    from spade_llm.agent.conduct import Conduct
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools import Tool
@@ -67,7 +69,13 @@ class Network:
         return agent
 
     async def assistant(
-        self, model: ChatModel | None = None, *, services: Services | None = None, jid: str = ""
+        self,
+        model: ChatModel | None = None,
+        *,
+        services: Services | None = None,
+        limits: TurnLimits | None = None,
+        conduct: Conduct | None = None,
+        jid: str = "",
     ) -> LLMAgent:
         jid = jid or await self.account("assistant")
         agent = LLMAgent(
@@ -75,6 +83,8 @@ class Network:
             self.passwords[jid],
             model or ScriptedProvider.echo(),
             services=services,
+            limits=limits,
+            conduct=conduct,
             options=self.options(jid),
         )
         return await self.start(agent)
