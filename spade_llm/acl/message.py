@@ -75,6 +75,8 @@ class AclMessage:
     sequence: int | None = None
     """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
     encoding: Encoding = Encoding.ACL
+    extra: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
 
     @property
     def owner(self) -> str:
@@ -102,6 +104,7 @@ class AclMessage:
             in_reply_to=self.reply_with,
             reply_by=None,
             sequence=sequence,
+            extra={key: self.extra[key] for key in ANSWERED_EXTRA if key in self.extra},
         )
 
 
@@ -113,6 +116,9 @@ TERMINAL = frozenset(
         Performative.NOT_UNDERSTOOD,
     }
 )
+
+ANSWERED_EXTRA = ("message_type",)
+"""An answer says it as its request did: spade_llm 0.3 tells by it which behaviour it is for."""
 
 _FIELDS = {
     "performative": "performative",
@@ -132,7 +138,8 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     """The message's ACL parameters as flat text, without sender, receiver and content."""
     values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
     values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
-    return {key: str(value) for key, value in values.items() if value not in (None, "")}
+    said = {key: str(value) for key, value in values.items() if value not in (None, "")}
+    return {**message.extra, **said} if message.encoding is Encoding.FORM else said
 
 
 def from_metadata(
@@ -162,7 +169,12 @@ def from_metadata(
         reply_by=_moment(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
         encoding=encoding,
+        extra=_extra(metadata) if encoding is Encoding.FORM else {},
     )
+
+
+def _extra(metadata: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in metadata.items() if key not in _FIELDS.values()}
 
 
 def _performative(text: str) -> Performative:

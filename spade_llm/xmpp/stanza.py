@@ -193,7 +193,7 @@ def _form(message: AclMessage) -> str:
     if message.conversation_id:
         fields["_thread_node"] = message.conversation_id
     rows = "".join(
-        f"<field var='{key}' type='text-single'><value>{_text(value)}</value></field>"
+        f"<field var={_attribute(key)} type='text-single'><value>{_text(value)}</value></field>"
         for key, value in fields.items()
     )
     return f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>{_HINTS}"

@@ -75,6 +75,19 @@ def test_a_deadline_in_any_zone_is_kept_as_the_same_moment_in_utc() -> None:
     assert read.reply_by.tzinfo is UTC
 
 
+def test_an_answer_says_for_which_behaviour_it_is_as_its_request_did() -> None:
+    metadata = {"message_type": "llm", "query_id": "7"}
+    asked = from_metadata(
+        metadata, sender="a@x", receiver="b@x", content="hello", encoding=Encoding.FORM
+    )
+
+    answer = asked.reply(Performative.INFORM, "hello")
+
+    assert asked.extra == metadata
+    assert to_metadata(answer)["message_type"] == "llm"
+    assert "query_id" not in to_metadata(answer)
+
+
 def test_plain_text_without_metadata_is_a_chat_request() -> None:
     read = from_metadata({}, sender="ana@home/phone", receiver="bot@home", content="hello")
 
