@@ -83,11 +83,24 @@ class StreamOptions(Strict):
     include_usage: bool
 
 
+class SchemaForm(Strict):
+    name: str = Field(pattern=NAME)
+    description: str | None = None
+    schema_: dict[str, object] = Field(alias="schema")
+    strict: bool | None = None
+
+
+class ResponseFormat(Strict):
+    type: Literal["json_schema"]
+    json_schema: SchemaForm
+
+
 class Request(Strict):
     model: str = Field(min_length=1)
     messages: list[Message] = Field(min_length=1)
     tools: list[Tool] | None = Field(default=None, min_length=1, max_length=128)
     tool_choice: Literal["auto", "none", "required"] | Choice | None = None
+    response_format: ResponseFormat | None = None
     stream: bool = False
     stream_options: StreamOptions | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
@@ -110,6 +123,8 @@ def check_request(raw: bytes) -> dict[str, object]:
     """
     request = _parsed(Request, raw)
     _check_options(request)
+    if request.response_format and request.response_format.json_schema.strict:
+        _check_strict(request.response_format.json_schema.schema_, "schema")
     _check_calls(request.messages)
     body = json.loads(raw)
     assert isinstance(body, dict)
@@ -137,6 +152,25 @@ def _check_options(request: Request) -> None:
     names = [tool.function.name for tool in request.tools or ()]
     if isinstance(request.tool_choice, Choice) and request.tool_choice.function.name not in names:
         raise BadRequest(f"Tool choice {request.tool_choice.function.name!r} not found in 'tools'.")
+
+
+def _check_strict(node: object, where: str) -> None:
+    """A strict schema's objects are closed and need every field; nothing has a default."""
+    if isinstance(node, list):
+        for number, part in enumerate(node):
+            _check_strict(part, f"{where}.{number}")
+    if not isinstance(node, dict):
+        return
+    fields = node.get("properties", {})
+    is_closed = node.get("additionalProperties") is False and node.get("required") == list(fields)
+    if node.get("type") == "object" and not is_closed:
+        raise BadRequest(f"Invalid schema for response_format: {where} is not closed.")
+    if "default" in node or ("$ref" in node and len(node) > 1):
+        raise BadRequest(f"Invalid schema for response_format: {where} has more than its form.")
+    for name, part in {**fields, **node.get("$defs", {})}.items():
+        _check_strict(part, f"{where}.{name}")
+    for key in ("items", "anyOf"):
+        _check_strict(node.get(key), f"{where}.{key}")
 
 
 def _check_calls(messages: list[Message]) -> None:

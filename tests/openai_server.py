@@ -90,7 +90,8 @@ class OpenAIServer:
         self.text = text
         self.api_key = api_key
         """Demanded as a bearer token unless empty."""
-        self.refuses_stream_options = False
+        self.refused_fields: set[str] = set()
+        """Optional fields of a request that this server does not know."""
         self.embeddings = WordModel()
         self.base_url = ""
         self.requests: deque[dict[str, object]] = deque(maxlen=KEPT_REQUESTS)
@@ -129,8 +130,8 @@ class OpenAIServer:
     async def _completion(self, request: web.Request) -> web.StreamResponse:
         body = check_request(await request.read())
         await self._note(body)
-        if self.refuses_stream_options and "stream_options" in body:
-            raise BadRequest("Unrecognized request argument supplied: stream_options")
+        for name in sorted(self.refused_fields & body.keys()):
+            raise BadRequest(f"Unrecognized request argument supplied: {name}")
         answer = self._script.popleft() if self._script else self._echo(body)
         return await self._send(request, body, answer)
 

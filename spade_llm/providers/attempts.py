@@ -7,7 +7,7 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ModelUnavailable, RateLimited
+from spade_llm.errors import ModelError, ModelUnavailable, RateLimited
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,8 +40,10 @@ class Attempts:
         except TimeoutError:
             raise ModelUnavailable(f"The model at {self._server} did not answer in time.") from None
 
-    async def pause_after(self, error: ModelUnavailable | RateLimited) -> None:
+    async def pause_after(self, error: ModelError) -> None:
         """Sleep before the next attempt, or raise `error` if there can be none."""
+        if not isinstance(error, ModelUnavailable | RateLimited):
+            raise error
         self._failed += 1
         asked_s = error.retry_after if isinstance(error, RateLimited) else None
         pause_s = self._limits.pause_s(self._failed, asked_s)

@@ -55,6 +55,10 @@ class Completion:
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    """Which one answered, where several may; empty: the one that was asked."""
+    is_cut_off: bool = False
+    """The model ran into its bound on tokens in the middle of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ class TextDelta:
 class ChatModel(Protocol):
     """One language model.
 
-    `tool_choice` is `auto`, `none`, `required` or a tool's name.
+    `tool_choice` is `auto`, `none`, `required` or a tool's name. `response_schema`, a JSON Schema
+    of an object, is a wish: a server that does not know it is asked without, and the log says so.
+    Describe the form in the prompt, too, and check the answer.
 
     Raises (both methods): ModelError and its subclasses only.
     """
@@ -82,6 +88,7 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion: ...
 
     def stream(
@@ -90,6 +97,7 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         """TextDeltas in order, then exactly one Completion that repeats the whole text."""
         ...

@@ -62,6 +62,7 @@ class OfflineProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
         turn = read_turn(messages)
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
@@ -76,8 +77,11 @@ class OfflineProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        completion = await self.complete(
+            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+        )
         for delta in words(completion.text):
             yield delta
         yield completion

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+CUT_OFF = "length"
+"""The finish_reason of an answer that ran into its bound on tokens."""
+
+
 def _as_json_text(value: object) -> object:
     """Some servers send the arguments as an object, or null, instead of as JSON text."""
     if value is None:
@@ -123,7 +127,12 @@ class Assembly:
         if not text and not calls:
             reason = self._finish_reason or "no finish_reason"
             raise InvalidModelOutput(f"The model's answer is empty ({reason}).")
-        return Completion(text=text, tool_calls=calls, usage=self._usage)
+        return Completion(
+            text=text,
+            tool_calls=calls,
+            usage=self._usage,
+            is_cut_off=self._finish_reason == CUT_OFF,
+        )
 
     def _add_message(self, message: _Message, call_for: Callable[[_Call], _PartialCall]) -> str:
         text = message.content or message.refusal or ""

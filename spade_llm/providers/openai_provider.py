@@ -11,14 +11,15 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable, RateLimited
+from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable
 from spade_llm.providers.attempts import Attempts
 from spade_llm.providers.model import TextDelta
+from spade_llm.providers.openai_extras import Extras
 from spade_llm.providers.openai_request import build_request, with_stream
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Completion, ToolSpec
@@ -68,7 +69,7 @@ class LLMProvider:
         self._limits = limits or ModelLimits()
         self._endpoint = OpenAIEndpoint(base_url=base_url, api_key=api_key, timeout_s=timeout)
         self._places = asyncio.Semaphore(self._limits.max_concurrency)
-        self._has_stream_usage = True
+        self._extras = Extras(server=self._server)
 
     @classmethod
     def create_openai(
@@ -151,15 +152,16 @@ class LLMProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
-        body = self._request(messages, tools, tool_choice)
+        body = self._request(messages, tools, tool_choice, response_schema)
         attempts = self._attempts()
         async with self._place(attempts):
             while True:
                 try:
-                    return await self._attempt(body, attempts)
-                except (ModelUnavailable, RateLimited) as error:
-                    await attempts.pause_after(error)
+                    return await self._attempt(self._extras.accepted(body), attempts)
+                except ModelError as error:
+                    await self._prepare_next(error, body, attempts)
 
     async def stream(
         self,
@@ -167,8 +169,9 @@ class LLMProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        body = self._request(messages, tools, tool_choice)
+        body = with_stream(self._request(messages, tools, tool_choice, response_schema))
         attempts = self._attempts()
         async with (
             self._place(attempts),
@@ -184,17 +187,21 @@ class LLMProvider:
         has_begun = False
         while True:
             try:
-                async with aclosing(self._attempt_stream(body, attempts)) as parts:
+                request = self._extras.accepted(body)
+                async with aclosing(self._attempt_stream(request, attempts)) as parts:
                     async for part in parts:
                         has_begun = True
                         yield part
                 return
-            except (ModelUnavailable, RateLimited) as error:
+            except ModelError as error:
                 if has_begun:
                     raise
-                await attempts.pause_after(error)
-            except _UsageRefused:
-                self._has_stream_usage = False
+                await self._prepare_next(error, body, attempts)
+
+    async def _prepare_next(self, error: ModelError, body: RequestBody, attempts: Attempts) -> None:
+        """Before the next attempt; raises `error` if there can be none."""
+        if not self._extras.note(error, body):
+            await attempts.pause_after(error)
 
     async def _attempt(self, body: RequestBody, attempts: Attempts) -> Completion:
         from spade_llm.providers.openai_answer import Assembly
@@ -211,8 +218,9 @@ class LLMProvider:
     ) -> AsyncGenerator[TextDelta | Completion]:
         from spade_llm.providers.openai_answer import Assembly
 
-        assembly = Assembly(max_bytes=self._limits.max_answer_bytes)
-        async with aclosing(self._events(body)) as events:
+        size = self._limits.max_answer_bytes
+        assembly = Assembly(max_bytes=size)
+        async with aclosing(self._endpoint.events(body, max_bytes=size)) as events:
             while True:
                 async with attempts.within(self._timeout_s):
                     raw = await anext(events, None)
@@ -224,23 +232,20 @@ class LLMProvider:
             raise ModelUnavailable("The model's server ended its answer too early.")
         yield assembly.completion()
 
-    async def _events(self, body: RequestBody) -> AsyncGenerator[bytes]:
-        asks_usage = self._has_stream_usage
-        request = with_stream(body, usage=asks_usage)
-        size = self._limits.max_answer_bytes
-        try:
-            async with aclosing(self._endpoint.events(request, max_bytes=size)) as events:
-                async for raw in events:
-                    yield raw
-        except ModelError as error:
-            if asks_usage and _dislikes_usage(error):
-                raise _UsageRefused from error
-            raise
-
     def _request(
-        self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec], tool_choice: str
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec],
+        tool_choice: str,
+        response_schema: Mapping[str, object] | None,
     ) -> RequestBody:
-        return build_request(messages, tools, settings=self._settings, tool_choice=tool_choice)
+        return build_request(
+            messages,
+            tools,
+            settings=self._settings,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+        )
 
     def _attempts(self) -> Attempts:
         return Attempts(self._limits, server=self._server)
@@ -253,16 +258,6 @@ class LLMProvider:
             yield
         finally:
             self._places.release()
-
-
-class _UsageRefused(Exception):
-    """The server does not know `stream_options`."""
-
-
-def _dislikes_usage(error: ModelError) -> bool:
-    from spade_llm.providers.openai_errors import is_bad_request
-
-    return is_bad_request(error.__cause__) and "stream_options" in str(error.__cause__)
 
 
 def _settings(model: str, bound: str, options: ModelOptions) -> RequestBody:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.providers.openai_schema import response_format
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
@@ -19,19 +21,21 @@ def build_request(
     *,
     settings: RequestBody,
     tool_choice: str,
+    response_schema: Mapping[str, object] | None = None,
 ) -> RequestBody:
     """`settings` holds the model and whatever else is the same in every request."""
     body: RequestBody = {**settings, "messages": list(messages)}
     if tools:
         body["tools"] = [_tool(spec) for spec in tools]
         body["tool_choice"] = _choice(tool_choice)
+    if response_schema is not None:
+        body["response_format"] = response_format(response_schema)
     return body
 
 
-def with_stream(body: RequestBody, *, usage: bool) -> RequestBody:
-    """Ask for the answer as a stream, with the token counts at its end if `usage`."""
-    options: RequestBody = {"stream_options": {"include_usage": True}} if usage else {}
-    return {**body, "stream": True, **options}
+def with_stream(body: RequestBody) -> RequestBody:
+    """Ask for the answer as a stream, with the token counts at its end."""
+    return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
 def _tool(spec: ToolSpec) -> RequestBody:

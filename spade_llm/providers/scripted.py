@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ class ScriptedRequest:
     messages: tuple[ContextMessage, ...]
     tools: tuple[ToolSpec, ...]
     tool_choice: str
+    response_schema: Mapping[str, object] | None = None
 
 
 class ScriptedProvider:
@@ -68,9 +69,13 @@ class ScriptedProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
         request = ScriptedRequest(
-            messages=tuple(messages), tools=tuple(tools), tool_choice=tool_choice
+            messages=tuple(messages),
+            tools=tuple(tools),
+            tool_choice=tool_choice,
+            response_schema=response_schema,
         )
         self._requests.append(request)
         if self._delay_s:
@@ -83,8 +88,11 @@ class ScriptedProvider:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        completion = await self.complete(
+            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+        )
         for delta in words(completion.text):
             yield delta
         yield completion

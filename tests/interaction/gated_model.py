@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spade_llm.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Completion, TextDelta, ToolSpec
@@ -30,6 +30,7 @@ class GatedModel:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
         if str(messages[-1]["content"]).startswith("wait"):
             self.was_asked.set()
@@ -42,5 +43,8 @@ class GatedModel:
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
-        yield await self.complete(messages, tools, tool_choice=tool_choice)
+        yield await self.complete(
+            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+        )

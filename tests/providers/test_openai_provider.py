@@ -146,7 +146,7 @@ async def test_the_bound_of_the_answer_is_sent(connect: Connect, server: OpenAIS
 async def test_a_server_that_refuses_stream_options_is_asked_without_and_remembered(
     provider: LLMProvider, server: OpenAIServer
 ) -> None:
-    server.refuses_stream_options = True
+    server.refused_fields = {"stream_options"}
 
     first = await read_stream(provider)
     second = await read_stream(provider)

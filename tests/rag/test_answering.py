@@ -17,7 +17,7 @@ from spade_llm.rag.answering import ANSWERING_PROMPT, MAX_TOKENS, NO_MODEL, NOTH
 from spade_llm.rag.citations import resolved, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Completion, ToolSpec
@@ -181,6 +181,7 @@ class NeverAnswers(ScriptedProvider):
         tools: Sequence[ToolSpec] = (),
         *,
         tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
         never: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         return await never
