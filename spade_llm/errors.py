@@ -23,6 +23,7 @@ SpadeLLMError                        root; `code` is what goes on the wire
 └─ ModelError                        -> failure
     ├─ ModelUnavailable              worth trying again
     ├─ RateLimited                   worth trying again after .retry_after seconds
+    ├─ ModelDenied                   key, quota or model's name: a person must do something
     ├─ ContextTooLong
     └─ InvalidModelOutput
 """
@@ -228,6 +229,12 @@ class RateLimited(ModelError):
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+
+
+class ModelDenied(ModelError):
+    """The server does not let us use this model: its key, quota or name is not right."""
+
+    code = "model-denied"
 
 
 class ContextTooLong(ModelError):

@@ -79,6 +79,19 @@ class ProviderTable(_Table):
         return self
 
 
+class FallbackTable(ProviderTable):
+    """`[fallback]`: the model that answers while that of `[provider]` is away."""
+
+    after_s: Seconds = Field(default=30.0)
+    """How long the first is waited for; in a stream: for its beginning."""
+
+    @model_validator(mode="after")
+    def _is_named(self) -> FallbackTable:
+        if self.kind == "auto":
+            raise ValueError('[fallback] needs the key kind, for instance kind = "offline"')
+        return self
+
+
 class ContextTable(_Table):
     """`[context]`: what of a conversation reaches the model."""
 
@@ -296,6 +309,7 @@ class AgentSettings(_Table):
     """JIDs that we ask to see each other's presence, so that they discover us."""
     server: ServerTable = ServerTable()
     provider: ProviderTable = ProviderTable()
+    fallback: FallbackTable | None = None
     context: ContextTable = ContextTable()
     services: ServicesTable = ServicesTable()
     memory: MemoryTable = MemoryTable()
@@ -339,7 +353,8 @@ class AgentSettings(_Table):
 _KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"}
 _KEYS_OF_KIND = {
     "assistant": {
-        *("provider", "context", "services", "memory", "documents", "limits", "prompt_file"),
+        *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
+        *("prompt_file",),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

@@ -8,7 +8,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State
-from spade_llm.cli.model_choice import choose_model
+from spade_llm.cli.model_choice import choose_fallback, choose_model
 from spade_llm.cli.person import logged_in
 from spade_llm.cli.place import Place
 from spade_llm.cli.run_record import read_record
@@ -45,12 +45,18 @@ async def check_agents(data: Path) -> list[Check]:
         return [Check(record.person, State.FAILED, str(error), "stop `up` and start it again")]
 
 
-async def check_model(definition: Definition) -> Check:
-    name = "model"
+async def check_models(definition: Definition) -> list[Check]:
+    """An assistant's, and the one that answers while it is away."""
     try:
-        choice = await choose_model(definition)
+        first, second = await choose_model(definition), await choose_fallback(definition)
     except ConfigurationError as error:
-        return Check(name, State.FAILED, str(error))
+        return [Check("model", State.FAILED, str(error))]
+    return [await _model("model", first), *([await _model("fallback", second)] if second else [])]
+
+
+async def _model(name: str, choice: ModelChoice) -> Check:
+    if choice.kind == "offline" and name == "fallback":
+        return Check(name, State.OK, "rules instead of a model")
     if choice.kind == "offline":
         return Check(name, State.MISSING, choice.description)
     problem = await asyncio.to_thread(_reach, choice)

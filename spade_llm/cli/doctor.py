@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State, check_machine
-from spade_llm.cli.checks_of_run import check_agents, check_model, check_run
+from spade_llm.cli.checks_of_run import check_agents, check_models, check_run
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.place import data_directory
 from spade_llm.cli.stopping import run_until_stopped
@@ -30,7 +30,8 @@ async def _doctor(options: argparse.Namespace) -> int:
     checks += [problem] if problem else []
     checks += await check_run(data)
     checks += await check_agents(data)
-    checks += [await check_model(one) for one in definitions if one.settings.kind == "assistant"]
+    for one in definitions:
+        checks += await check_models(one) if one.settings.kind == "assistant" else []
     for check in checks:
         print(_line(check))
     return 1 if any(check.state is State.FAILED for check in checks) else 0

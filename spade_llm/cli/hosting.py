@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import lock
-from spade_llm.cli.model_choice import build_model, choose_learning_model, choose_model
+from spade_llm.cli.model_choice import (
+    build_model,
+    choose_fallback,
+    choose_learning_model,
+    choose_model,
+)
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
 
@@ -18,8 +23,10 @@ if TYPE_CHECKING:
     from spade_llm.agent import AgentOptions, XmppAgent
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.embeddings import Embedders
+    from spade_llm.cli.model_choice import ModelChoice
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
+    from spade_llm.providers import ChatModel
     from spade_llm.settings import ContextTable, TermsTable
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
@@ -81,8 +88,7 @@ async def _assistant(
 
     settings = definition.settings
     prompt = read_prompt(definition.path, settings)
-    model = build_model(await choose_model(definition))
-    stack.push_async_callback(model.aclose)
+    model = await _model(definition, stack)
     wanted, limits = settings.services, settings.limits
     return LLMAgent(
         definition.jid,
@@ -111,21 +117,35 @@ async def _assistant(
     )
 
 
+async def _model(definition: Definition, stack: AsyncExitStack) -> ChatModel:
+    """An assistant's, with the one that answers while it is away; closed with the stack."""
+    from spade_llm.providers import FallbackModel
+
+    first = _opened(await choose_model(definition), stack)
+    second, table = await choose_fallback(definition), definition.settings.fallback
+    if second is None or table is None:
+        return first
+    return FallbackModel(first, _opened(second, stack), patience_s=table.after_s)
+
+
+def _opened(choice: ModelChoice, stack: AsyncExitStack) -> ChatModel:
+    model = build_model(choice)
+    stack.push_async_callback(model.aclose)
+    return model
+
+
 async def _memory(
     definition: Definition, password: str, host: Host, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agent.memory import MemoryAgent
 
     choice = await choose_learning_model(definition)
-    model = build_model(choice) if choice else None
-    if model is not None:
-        stack.push_async_callback(model.aclose)
     return MemoryAgent(
         definition.jid,
         password,
         embedder=await host.embedders.get(definition),
         learns=definition.settings.learning.enabled,
-        learning_model=model,
+        learning_model=_opened(choice, stack) if choice else None,
         options=_options(definition, host),
     )
 
@@ -137,9 +157,6 @@ async def _rag(
 
     data, settings = host.place.data, definition.settings
     choice = await choose_model(definition)
-    model = None if choice.kind == "offline" else build_model(choice)
-    if model is not None:
-        stack.push_async_callback(model.aclose)
     return RAGAgent(
         definition.jid,
         password,
@@ -151,7 +168,7 @@ async def _rag(
             chroma_url=settings.storage.chroma_url,
             upload_hosts=tuple(settings.upload.hosts),
             max_upload_bytes=settings.upload.max_mb * 1_000_000,
-            model=model,
+            model=None if choice.kind == "offline" else _opened(choice, stack),
         ),
     )
 

@@ -59,6 +59,12 @@ async def choose_model(definition: Definition) -> ModelChoice:
     return await choice_of(definition.settings.provider, named_in=f"{definition.path}: provider")
 
 
+async def choose_fallback(definition: Definition) -> ModelChoice | None:
+    """Who answers for it while it is away; None: nobody. Raises as `choose_model`."""
+    table = definition.settings.fallback
+    return await choice_of(table, named_in=f"{definition.path}: fallback") if table else None
+
+
 async def choose_learning_model(definition: Definition) -> ModelChoice | None:
     """What a memory takes facts with; None: rules alone. Raises as `choose_model`."""
     learning = definition.settings.learning

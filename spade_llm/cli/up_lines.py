@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.model_choice import choose_learning_model, choose_model
+from spade_llm.cli.model_choice import choose_fallback, choose_learning_model, choose_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,8 @@ async def announce(definitions: Sequence[Definition], host: Host) -> None:
         if one.settings.kind == "assistant":
             choice = await choose_model(one)
             say(f"model       {one.jid}: {choice.description}")
+        if fallback := await choose_fallback(one):
+            say(f"fallback    {one.jid}: {fallback.description}")
         if one.settings.kind in {"memory", "rag"}:
             say(f"embeddings  {one.jid}: {await host.embedders.describe(one)}")
         if learning := await choose_learning_model(one):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.fallback import FallbackModel
     from spade_llm.providers.minilm import MiniLmEmbedder
     from spade_llm.providers.minilm_weights import fetch_weights, find_weights
     from spade_llm.providers.model import (
@@ -27,6 +28,7 @@ __all__ = [
     "ChatModel",
     "Completion",
     "Embedder",
+    "FallbackModel",
     "LLMProvider",
     "MiniLmEmbedder",
     "ModelLimits",
@@ -45,6 +47,7 @@ _MODULE_OF = {
     "ChatModel": "model",
     "Completion": "model",
     "Embedder": "embedder",
+    "FallbackModel": "fallback",
     "LLMProvider": "openai_provider",
     "MiniLmEmbedder": "minilm",
     "ModelLimits": "retry",

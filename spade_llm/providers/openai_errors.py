@@ -12,6 +12,7 @@ import openai
 from spade_llm.errors import (
     ContextTooLong,
     InvalidModelOutput,
+    ModelDenied,
     ModelError,
     ModelUnavailable,
     RateLimited,
@@ -89,7 +90,7 @@ def _refused(error: openai.APIStatusError, status: int) -> ModelError:
     if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
     if advice := ADVICE.get(status):
-        return ModelError(f"{advice} (HTTP {status}).")
+        return ModelDenied(f"{advice} (HTTP {status}).")
     said = error.message[:SERVER_MESSAGE_CHARS]
     return ModelError(f"The model's server refused the request (HTTP {status}): {said!r}.")
 

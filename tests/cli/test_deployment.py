@@ -11,6 +11,7 @@ from spade_llm.cli.hosting import build_context
 from spade_llm.cli.model_choice import (
     ModelChoice,
     build_model,
+    choose_fallback,
     choose_learning_model,
     choose_model,
 )
@@ -129,6 +130,21 @@ async def test_a_key_variable_of_ones_own_is_read(
     choice = await choose_model(assistant_with(tmp_path, table))
 
     assert (choice.kind, choice.api_key) == ("openai", "sk-mine")
+
+
+async def test_a_fallback_has_the_keys_of_a_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-mine")
+    tables = (
+        'kind = "ollama"\nmodel = "first"\n[fallback]\nkind = "openai_compatible"\n'
+        'model = "second"\nbase_url = "http://h/v1"\napi_key_env = "MY_KEY"'
+    )
+
+    choice = await choose_fallback(assistant_with(tmp_path, tables))
+
+    assert choice is not None
+    assert (choice.description, choice.api_key) == ("second at http://h/v1", "sk-mine")
 
 
 def test_rules_say_that_they_are_rules() -> None:

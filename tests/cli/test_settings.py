@@ -36,6 +36,14 @@ MISTAKES = {
         ASSISTANT + "[provider]\nkind = 'vllm'\nmodel = 'm'\napi_key_env = 'K'",
         "takes no api_key_env",
     ),
+    "a fallback to whatever there is": (
+        ASSISTANT + "[fallback]\nafter_s = 5",
+        "fallback: [fallback] needs the key kind",
+    ),
+    "a fallback of a memory": (
+        'kind = "memory"\njid = "m"\n[fallback]\nkind = "offline"',
+        'kind = "memory" takes no fallback',
+    ),
     "a port beyond": (ASSISTANT + "[server]\nhost = 'h'\nport = 70000", "server.port: "),
     "no time at all": (ASSISTANT + "[limits]\nseconds = 0", "limits.seconds: "),
     "no round at all": (ASSISTANT + "[limits]\ntool_rounds = 0", "limits.tool_rounds: "),

@@ -11,6 +11,7 @@ import spade_llm.providers
 from spade_llm.providers import (
     ChatModel,
     Embedder,
+    FallbackModel,
     LLMProvider,
     MiniLmEmbedder,
     OfflineProvider,
@@ -18,7 +19,12 @@ from spade_llm.providers import (
     ScriptedProvider,
 )
 
-CHAT_MODELS: list[type[ChatModel]] = [LLMProvider, OfflineProvider, ScriptedProvider]
+CHAT_MODELS: list[type[ChatModel]] = [
+    FallbackModel,
+    LLMProvider,
+    OfflineProvider,
+    ScriptedProvider,
+]
 """mypy checks that each plays the role."""
 EMBEDDERS: list[type[Embedder]] = [MiniLmEmbedder, OpenAIEmbedder]
 

@@ -1,0 +1,183 @@
+"""FallbackModel: another model answers while the first is away. Knows no vendor and no turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import (
+    InvalidModelOutput,
+    ModelDenied,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+)
+from spade_llm.providers.circuit import Circuit
+from spade_llm.providers.model import Completion, TextDelta
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel, ToolSpec
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 30.0
+AWAY = (ModelUnavailable, RateLimited, ModelDenied)
+"""What keeps a model from being asked for a while."""
+PASSED_ON = (*AWAY, InvalidModelOutput)
+"""What another model may do better. A prompt that is too long, or wrong, it may not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    model: ChatModel
+    circuit: Circuit = field(default_factory=Circuit)
+
+
+class FallbackModel:
+    """A ChatModel: the first of several that answers, in the order in which they are given.
+
+    One that is away is asked again after a pause, by a single call. Never goes to the next once
+    text has been streamed. Closes nothing: whoever made the models does.
+    """
+
+    def __init__(
+        self,
+        primary: ChatModel,
+        *fallbacks: ChatModel,
+        patience_s: float = PATIENCE_S,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`patience_s`: how long each but the last is waited for, in a stream: for its beginning;
+        its own repeated attempts count."""
+        models = (primary, *fallbacks)
+        self._links = [_Link(model=model, circuit=Circuit(now=now)) for model in models]
+        self._patience_s = patience_s
+
+    @property
+    def name(self) -> str:
+        """Who would be asked now, and for whom: `llama3 (for gpt-5-mini, which is away)`."""
+        first = self._links[0]
+        working = [link.model.name for link in self._links if not link.circuit.is_open]
+        if working and first.circuit.is_open:
+            return f"{working[0]} (for {first.model.name}, which is away)"
+        others = ", ".join(link.model.name for link in self._links[1:])
+        return f"{first.model.name} (else {others})" if others else first.model.name
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+    ) -> Completion:
+        failures = _Failures()
+        for link, patience_s in self._in_order():
+            try:
+                async with _asking(link, patience_s):
+                    completion = await link.model.complete(
+                        messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                    )
+                return _signed(completion, link)
+            except ModelError as error:
+                failures.note(error)
+        raise failures.worst()
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        failures = _Failures()
+        for link, patience_s in self._in_order():
+            has_begun = False
+            answer = link.model.stream(
+                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            )
+            try:
+                async with _asking(link, patience_s) as clock, _closing(answer):
+                    async for part in answer:
+                        clock.reschedule(None)
+                        has_begun = True
+                        yield _signed(part, link) if isinstance(part, Completion) else part
+                return
+            except ModelError as error:
+                if has_begun:
+                    raise
+                failures.note(error)
+        raise failures.worst()
+
+    def _in_order(self) -> list[tuple[_Link, float | None]]:
+        """Whom to ask, and how long to wait for each: who is away is asked last, not never."""
+        links = sorted(self._links, key=lambda link: not link.circuit.may_be_asked)
+        return [(link, self._patience_s) for link in links[:-1]] + [(links[-1], None)]
+
+
+class _Failures:
+    """Of one call."""
+
+    def __init__(self) -> None:
+        self._errors: list[ModelError] = []
+
+    def note(self, error: ModelError) -> None:
+        """Raises what no other model would do better."""
+        if isinstance(error, PASSED_ON):
+            self._errors.append(error)
+        else:
+            raise self._errors[0] if self._errors else error
+
+    def worst(self) -> ModelError:
+        """The first: of the model that was preferred."""
+        return self._errors[0]
+
+
+@asynccontextmanager
+async def _asking(link: _Link, patience_s: float | None) -> AsyncIterator[asyncio.Timeout]:
+    """Keeps the circuit. Raises ModelUnavailable if it takes longer than we are patient."""
+    circuit = link.circuit
+    try:
+        with circuit.asking():
+            async with asyncio.timeout(patience_s) as clock:
+                yield clock
+    except TimeoutError:
+        error = ModelUnavailable(f"{link.model.name} did not answer in {patience_s} s.")
+        _note_away(link, error)
+        raise error from None
+    except AWAY as error:
+        _note_away(link, error)
+        raise
+    if circuit.is_open:
+        logger.info("The model %s answers again.", link.model.name)
+    circuit.succeed()
+
+
+def _note_away(link: _Link, error: ModelError) -> None:
+    asked_s = error.retry_after if isinstance(error, RateLimited) else None
+    link.circuit.fail(asked_s=asked_s)
+    logger.warning("The model %s is away (%s); others are asked.", link.model.name, error.code)
+
+
+@asynccontextmanager
+async def _closing(parts: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
+    """Its connection is closed with it, where the model knows how."""
+    try:
+        yield
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()
+
+
+def _signed(completion: Completion, link: _Link) -> Completion:
+    """It says which model it is of."""
+    return replace(completion, model=completion.model or link.model.name)
