@@ -16,7 +16,7 @@ from spade_llm.behaviour.commands import Commands
 from spade_llm.behaviour.layers import Outcome, layered
 from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.conversation.chosen import choose
-from spade_llm.conversation.history import Conversations
+from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
 from spade_llm.conversation.tool_calls import Person
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-IDLE_S = 3600.0
 MAX_REPLIED_CHARS = 1000
 """Of the arguments and of the result of one call, as programs get them beside the answer."""
 LIST_DEADLINE_S = 2.0
@@ -74,7 +73,8 @@ class LLMBehaviour(Behaviour):
         super().__init__()
         self.model = model
         self.strategy = strategy
-        self.conversations = Conversations()
+        # Without a memory agent they are nowhere else.
+        self.conversations = Conversations(idle_s=IDLE_S if memory.memory is not None else None)
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
@@ -88,8 +88,9 @@ class LLMBehaviour(Behaviour):
         MemoryCommands(memory, self.conversations).add_to(self.commands)
 
     async def run(self) -> None:
-        """Turns begin with messages (services/chat.py); there is nothing to do between them."""
-        await asyncio.sleep(IDLE_S)
+        """Turns begin with messages (services/chat.py); between them conversations expire."""
+        await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
+        self.conversations.expire()
 
     async def answer(self, utterance: Utterance) -> Reply:
         """One reply to one thing said. A model that fails costs a polite sentence, no more."""

@@ -14,20 +14,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spade_llm.behaviour.handing_over import HandingOver
 from spade_llm.conversation.chosen import used
+from spade_llm.conversation.earlier import Earlier
 from spade_llm.conversation.outbox import Observation
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
-from spade_llm.errors import (
-    Busy,
-    DeadlinePassed,
-    Refusal,
-    RequestError,
-    RequestNotUnderstood,
-    RequestRefused,
-    ServiceError,
-    StorageFailed,
-)
+from spade_llm.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
 
@@ -43,12 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOAD_DEADLINE_S = 2.0
-LOADED_MESSAGES = 100
 GATHER_S = 0.25
 """Exchanges gather so long before they are handed over: together, and not beside the turn that
 they came from."""
-MAX_GROUP_BYTES = 96 * 1024
 FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 10.0
 MAX_KEPT_BYTES = 40_000
@@ -83,6 +73,8 @@ class MemoryBehaviour(Behaviour):
         self._of_use: deque[str] = deque(maxlen=MAX_OF_USE)
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
+        self._earlier = Earlier(memory, outbox) if memory is not None else None
+        self._handing_over = HandingOver(memory, outbox) if memory is not None else None
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self) -> None:
@@ -135,22 +127,24 @@ class MemoryBehaviour(Behaviour):
 
     async def load(self, conversation: Conversation) -> None:
         """What was said before this process began; tried again next time if memory is away."""
-        if conversation.is_loaded or self.memory is None:
+        if conversation.is_loaded or self._earlier is None:
             return
         try:
-            async with asyncio.timeout(LOAD_DEADLINE_S):
-                earlier = await self.memory.history(conversation.key, limit=LOADED_MESSAGES)
-                waiting = await self._outbox.of_conversation(conversation.key)
+            earlier = await self._earlier.of(conversation.key)
         except (RequestError, StorageFailed, TimeoutError) as error:
             logger.warning("conversation %s could not be loaded: %s", conversation.key, error)
             return
-        known = {message.id for message in earlier}
-        unknown = [message for message in waiting if message.id not in known]
         conversation.is_loaded = True
         said_meanwhile = tuple(conversation.messages)
         conversation.messages.clear()
-        conversation.extend(_message(one, peer=conversation.peer) for one in (*earlier, *unknown))
+        conversation.extend(_message(one, peer=conversation.peer) for one in earlier)
         conversation.extend(said_meanwhile)
+
+    async def close(self, conversation: str) -> None:
+        """What comes next in it begins anew. Raises RequestError, ServiceError: it goes on."""
+        if self.memory is not None and self._handing_over is not None:
+            await self._handing_over.of(conversation)
+            await self.memory.close_conversation(conversation)
 
     async def forget_peer(self, peer: str) -> int:
         """Forget a person: what waits here, and all that memory has. Raises RequestError."""
@@ -165,12 +159,8 @@ class MemoryBehaviour(Behaviour):
             return
 
     async def _hand_over(self) -> None:
-        """All conversations side by side; each in its order, several exchanges at once."""
-        groups = _by_conversation(await self._outbox.oldest())
-        outcomes = await asyncio.gather(*map(self._deliver, groups), return_exceptions=True)
-        for outcome in outcomes:
-            if outcome is not None:
-                raise outcome
+        if self._handing_over is not None:
+            await self._handing_over.all()
         self._pause_s = FIRST_PAUSE_S
 
     async def _tell_of_use(self) -> None:
@@ -179,25 +169,6 @@ class MemoryBehaviour(Behaviour):
         self._of_use.clear()
         if ids and self.memory is not None:
             await self.memory.reviewed(ids)
-
-    async def _deliver(self, group: Sequence[Observation]) -> None:
-        try:
-            await self._observe(group)
-        except (RequestRefused, RequestNotUnderstood, Refusal) as error:
-            if _is_worth_another_try(error):
-                raise
-            if len(group) > 1:
-                for observation in group:
-                    await self._deliver([observation])
-                return
-            logger.error("an observation cannot be kept, and is given up: %s", error)
-        await self._outbox.done(group)
-
-    async def _observe(self, group: Sequence[Observation]) -> None:
-        if self.memory is not None:
-            messages = [message for observation in group for message in observation.messages]
-            first = group[0]
-            await self.memory.observe(first.conversation, messages, subject=first.subject)
 
     async def _pause(self, error: Exception) -> None:
         logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
@@ -211,32 +182,6 @@ async def _is_there(probe: Probe) -> bool:
     except RequestError:
         return False
     return True
-
-
-def _by_conversation(observations: Sequence[Observation]) -> list[list[Observation]]:
-    """Groups that fit into one message each; of one conversation only the first group, so that
-    its order is kept."""
-    groups: dict[str, list[Observation]] = {}
-    full: set[str] = set()
-    for observation in observations:
-        group = groups.setdefault(observation.conversation, [])
-        if group and _size([*group, observation]) > MAX_GROUP_BYTES:
-            full.add(observation.conversation)
-        if observation.conversation not in full:
-            group.append(observation)
-    return list(groups.values())
-
-
-def _size(group: Sequence[Observation]) -> int:
-    """Bytes as JSON at the most: a character may become six."""
-    texts = (message.content for observation in group for message in observation.messages)
-    return sum(2 * len(text.encode()) + 200 for text in texts)
-
-
-def _is_worth_another_try(error: RequestError | ServiceError) -> bool:
-    """True where memory did not look at what is to be kept."""
-    code = error.wire_code if isinstance(error, RequestError) else error.code
-    return code in (Busy.code, DeadlinePassed.code)
 
 
 def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:

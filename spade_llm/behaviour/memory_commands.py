@@ -36,9 +36,8 @@ class MemoryCommands:
         )
 
     async def _begin_anew(self, _argument: str, utterance: Utterance) -> str:
+        await self._memory.close(utterance.conversation)
         self._conversations.drop(utterance.conversation)
-        if self._memory.memory is not None:
-            await self._memory.memory.close_conversation(utterance.conversation)
         return "A new conversation. What I remember about you stays; /forget all removes it."
 
     async def _list(self, words: str, utterance: Utterance) -> str:

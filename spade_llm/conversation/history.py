@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from spade_llm.providers.messages import ContextMessage
 
@@ -15,6 +17,9 @@ MAX_MESSAGES = 2000
 """Of one conversation in RAM; the memory agent keeps all of them."""
 MAX_CONVERSATIONS = 10_000
 """In RAM; the one that was idle longest leaves first and is loaded again when it is needed."""
+
+IDLE_S = 3600.0
+"""A conversation that rested so long leaves RAM, and comes back with its next message."""
 
 
 @dataclass(slots=True)
@@ -27,6 +32,8 @@ class Conversation:
     is_loaded: bool = False
     """What was said before this process began has been asked for."""
     messages: deque[ContextMessage] = field(default_factory=deque)
+    used_at_s: float = 0.0
+    """On the clock of Conversations."""
 
     def extend(self, messages: Iterable[ContextMessage]) -> None:
         self.messages.extend(messages)
@@ -41,19 +48,42 @@ class Conversation:
 
 
 class Conversations:
-    """The conversations in RAM, least recently used first."""
+    """The conversations in RAM, least recently used first.
 
-    def __init__(self, *, max_conversations: int = MAX_CONVERSATIONS) -> None:
+    `idle_s=None`: none expires, for they are nowhere else.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_conversations: int = MAX_CONVERSATIONS,
+        idle_s: float | None = IDLE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._max = max_conversations
+        self._idle_s = math.inf if idle_s is None else idle_s
+        self._clock = clock
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
 
     def get(self, key: str, *, peer: str) -> Conversation:
         """The conversation of this key, made if it is new."""
         conversation = self._by_key.pop(key, None) or Conversation(key, peer)
+        conversation.used_at_s = self._clock()
         self._by_key[key] = conversation
         if len(self._by_key) > self._max:
             self._by_key.popitem(last=False)
         return conversation
+
+    def expire(self) -> None:
+        """Those that were idle too long leave; a turn that still runs in one keeps its own."""
+        while self._by_key and self.next_expiry_s() <= 0:
+            self._by_key.popitem(last=False)
+
+    def next_expiry_s(self) -> float:
+        """Seconds until the next can expire: nothing has to be looked at before."""
+        for oldest in self._by_key.values():
+            return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
+        return self._idle_s
 
     def drop(self, key: str) -> None:
         self._by_key.pop(key, None)

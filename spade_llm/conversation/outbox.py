@@ -44,6 +44,10 @@ CREATE INDEX IF NOT EXISTS observations_subject ON observations(subject);
 """
 _PUT = "INSERT INTO observations(conversation, subject, messages) VALUES (?, ?, ?)"
 _OLDEST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT ?"
+_OLDEST_OF = (
+    "SELECT id, conversation, subject, messages FROM observations WHERE conversation = ?"
+    " ORDER BY id LIMIT ?"
+)
 _OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
 _DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
@@ -105,15 +109,11 @@ class Outbox:
         rows = self._run(_OLDEST, limit)
         if rows:
             self.has_mail.set()
-        return [
-            Observation(
-                id=int(str(number)),
-                conversation=str(conversation),
-                subject=str(subject),
-                messages=_load(str(messages)),
-            )
-            for number, conversation, subject, messages in rows
-        ]
+        return list(map(_observation, rows))
+
+    async def oldest_of(self, conversation: str, *, limit: int) -> list[Observation]:
+        """In order, of one conversation."""
+        return list(map(_observation, self._run(_OLDEST_OF, conversation, limit)))
 
     async def of_conversation(
         self, conversation: str, *, limit: int = 200
@@ -153,6 +153,16 @@ class Outbox:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise StorageFailed("the outbox cannot be used") from error
+
+
+def _observation(row: tuple[object, ...]) -> Observation:
+    number, conversation, subject, messages = row
+    return Observation(
+        id=int(str(number)),
+        conversation=str(conversation),
+        subject=str(subject),
+        messages=_load(str(messages)),
+    )
 
 
 def _dump(messages: Sequence[ObservedMessage]) -> str:

@@ -522,8 +522,11 @@ class HistoryStore(Protocol):
         """Append those whose id is new; returns how many were."""
         ...
 
-    async def history(self, conversation: str, *, limit: int = 50) -> Sequence[ObservedMessage]:
-        """The latest `limit` messages, oldest first."""
+    async def history(
+        self, conversation: str, *, limit: int = 50, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
+        """The latest `limit` messages, oldest first; of those that came before the message
+        `before`, if it is given. From afar fewer, if they do not fit into one answer."""
         ...
 
     async def close_conversation(self, conversation: str) -> None:

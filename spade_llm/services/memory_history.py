@@ -30,6 +30,8 @@ class History(MemoryBody):
     op: ClassVar[str] = "history"
     conversation: str
     limit: int = 50
+    before: str | None = None
+    """None: the latest. A memory of version 0.1.0 gives them whatever stands here."""
 
 
 class CloseConversation(MemoryBody):
@@ -71,7 +73,8 @@ class HistoryService:
         return Count(count=count)
 
     async def _history(self, request: Request, body: History) -> Body:
-        messages = await self._store(request).history(body.conversation, limit=body.limit)
+        store = self._store(request)
+        messages = await store.history(body.conversation, limit=body.limit, before=body.before)
         count = len(messages)
         return fitting(messages[::-1], lambda some: Messages.of(some[::-1], count=count))
 
@@ -97,8 +100,10 @@ class HistoryClient:
         body = Observe(conversation=conversation, messages=tuple(messages), subject=subject)
         return (await self._peer.ask(body, Count)).count
 
-    async def history(self, conversation: str, *, limit: int = 50) -> Sequence[ObservedMessage]:
-        body = History(conversation=conversation, limit=limit)
+    async def history(
+        self, conversation: str, *, limit: int = 50, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
+        body = History(conversation=conversation, limit=limit, before=before)
         return (await self._peer.ask(body, Messages)).messages
 
     async def close_conversation(self, conversation: str) -> None:

@@ -40,6 +40,34 @@ def test_the_conversation_that_was_idle_longest_leaves_first() -> None:
     assert conversations.get("a", peer="a@x") is first
 
 
+def test_a_conversation_that_rested_leaves_and_the_others_stay() -> None:
+    now = [0.0]
+    conversations = Conversations(idle_s=60, clock=lambda: now[0])
+    rested = conversations.get("a", peer="a@x")
+    now[0] = 30
+    used = conversations.get("b", peer="b@x")
+    assert conversations.next_expiry_s() == 30
+
+    now[0] = 60
+    conversations.expire()
+
+    assert len(conversations) == 1
+    assert conversations.next_expiry_s() == 30
+    assert conversations.get("b", peer="b@x") is used
+    assert conversations.get("a", peer="a@x") is not rested
+
+
+def test_what_is_nowhere_else_never_expires() -> None:
+    now = [0.0]
+    conversations = Conversations(idle_s=None, clock=lambda: now[0])
+    kept = conversations.get("a", peer="a@x")
+
+    now[0] = 1e9
+    conversations.expire()
+
+    assert conversations.get("a", peer="a@x") is kept
+
+
 def test_dropping_a_person_drops_all_their_threads() -> None:
     conversations = Conversations()
     for key in ("ada@x", "ada@x#t1"):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agent import Services
-from spade_llm.behaviour import memory as memory_behaviour
-from spade_llm.conversation import recall
+from spade_llm.conversation import earlier, recall
 from spade_llm.memory import MemoryDraft
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
@@ -40,7 +39,7 @@ FACT = json.dumps({"category": "fact", "content": "The boat is called Zephyr"})
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was away is asked again soon: these tests wait for it."""
     monkeypatch.setattr(recall, "AWAY_FOR_S", 0.05)
-    monkeypatch.setattr(memory_behaviour, "LOAD_DEADLINE_S", 0.5)
+    monkeypatch.setattr(earlier, "DEADLINE_S", 0.5)
 
 
 def read_back(messages: Sequence[ContextMessage], _tools: Sequence[ToolSpec]) -> Completion:

@@ -334,6 +334,16 @@ async def test_the_latest_messages_come_oldest_first(store: OwnedMemory) -> None
     assert [message.id for message in await store.history("c", limit=3)] == ["6", "7", "8"]
 
 
+async def test_a_history_is_read_page_by_page(store: OwnedMemory) -> None:
+    await store.observe("c", [said(str(number)) for number in range(5)])
+    await store.observe("another", [said("2")])
+
+    pages = [await store.history("c", limit=2, before=before) for before in ("3", "1", "0")]
+
+    assert [[message.id for message in page] for page in pages] == [["1", "2"], ["0"], []]
+    assert list(await store.history("c", before="unknown")) == []
+
+
 async def test_a_message_observed_twice_is_kept_once(store: OwnedMemory) -> None:
     await store.observe("c", [said("1", "first")])
 

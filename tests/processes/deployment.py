@@ -40,6 +40,9 @@ kind = "openai_compatible"
 model = "test"
 base_url = "{base_url}"
 
+[context]
+strategy = "none"
+
 [services]
 memory = "memory"
 rag = "rag"

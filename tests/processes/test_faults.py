@@ -102,6 +102,12 @@ def first_line(message: Any) -> str:
     return str(message["body"]).partition("\n")[0]
 
 
+def messages_of(request: dict[str, object]) -> list[dict[str, object]]:
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    return messages
+
+
 async def all_are_back(program: ChatAgent, *, within_s: float) -> None:
     async with asyncio.timeout(within_s):
         await asyncio.gather(
@@ -195,6 +201,26 @@ async def test_a_person_whose_assistant_dies_while_it_thinks_is_answered_once(
 
     assert first_line(answer) == "You said: are you there?"
     assert first_line(second) == "You said: and now?"
+
+
+async def test_a_conversation_killed_in_the_middle_goes_on_with_all_that_was_answered(
+    deployment: Deployment,
+) -> None:
+    ada = await deployment.person("long-ada")
+
+    async def talk(begin: int, end: int) -> None:
+        for number in range(begin, end):
+            ada.send("assistant@localhost", f"turn {number}")
+            await asyncio.wait_for(ada.messages.get(), DEADLINE_S)
+
+    await talk(0, 70)
+    await deployment.kill("assistant")
+    await deployment.start("assistant")
+    await talk(70, 140)
+
+    (request,) = list(deployment.model.requests)[-1:]
+    read = [str(message["content"]) for message in messages_of(request)]
+    assert [text for text in read if text.startswith("turn ")] == [f"turn {n}" for n in range(140)]
 
 
 async def test_what_the_model_stored_before_the_assistant_died_is_not_stored_again(

@@ -33,6 +33,8 @@ HISTORY = f"""
         JOIN message ON message.owner = conversation.owner AND conversation = number
     WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND name = :conversation AND seq > closed_at_seq
+        AND seq < CASE WHEN :before IS NULL THEN 9223372036854775807
+            ELSE (SELECT seq FROM message WHERE conversation = number AND id = :before) END
     ORDER BY seq DESC LIMIT :limit
 """
 
@@ -68,10 +70,15 @@ def observe(
 
 
 def history(
-    transaction: Transaction, owner: str, conversation: str, *, limit: int
+    transaction: Transaction, owner: str, conversation: str, *, limit: int, before: str | None
 ) -> Sequence[ObservedMessage]:
-    """The latest, oldest first."""
-    which: Mapping[str, Value] = {"owner": owner, "conversation": conversation, "limit": limit}
+    """The latest, oldest first; none before a message that is not there."""
+    which: Mapping[str, Value] = {
+        "owner": owner,
+        "conversation": conversation,
+        "limit": limit,
+        "before": before,
+    }
     return [message_from_row(row) for row in reversed(transaction.all(HISTORY, which))]
 
 

@@ -295,11 +295,18 @@ class SqliteMemoryStore:
         )
         return await self._database.write(operation)
 
-    async def history(self, conversation: str, *, limit: int = 50) -> Sequence[ObservedMessage]:
+    async def history(
+        self, conversation: str, *, limit: int = 50, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
         limits.check_name("conversation", conversation)
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)
+        limits.check_optional("before", before, limits.MAX_NAME_CHARS)
         operation = partial(
-            conversations.history, owner=self._owner, conversation=conversation, limit=limit
+            conversations.history,
+            owner=self._owner,
+            conversation=conversation,
+            limit=limit,
+            before=before,
         )
         return await self._database.read(operation)
 
