@@ -16,6 +16,7 @@ from spade_llm.behaviour.commands import Commands
 from spade_llm.behaviour.layers import Outcome, layered
 from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.conversation.chosen import choose
+from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
@@ -84,6 +85,9 @@ class LLMBehaviour(Behaviour):
         self.commands = Commands()
         self.commands.add(
             "status", self._status, "/status – which model I use, and what can be reached"
+        )
+        self.commands.add(
+            STOP, _nothing_to_stop, "/stop – stop the answer that I am working on, and what waits"
         )
         MemoryCommands(memory, self.conversations).add_to(self.commands)
 
@@ -201,6 +205,11 @@ class LLMBehaviour(Behaviour):
             f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."
             f" {'Not reachable: ' + ', '.join(missing) if missing else 'Everything is reachable'}."
         )
+
+
+async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
+    """Where there is something, services/chat.py stops it as soon as the command comes."""
+    return "There is nothing to stop."
 
 
 def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:

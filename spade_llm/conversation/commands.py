@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+STOP = "stop"
+"""Ends what runs in its conversation, and so cannot wait its turn (services/chat.py)."""
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
 
 

@@ -64,6 +64,7 @@ _START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, reply_b
 _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
+_FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
@@ -113,6 +114,10 @@ class AnswerLog(Protocol):
 
     async def erase(self, answer: AclMessage) -> None:
         """Forget what was said, not that it was answered: for people's chats, once sent."""
+        ...
+
+    async def forget(self, request: AclMessage) -> None:
+        """As if it had never been asked: whoever asks it again is served anew."""
         ...
 
     async def restore(self, answer: AclMessage) -> None:
@@ -165,6 +170,9 @@ class VolatileAnswerLog:
             if key[:2] == (answer.receiver, answer.in_reply_to) and row.answer == answer:
                 self._rows[key] = (request, Logged(None, is_erased=True))
                 return
+
+    async def forget(self, request: AclMessage) -> None:
+        self._rows.pop(_key(request), None)
 
     async def restore(self, answer: AclMessage) -> None:
         for key in reversed(self._rows):
@@ -250,6 +258,9 @@ class SqliteAnswerLog:
 
     async def erase(self, answer: AclMessage) -> None:
         self._run(_ERASE, answer.receiver, answer.in_reply_to, _dump(answer))
+
+    async def forget(self, request: AclMessage) -> None:
+        self._run(_FORGET, *_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
         self._run(_RESTORE, _dump(answer), answer.receiver, answer.in_reply_to)

@@ -9,13 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, ErrorBody, Performative, bare
+from spade_llm.acl import (
+    CHAT_TEXT,
+    MAX_BODY_BYTES,
+    AclMessage,
+    Encoding,
+    ErrorBody,
+    Performative,
+    bare,
+)
 from spade_llm.acl.body import MAX_DETAIL
 from spade_llm.errors import (
     Busy,
@@ -32,14 +40,15 @@ from spade_llm.errors import (
     Unauthorised,
     UnknownOntology,
 )
+from spade_llm.runtime.job import Job, Stopped, stop, timeless
 from spade_llm.runtime.route import Effect, Request
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
     from spade_llm.runtime.route import Handler, Route
-    from spade_llm.runtime.transport import Send
+    from spade_llm.runtime.transport import Bounce, Send
 
 logger = logging.getLogger(__name__)
 
@@ -67,21 +76,10 @@ class Limits:
     max_time_s: float = 600.0
     """A handler is stopped after this, or at its requester's deadline if that is earlier; where
     its route gives it another time, after that."""
+    patience_s: float = 3.0
+    """How long an asker may be away before it counts as gone."""
     clock_skew: timedelta = timedelta(seconds=30)
     """How far a requester's clock may be behind ours before its deadline is taken at its word."""
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    request: AclMessage
-    effect: Effect
-    diverted_to: Handler | None = None
-    """Instead of the route's handler."""
-    has_place: bool = False
-    """Counts as running."""
-    scope: asyncio.Timeout | None = None
-    """Set while the handler runs; a cancel ends it early."""
-    is_cancelled: bool = False
 
 
 class Dispatcher:
@@ -91,7 +89,7 @@ class Dispatcher:
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
-        self._lanes: dict[Hashable, deque[_Job]] = {}
+        self._lanes: dict[Hashable, deque[Job]] = {}
         self._open_of: Counter[str] = Counter()
         self._open = 0
         self._running = 0
@@ -122,6 +120,39 @@ class Dispatcher:
             self._cancel(message)
         elif message.performative is Performative.REQUEST:
             self._accept(message)
+
+    def stop(self, peer: str, conversation_id: str, ontologies: Collection[str]) -> Stopped:
+        """End what this bare JID waits for in one conversation, running or waiting, where it may be
+        run again (`Effect.RESUME`). Programs are answered `cancelled`, people not at all."""
+        found = [
+            job
+            for job in self._jobs()
+            if job.request.owner == peer
+            and job.request.conversation_id == conversation_id
+            and job.request.ontology in ontologies
+            and job.effect is Effect.RESUME
+            and not (job.diverted_to or job.is_cancelled)
+        ]
+        for job in found:
+            is_person = job.request.encoding is Encoding.PLAIN
+            stop(job, Cancelled("" if is_person else "it was stopped"))
+        return Stopped(jobs=tuple(found))
+
+    def bounced(self, bounce: Bounce) -> None:
+        """Who asked may have left, where a part of the answer comes back: then what runs for nobody
+        else is stopped. A line that was cut is back soon: so it is asked after once more."""
+        asked_id, _, what = bounce.message_id.rpartition(".")
+        if bounce.condition not in _GONE:
+            return
+        for job in self._jobs():
+            if _id(job.request) != (bounce.peer, asked_id) or not self._ends_with_asker(job):
+                continue
+            if what == "agree":
+                job.is_left = True
+                stop(job, Cancelled("its asker has left"))
+            elif not job.is_doubted:
+                job.is_doubted = True
+                self._spawn(self._ask_after(job))
 
     async def resume(self) -> None:
         """Take up what a killed process left unfinished: call once, when connected."""
@@ -176,19 +207,34 @@ class Dispatcher:
             return
         self._open += 1
         self._open_of[message.owner] += 1
-        self._enqueue(key, _Job(message, self._effect(message), diverted_to))
+        self._enqueue(key, Job(message, self._effect(message), diverted_to))
+
+    def _jobs(self) -> Iterator[Job]:
+        return (job for lane in self._lanes.values() for job in lane)
+
+    def _ends_with_asker(self, job: Job) -> bool:
+        route = self._routes.get(job.request.ontology)
+        return route is not None and route.ends_with_asker
+
+    async def _ask_after(self, job: Job) -> None:
+        """An `agree` says nothing new; it comes back if nobody is there."""
+        await asyncio.sleep(self._limits.patience_s)
+        job.is_doubted = False
+        if not job.has_ended.is_set():
+            with suppress(RequestError):
+                await self._send(job.request.reply(Performative.AGREE, ""))
 
     def _diverted(self, message: AclMessage) -> Handler | None:
         route = self._routes.get(message.ontology)
         return route.divert(message) if route else None
 
-    def _jobs_near(self, message: AclMessage, asked: tuple[str, str] | None = None) -> list[_Job]:
+    def _jobs_near(self, message: AclMessage, asked: tuple[str, str] | None = None) -> list[Job]:
         """Of its conversation, and what was diverted from it; `asked`: another request's id."""
         asked = asked or _id(message)
         keys = {_conversation(message, *asked), asked}
         return [job for key in keys for job in self._lanes.get(key, _NOTHING)]
 
-    def _is_full(self, lane: deque[_Job], peer: str) -> bool:
+    def _is_full(self, lane: deque[Job], peer: str) -> bool:
         return (
             self._is_closing
             or self._open >= self._limits.max_queued
@@ -200,7 +246,7 @@ class Dispatcher:
         if len(self._tasks) - len(self._lanes) < MAX_REFUSALS_WAITING:
             self._spawn(self._deliver(_error(message, Busy("too many requests; ask again later"))))
 
-    def _enqueue(self, key: Hashable, job: _Job) -> None:
+    def _enqueue(self, key: Hashable, job: Job) -> None:
         if job.effect is Effect.RESUME:
             self._spawn(self._write_down(job.request))
         if key in self._lanes:
@@ -216,7 +262,7 @@ class Dispatcher:
         except StorageFailed as error:
             logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
 
-    async def _serve_lane(self, key: Hashable, lane: deque[_Job]) -> None:
+    async def _serve_lane(self, key: Hashable, lane: deque[Job]) -> None:
         try:
             while lane:
                 async with self._place(lane[0]):
@@ -228,7 +274,7 @@ class Dispatcher:
             del self._lanes[key]
 
     @asynccontextmanager
-    async def _place(self, job: _Job) -> AsyncIterator[None]:
+    async def _place(self, job: Job) -> AsyncIterator[None]:
         await self._take_place(job)
         try:
             yield
@@ -237,31 +283,32 @@ class Dispatcher:
                 self._slots.release()
 
     @asynccontextmanager
-    async def _aside(self, job: _Job) -> AsyncIterator[None]:
+    async def _aside(self, job: Job) -> AsyncIterator[None]:
         """Request.set_aside. Whoever is stopped meanwhile needs no place any more; who goes on
         after an error does."""
         self._slots.release()
         job.has_place = False
         try:
-            with _timeless(job):
+            with timeless(job):
                 yield
         except Exception:
             await self._take_place(job)
             raise
         await self._take_place(job)
 
-    async def _take_place(self, job: _Job) -> None:
+    async def _take_place(self, job: Job) -> None:
         await self._slots.acquire()
         job.has_place = True
 
-    def _leave(self, job: _Job) -> None:
+    def _leave(self, job: Job) -> None:
+        job.has_ended.set()
         peer = job.request.owner
         self._open -= 1
         self._open_of[peer] -= 1
         if not self._open_of[peer]:
             del self._open_of[peer]
 
-    async def _serve(self, job: _Job) -> None:
+    async def _serve(self, job: Job) -> None:
         message = job.request
         if not self.speaks(message.ontology):
             reason = UnknownOntology(f"unknown ontology {message.ontology!r}")
@@ -271,7 +318,7 @@ class Dispatcher:
         else:
             await self._serve_once(job)
 
-    async def _serve_once(self, job: _Job) -> None:
+    async def _serve_once(self, job: Job) -> None:
         """Answer a request that changes something: whoever sends it again gets the same answer."""
         try:
             answer = await self._remembered(job)
@@ -280,7 +327,7 @@ class Dispatcher:
         if answer is not None:
             await self._deliver(answer)
 
-    async def _remembered(self, job: _Job) -> AclMessage | None:
+    async def _remembered(self, job: Job) -> AclMessage | None:
         """The answer of the first time, or the first answer; None if it was sent and erased."""
         row = await self._log.find(job.request)
         if row is not None and not _may_run_again(job, row):
@@ -288,14 +335,17 @@ class Dispatcher:
         if row is None or row.answer is not None:
             await self._log.start(job.request)
         answer = await self._answer(job)
+        if job.is_left:
+            await self._log.forget(job.request)
+            return None
         await self._log.finish(job.request, answer)
         return answer
 
-    async def _answer(self, job: _Job) -> AclMessage:
+    async def _answer(self, job: Job) -> AclMessage:
         """The error boundary: every request gets exactly one answer, and no peer our internals."""
         message = job.request
         try:
-            return message.reply(Performative.INFORM, await self._run(job))
+            return message.reply(Performative.INFORM, await self._outcome(job))
         except Unauthorised as error:
             logger.warning("%s may not do this: %s", message.sender, error)
             return _error(message, error)
@@ -306,9 +356,16 @@ class Dispatcher:
             logger.exception("conversation %s: the handler failed", message.conversation_id)
             return _error(message, SpadeLLMError())
 
-    async def _run(self, job: _Job) -> str:
-        if job.is_cancelled:
-            raise Cancelled("it was cancelled")
+    async def _outcome(self, job: Job) -> str:
+        """Who stopped a turn gets none of it, also where it was ready at that moment."""
+        content = await self._run(job)
+        if job.cancelled is not None and job.effect is Effect.RESUME:
+            raise job.cancelled
+        return content
+
+    async def _run(self, job: Job) -> str:
+        if job.cancelled is not None:
+            raise job.cancelled
         route = self._routes[job.request.ontology]
         handler = job.diverted_to or route.handler
         max_time_s = route.max_time_s_of(job.request)
@@ -345,8 +402,10 @@ class Dispatcher:
         return min(max_time_s, left.total_seconds())
 
     async def _deliver(self, answer: AclMessage) -> None:
+        """An answer without words is none, in a chat."""
         try:
-            await self._send_or_fail(answer)
+            if answer.content or answer.ontology != CHAT_TEXT:
+                await self._send_or_fail(answer)
         except RequestError as error:
             logger.warning("an answer to %s waits for a retry: %s", answer.receiver, error)
         except Exception:
@@ -384,7 +443,7 @@ class Dispatcher:
         asked = (message.sender, message.in_reply_to)
         for job in self._jobs_near(message, asked):
             if _id(job.request) == asked:
-                _stop(job)
+                stop(job, Cancelled("it was cancelled"))
 
     def _is_open(self, answer: AclMessage) -> bool:
         asked = (answer.receiver, answer.in_reply_to)
@@ -397,7 +456,9 @@ class Dispatcher:
 
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
-_NOTHING: deque[_Job] = deque(maxlen=0)
+_NOTHING: deque[Job] = deque(maxlen=0)
+_GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
+"""Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
 _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 
@@ -422,7 +483,7 @@ def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
     return asker, request_id
 
 
-def _may_run_again(job: _Job, row: Logged) -> bool:
+def _may_run_again(job: Job, row: Logged) -> bool:
     if row.is_erased:
         return False
     if row.answer is None:
@@ -433,34 +494,12 @@ def _may_run_again(job: _Job, row: Logged) -> bool:
     return is_asked_anew and (is_unharmed or (has_failed and job.effect is not Effect.ONCE))
 
 
-def _stop(job: _Job) -> None:
-    if job.scope and not job.is_cancelled and not job.scope.expired():
-        job.scope.reschedule(asyncio.get_running_loop().time())
-    job.is_cancelled = True
-
-
-@contextmanager
-def _timeless(job: _Job) -> Iterator[None]:
-    """The handler's own time stands still, if its asker has set no deadline."""
-    scope, clock = job.scope, asyncio.get_running_loop().time
-    if scope is None or job.request.reply_by is not None:
-        yield
-        return
-    left_s = (scope.when() or clock()) - clock()
-    scope.reschedule(None)
-    try:
-        yield
-    finally:
-        if not (scope.expired() or job.is_cancelled):
-            scope.reschedule(clock() + left_s)
-
-
-def _why_stopped(job: _Job, error: BaseException) -> BaseException:
+def _why_stopped(job: Job, error: BaseException) -> BaseException:
     task = asyncio.current_task()
     if isinstance(error, SpadeLLMError) or (task and task.cancelling()):
         return error
-    if job.is_cancelled or isinstance(error, asyncio.CancelledError):
-        return Cancelled("it was cancelled")
+    if job.cancelled is not None or isinstance(error, asyncio.CancelledError):
+        return job.cancelled or Cancelled("it was cancelled")
     is_late = job.scope is not None and job.scope.expired()
     return Failure("it took longer than its deadline") if is_late else error
 

@@ -33,7 +33,8 @@ class Node:
             self.dispatcher.receive(message)
 
     def bounced(self, bounce: Bounce) -> None:
-        self.requester.bounced(bounce)
+        if not self.requester.bounced(bounce):
+            self.dispatcher.bounced(bounce)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         await self.dispatcher.close(patience_s=patience_s)

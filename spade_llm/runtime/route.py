@@ -76,3 +76,6 @@ class Route:
     divert: Callable[[AclMessage], Handler | None] = lambda _message: None
     """Serves a message at once, beside its conversation, because what runs there waits for it;
     None: it waits its turn. Told of each one as it arrives; must not raise."""
+    ends_with_asker: bool = False
+    """It is stopped when parts of its answer come back from its asker's server: nobody else wants
+    it. Not for people: their server keeps the answer until they are back."""

@@ -21,6 +21,7 @@ from spade_llm.conversation.approval import (
     read_answer,
     settled_text,
 )
+from spade_llm.conversation.commands import STOP, parse_command
 from spade_llm.conversation.open_questions import OpenQuestions
 from spade_llm.conversation.wishes import NO_WISHES
 from spade_llm.errors import NotFound, RequestError
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
     from spade_llm.conversation.approval import Ask, Question
     from spade_llm.conversation.wishes import ToolWishes
-    from spade_llm.runtime import Dispatcher, Handler, Requester
+    from spade_llm.runtime import Dispatcher, Handler, Requester, Stopped
 
 __all__ = [
     "ONTOLOGY",
@@ -61,6 +62,8 @@ __all__ = [
 TURN_TIMEOUT_S = 180.0
 ASKED_TIMEOUT_S = 600.0
 """For whoever answers questions meanwhile: a person takes their time."""
+STOP_S = 5.0
+"""How long a turn that was stopped may take to end before the person is told that it takes long."""
 PART_EVERY_S = 0.05
 """A model's tokens come one by one; a stanza for each would cost more than the model."""
 
@@ -90,15 +93,17 @@ class ChatService:
     def __init__(self, handler: ChatHandler) -> None:
         self._handler = handler
         self._questions = OpenQuestions()
+        self._dispatcher: Dispatcher | None = None
 
     def attach(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
         text = Route(
             handler=self._answer_text,
             effect_of=lambda _message: Effect.RESUME,
             divert=self._divert_text,
         )
         dispatcher.route(CHAT_TEXT, text)
-        service = Service(ONTOLOGY)
+        service = Service(ONTOLOGY, ends_with_asker=True)
         service.on(Say, self._answer_program, effect=Effect.RESUME)
         service.on(Approve, self._approve, effect=Effect.WRITE, is_diverted=True)
         service.attach(dispatcher)
@@ -140,8 +145,10 @@ class ChatService:
             return Verdict.EXPIRED
 
     def _divert_text(self, message: AclMessage) -> Handler | None:
-        """A yes or no to what is asked in this conversation; anything else is a no, and waits its
-        turn as what it is."""
+        """A stop; a yes or no to what is asked in this conversation. Anything else is a no, and
+        waits its turn as what it is."""
+        if parse_command(message.content, (STOP,)):
+            return self._divert_stop(message)
         place, peer = _place(message), message.owner
         question = self._questions.at(place, peer=peer)
         if question is None:
@@ -150,6 +157,13 @@ class ChatService:
             return partial(self._settle_text, question)
         self._questions.settle(place, Verdict.OTHER, peer=peer)
         return None
+
+    def _divert_stop(self, message: AclMessage) -> Handler | None:
+        """Ends what was said before it in this conversation, by whichever client; None: nothing."""
+        if self._dispatcher is None:
+            return None
+        stopped = self._dispatcher.stop(message.owner, message.conversation_id, _ONTOLOGIES)
+        return partial(_report_stop, stopped) if stopped.requests else None
 
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""
@@ -172,6 +186,41 @@ class ChatService:
         return Empty()
 
 
+async def _report_stop(stopped: Stopped, _request: Request) -> str:
+    """The one sentence for all that was stopped."""
+    said = next((one.content for one in stopped.requests if one.ontology == CHAT_TEXT), "")
+    texts = _STOPPED[language_of(said)]
+    has_ended = await stopped.has_ended(timeout_s=STOP_S)
+    more = len(stopped.requests) - 1
+    parts = [texts.done if has_ended else texts.not_done]
+    if more:
+        parts.append(texts.one_more if more == 1 else texts.more.format(more))
+    return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StopTexts:
+    done: str
+    not_done: str
+    one_more: str
+    more: str
+
+
+_STOPPED = {
+    "en": _StopTexts(
+        done="Stopped.",
+        not_done="I am stopping; something that runs does not let itself be interrupted.",
+        one_more="The message that waited behind it is not answered either.",
+        more="The {} messages that waited behind it are not answered either.",
+    ),
+    "es": _StopTexts(
+        done="Detenido.",
+        not_done="Me detengo; algo que está en marcha no se deja interrumpir.",
+        one_more="El mensaje que esperaba detrás tampoco se responde.",
+        more="Los {} mensajes que esperaban detrás tampoco se responden.",
+    ),
+}
+_ONTOLOGIES = (CHAT_TEXT, ONTOLOGY)
 _SETTLED_BEFORE = {"en": "That was answered already.", "es": "Eso ya está respondido."}
 _TOO_EARLY = {
     "en": "That came too soon for my last question: please answer it once more.",

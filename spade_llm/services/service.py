@@ -53,8 +53,10 @@ _UNKNOWN = _Op(_unknown, Effect.READ, None)
 class Service:
     """The handlers of one ontology. An unknown op is `not-understood`, and says which are known."""
 
-    def __init__(self, ontology: str) -> None:
+    def __init__(self, ontology: str, *, ends_with_asker: bool = False) -> None:
+        """`ends_with_asker`: Route has it."""
         self.ontology = ontology
+        self._ends_with_asker = ends_with_asker
         self._ops: dict[str, _Op] = {}
         self._diverted: set[str] = set()
 
@@ -85,6 +87,7 @@ class Service:
                 effect_of=lambda message: self._glimpsed(message).effect,
                 max_time_s_of=lambda message: self._glimpsed(message).max_time_s,
                 divert=self._divert,
+                ends_with_asker=self._ends_with_asker,
             ),
         )
 
