@@ -1,9 +1,11 @@
 """What a person configures: an agent.toml per agent, and a few environment variables.
 
-The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER and SPADE_LLM_DOMAIN
-are the defaults of --data, --server and --domain; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
-say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE bounds the batches of the memory
-tools; password_env, api_key_env, env and headers_env name variables of your own.
+The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN and
+SPADE_LLM_CA are the defaults of --data, --server, --domain and --ca, and say to agents that were
+told no server where theirs is; SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY,
+OPENAI_BASE_URL and OPENAI_MODEL say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE
+bounds the batches of the memory tools; password_env, api_key_env, env and headers_env name
+variables of your own.
 """
 
 from __future__ import annotations
@@ -426,6 +428,8 @@ class Environment(_Table):
     data: str = "spade-llm-data"
     server: str = "auto"
     domain: str | None = None
+    ca: str | None = None
+    register_accounts: bool = Field(default=False, strict=False)
     openai_api_key: str | None = Field(default=None, repr=False)
     openai_base_url: str | None = None
     openai_model: str | None = None
@@ -436,6 +440,8 @@ _VARIABLES = {
     "data": "SPADE_LLM_DATA",
     "server": "SPADE_LLM_SERVER",
     "domain": "SPADE_LLM_DOMAIN",
+    "ca": "SPADE_LLM_CA",
+    "register_accounts": "SPADE_LLM_REGISTER",
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
     "openai_model": "OPENAI_MODEL",

@@ -41,9 +41,10 @@ XMPP = {"xmpp"} | RUNTIME
 SERVICES = {"services"} | CONVERSATION | RUNTIME
 BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
 MCP_SERVER = {"mcp_server"} | SERVICES
-PROGRAMS = {"programs", "agent", "mcp", "utils"} | BEHAVIOUR
+DEPLOYMENT = {"deployment"} | XMPP
+PROGRAMS = {"programs", "agent", "mcp", "utils", "settings"} | DEPLOYMENT | BEHAVIOUR
 """The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
-TOP = BEHAVIOUR | MCP_SERVER | PROGRAMS | {"gateway", "settings", "deployment", "cli"}
+TOP = BEHAVIOUR | MCP_SERVER | PROGRAMS | {"gateway", "cli"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -67,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp": PROGRAMS,
     "utils": PROGRAMS,
     "settings": {"settings"} | ERRORS,
+    "deployment": DEPLOYMENT,
     "agent": TOP - {"cli", "gateway", "mcp_server"},
     "gateway": TOP - {"cli"},
     "cli": TOP,

@@ -1,10 +1,19 @@
-"""ChatAgent: a person's end of a chat, as a program: for terminals, scripts and tests."""
+"""ChatAgent: a person's end of a chat, as a program: for terminals, scripts and tests.
+
+With a `target_agent_jid` it also talks as spade_llm 0.2/0.3's does (programs/talk.py).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.conversation.wishes import NO_WISHES
+from spade_llm.errors import ConfigurationError
+from spade_llm.programs.interactive import run_interactive_chat
+from spade_llm.programs.keywords import check_keywords
+from spade_llm.programs.security import note_security
+from spade_llm.programs.surroundings import connection_here
+from spade_llm.programs.talk import Talk, TalkKeywords
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.status import AgentStatus, ask_status, locate
 from spade_llm.xmpp.agent import XmppAgent
@@ -12,13 +21,65 @@ from spade_llm.xmpp.agent import XmppAgent
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from spade_llm.acl import AclMessage
     from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.services.chat import Asked, Delta, Reply
+    from spade_llm.xmpp.agent import AgentOptions
 
 STATUS_TIMEOUT_S = 5.0
 
 
 class ChatAgent(XmppAgent):
+    """`options=None`: it logs in where the environment says (programs/surroundings.py)."""
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        target_agent_jid: str | None = None,
+        *,
+        options: AgentOptions | None = None,
+        **talk: Unpack[TalkKeywords],
+    ) -> None:
+        check_keywords(talk, TalkKeywords, of="ChatAgent")
+        find = None if options else connection_here
+        super().__init__(jid, password, options=options, find_connection=find)
+        note_security(str(self.jid), verify_security=talk.get("verify_security"))
+        self.target_agent_jid = target_agent_jid
+        self._talk = Talk(peer=target_agent_jid or "", send=self.send_acl, keywords=talk)
+        if target_agent_jid:
+            self.on_text = self._hear
+
+    def send_message(self, message: str) -> None:
+        """Say it to the target; nothing is awaited."""
+        self._talk.expect()
+        self.submit(self.send_message_async(message))
+
+    async def send_message_async(self, message: str) -> None:
+        """Say it to the target. Raises PeerUnavailable: not connected, and not back in time."""
+        if not self.target_agent_jid:
+            raise ConfigurationError("ChatAgent: give target_agent_jid, or use say(jid, text)")
+        await self._talk.say(message)
+
+    async def wait_for_response(self, timeout: float = 10.0) -> bool:
+        """Whether text has come since the last message, or comes in time."""
+        return await self._talk.wait(timeout)
+
+    def is_waiting_response(self) -> bool:
+        return self._talk.is_waiting
+
+    async def run_interactive(
+        self,
+        input_prompt: str = "> ",
+        exit_command: str = "exit",
+        response_timeout: float = 10.0,
+    ) -> None:
+        """Talk with the target line by line."""
+        await run_interactive_chat(self, input_prompt, exit_command, response_timeout)
+
+    def _hear(self, message: AclMessage) -> None:
+        self.submit(self._talk.hear(message))
+
     def stream(
         self, peer: str, text: str, *, conversation_id: str = "", can_approve: bool = False
     ) -> AsyncGenerator[Delta | Asked | Reply]:

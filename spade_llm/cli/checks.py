@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.distributions import find_clashes
 from spade_llm.cli.embeddings import models
-from spade_llm.cli.lock import is_held
 from spade_llm.cli.own_server import USUAL_PORT, is_free
+from spade_llm.deployment.lock import is_held
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from spade_llm.cli.checks import Check, State
 from spade_llm.cli.model_choice import choose_fallback, choose_model
 from spade_llm.cli.person import logged_in
 from spade_llm.cli.place import Place
-from spade_llm.cli.run_record import read_record
+from spade_llm.deployment.run_record import read_record
 from spade_llm.errors import ConfigurationError, RequestError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.agent import ChatAgent
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.model_choice import ModelChoice
-    from spade_llm.cli.run_record import RunRecord
+    from spade_llm.deployment.run_record import RunRecord
 
 STATUS_TIMEOUT_S = 3.0
 MODEL_TIMEOUT_S = 5.0

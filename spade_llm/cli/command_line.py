@@ -63,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tools(commands)
     _add_mcp(commands)
     _add_agents(commands)
+    _add_account(commands)
     _add_doctor(commands)
     return parser
 
@@ -263,6 +264,14 @@ def _add_agents(commands: Commands[argparse.ArgumentParser]) -> None:
         help="and those among your contacts; they see you for a second",
     )
     _add_person(agents)
+
+
+def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
+    account = _add(commands, "account", "Make an account on the server that `up` runs.")
+    account.add_argument("account", metavar="JID", help="or a name at its domain")
+    account.add_argument(
+        "--password-env", metavar="VARIABLE", help="where its password is (default: a new one)"
+    )
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import spade_llm
-from spade_llm.cli.address import full_jid
+from spade_llm.deployment.address import full_jid
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import AgentSettings, load_agent
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli import lock
 from spade_llm.cli.model_choice import (
     build_model,
     choose_fallback,
     choose_learning_model,
     choose_model,
 )
+from spade_llm.deployment import lock
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
 

@@ -9,7 +9,6 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.address import parse_address
 from spade_llm.cli.logs import log_to_stderr
 from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES
 from spade_llm.cli.mcp_families import Peers, chosen, offer_of
@@ -18,6 +17,7 @@ from spade_llm.cli.mcp_token import find_token
 from spade_llm.cli.person import logged_in, person_jid
 from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.deployment.address import parse_address
 from spade_llm.errors import SpadeLLMError
 
 if TYPE_CHECKING:

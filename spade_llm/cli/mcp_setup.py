@@ -7,8 +7,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.address import parse_address
 from spade_llm.cli.place import absolute, data_directory
+from spade_llm.deployment.address import parse_address
 
 if TYPE_CHECKING:
     import argparse

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli import lock
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.embeddings import KEYWORDS_ONLY, Embedders
 from spade_llm.cli.place import data_directory
 from spade_llm.cli.progress import progress_bar
 from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.deployment import lock
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.transfer import transfer_file

@@ -40,7 +40,7 @@ async def running_server(
     """
     endpoint = await server.start()
     try:
-        place = _place(endpoint, data)
+        place = _place(endpoint, data, server.kind)
         (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
         await asyncio.gather(*(server.create_account(*account) for account in passwords.items()))
         keeper = asyncio.create_task(_keep_running(server, say))
@@ -79,13 +79,14 @@ def _last_port(data: Path) -> int:
         return 0
 
 
-def _place(endpoint: Endpoint, data: Path) -> Place:
+def _place(endpoint: Endpoint, data: Path, kind: str) -> Place:
     return Place(
         data=data,
         host=endpoint.host,
         port=endpoint.port,
         domain=endpoint.domain,
         ca=endpoint.ca_path,
+        server=kind,
     )
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.accounts import Accounts
-from spade_llm.cli.address import full_jid, parse_address
-from spade_llm.cli.run_record import read_record
+from spade_llm.deployment.accounts import Accounts
+from spade_llm.deployment.address import full_jid, parse_address
+from spade_llm.deployment.run_record import read_record
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment
 
@@ -28,6 +28,8 @@ class Place:
     port: int
     domain: str
     ca: Path | None = None
+    server: str = ""
+    """Which of our own kinds it is (xmpp/server.py), where that is known."""
     may_register: bool = False
     """Accounts are made in-band where they are missing."""
 
@@ -67,7 +69,7 @@ def find_place(options: argparse.Namespace, settings: AgentSettings | None = Non
             host=host,
             port=port,
             domain=domain,
-            ca=absolute(options.ca),
+            ca=absolute(options.ca or environment.ca),
             may_register=vars(options).get("register", False),
         )
     if settings is not None and settings.server.host:

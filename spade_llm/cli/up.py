@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.cli import lock, place
+from spade_llm.cli import place
 from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.distributions import warn_of_clashes
@@ -20,10 +20,11 @@ from spade_llm.cli.hosting import Host
 from spade_llm.cli.logs import log_to_file
 from spade_llm.cli.person import PERSON, logged_in
 from spade_llm.cli.processes import process_group
-from spade_llm.cli.run_record import RunRecord, remove_record
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.cli.up_lines import announce, first_assistant, login_line, ready_line, say
 from spade_llm.cli.up_server import domain_of, server_of
+from spade_llm.deployment import lock
+from spade_llm.deployment.run_record import RunRecord, remove_record
 from spade_llm.errors import ConfigurationError, RequestError, SpadeLLMError
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def _record(here: Place, definitions: Sequence[Definition]) -> None:
         port=here.port,
         domain=here.domain,
         ca=here.ca,
+        server=here.server,
         agents=tuple(one.jid for one in definitions),
         person=here.jid(PERSON),
     ).write(here.data)

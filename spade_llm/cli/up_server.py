@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.accounts import Accounts
-from spade_llm.cli.address import full_jid, parse_address
 from spade_llm.cli.hosting import password_of
 from spade_llm.cli.own_server import preferred_port, running_server
 from spade_llm.cli.person import PERSON
 from spade_llm.cli.place import OUR_SERVERS, Place, absolute
+from spade_llm.deployment.accounts import Accounts
+from spade_llm.deployment.address import full_jid, parse_address
 from spade_llm.settings import read_environment, read_password
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _remote_place(
         host=host,
         port=port,
         domain=domain_of(options),
-        ca=absolute(options.ca),
+        ca=absolute(options.ca or read_environment().ca),
         may_register=options.register,
     )
     if options.register:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from slixmpp import JID
 from slixmpp.exceptions import IqError, IqTimeout, XMPPError
@@ -41,7 +41,7 @@ from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from pathlib import Path
     from xml.etree.ElementTree import Element
 
@@ -51,6 +51,9 @@ logger = logging.getLogger(__name__)
 
 _SHOWN = frozenset({"available", "away", "chat", "dnd", "xa"})
 """Types of a presence, as slixmpp counts them, that show somebody."""
+
+FindConnection: TypeAlias = "Callable[[str, str], Awaitable[Connection]]"
+"""Takes a bare JID and its password. Raises ConfigurationError."""
 
 BEHAVIOUR_END_S = 1.0
 ERRANDS_END_S = 1.0
@@ -80,8 +83,17 @@ class AgentOptions:
 class XmppAgent(Agent):
     """Start with `await start()`, end with `await stop()`."""
 
-    def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        *,
+        options: AgentOptions | None = None,
+        find_connection: FindConnection | None = None,
+    ) -> None:
+        """`find_connection` is asked at the start for the connection that `options` has not."""
         self.options = options or AgentOptions()
+        self._find_connection = find_connection
         with own_event_loop_policy():
             super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
@@ -93,6 +105,8 @@ class XmppAgent(Agent):
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
         self._watched = set(self.options.announce_to)
+        self.on_text: Callable[[AclMessage], None] | None = None
+        """Takes text that answers none of our questions and that we serve not; must not raise."""
         self._facts: dict[str, str] = {}
         self._resources = AsyncExitStack()
         self._errands: set[asyncio.Task[None]] = set()
@@ -113,6 +127,9 @@ class XmppAgent(Agent):
 
     async def _async_start(self, auto_register: bool = False) -> None:
         await self._hook_plugin_before_connection()
+        if self._find_connection is not None:
+            connection = await self._find_connection(str(self.jid), self.password)
+            self.options = replace(self.options, connection=connection)
         if isinstance(self._log, SqliteAnswerLog):
             await self._resources.enter_async_context(self._log)
         await self.open_resources(self._resources)
@@ -290,6 +307,8 @@ class XmppAgent(Agent):
     def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
         """Ours if a handler speaks it; else a behaviour without template's; else not understood."""
         is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
+        if not is_spoken and message is not None and message.ontology == CHAT_TEXT and self.on_text:
+            self.on_text(message)
         if not is_spoken and self._offer(stanza, self._users_without_template()):
             return
         if message is not None and (is_spoken or message.encoding is not Encoding.PLAIN):

@@ -15,7 +15,7 @@ from spade_llm.xmpp.account import account_name
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.embedded_store import set_password
 from spade_llm.xmpp.readiness import usable_port, wait_ready
-from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.server import Endpoint, ServerKind
 from spade_llm.xmpp.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ class EmbeddedServer:
         self._domain = domain
         self._port = port
         self._process = ServerProcess(directory=self._directory, name="the embedded server")
+
+    @property
+    def kind(self) -> str:
+        return ServerKind.EMBEDDED
 
     @property
     def description(self) -> str:

@@ -272,7 +272,8 @@ class Link:
         self._decide(
             AuthenticationRejected(
                 f"the server does not accept {self._jid!r} with this password: check both, or make"
-                " the account on the server first"
+                " the account on the server first (`spade-llm account` does it on that of"
+                " `spade-llm up`)"
             )
         )
 

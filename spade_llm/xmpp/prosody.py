@@ -15,7 +15,7 @@ from spade_llm.xmpp.account import account_name
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.prosody_config import prosody_config
 from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
-from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.server import Endpoint, ServerKind
 from spade_llm.xmpp.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class ProsodyServer:
         self._service_jids = tuple(service_jids)
         self._config_path = self._directory / "prosody.cfg.lua"
         self._process = ServerProcess(directory=self._directory, name="Prosody")
+
+    @property
+    def kind(self) -> str:
+        return ServerKind.PROSODY
 
     @property
     def description(self) -> str:

@@ -47,6 +47,11 @@ class ManagedServer(Protocol):
     """An XMPP server with a life of its own: started, given accounts, watched, stopped."""
 
     @property
+    def kind(self) -> str:
+        """That of ServerKind which makes it again in its directory."""
+        ...
+
+    @property
     def description(self) -> str:
         """One line for people at start-up: what it is, and what it cannot do."""
         ...

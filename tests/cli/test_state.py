@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli import lock
-from spade_llm.cli.accounts import Accounts
-from spade_llm.cli.address import full_jid, parse_address
 from spade_llm.cli.own_server import preferred_port
-from spade_llm.cli.run_record import RunRecord, read_record
+from spade_llm.deployment import lock
+from spade_llm.deployment.accounts import Accounts
+from spade_llm.deployment.address import full_jid, parse_address
+from spade_llm.deployment.run_record import RunRecord, read_record
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:

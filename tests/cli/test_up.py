@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.accounts import Accounts
+from spade_llm.deployment.accounts import Accounts
 from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 

@@ -45,7 +45,9 @@ class Accounts:
         return self.find(jid) or self._make(jid)
 
     def _make(self, jid: str) -> str:
-        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        return self.keep(jid, secrets.token_urlsafe(PASSWORD_BYTES))
+
+    def keep(self, jid: str, password: str) -> str:
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self.path(jid), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

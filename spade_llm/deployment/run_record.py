@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from spade_llm.cli.lock import is_held
+from spade_llm.deployment.lock import is_held
 from spade_llm.errors import ConfigurationError
 
 FILE = "run.json"
@@ -21,6 +21,8 @@ class RunRecord(BaseModel):
     port: int
     domain: str
     ca: Path | None
+    server: str = ""
+    """Which of our own kinds (xmpp/server.py); empty: somebody else's."""
     agents: tuple[str, ...]
     """Bare JIDs."""
     person: str
