@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from spade_llm.agent.conduct import Conduct
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.typing_state import TypingState
 from spade_llm.behaviour.llm import LLMBehaviour
@@ -18,7 +17,11 @@ from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
 from spade_llm.conversation.trusted_documents import TrustedDocuments
 from spade_llm.conversation.turn import TurnLimits
+from spade_llm.errors import ConfigurationError
 from spade_llm.memory.entry_tools import MAX_BATCH
+from spade_llm.programs.assistant import AssistantKeywords, check_context, conduct_of
+from spade_llm.programs.security import note_security
+from spade_llm.programs.surroundings import connection_here
 from spade_llm.providers.offline import OfflineProvider
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService
@@ -31,10 +34,12 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
+    from spade_llm.agent.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
+    from spade_llm.tools import Tool
     from spade_llm.tools.toolbox import Toolbox
 
 STATUS_TIMEOUT_S = 2.0
@@ -62,7 +67,9 @@ class Services:
 class LLMAgent(XmppAgent):
     """Talks with people and programs; reaches memory, documents and tools by messages.
 
-    The first five parameters are those of specs/5.
+    The first five parameters are those of specs/5; what spade_llm 0.2/0.3 takes by keyword is taken
+    too (programs/assistant.py). `options=None`: it logs in where the environment says
+    (programs/surroundings.py).
     """
 
     def __init__(
@@ -77,12 +84,17 @@ class LLMAgent(XmppAgent):
         limits: TurnLimits | None = None,
         conduct: Conduct | None = None,
         options: AgentOptions | None = None,
+        **program: Unpack[AssistantKeywords],
     ) -> None:
-        services, conduct = services or Services(), conduct or Conduct()
+        check_context(context_management)
+        services, conduct = services or Services(), conduct_of(program, conduct)
+        find = None if options else connection_here
         options = options or AgentOptions()
         # Whom we want to discover must be let in to show itself.
         options = replace(options, allowed=(*options.allowed, *services.discover))
-        super().__init__(jid, password, options=options)
+        super().__init__(jid, password, options=options, find_connection=find)
+        note_security(str(self.jid), verify_security=program.get("verify_security"))
+        self._own_tools = list(conduct.tools)
         ask = self.node.requester
         data = self.options.data
         self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
@@ -128,6 +140,17 @@ class LLMAgent(XmppAgent):
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._outbox)
+
+    def add_tool(self, tool: Tool) -> None:
+        """From the next turn on. Raises ConfigurationError if there is one of this name."""
+        if tool.spec.name in (known.spec.name for known in self._own_tools):
+            raise ConfigurationError(f"there are two tools {tool.spec.name!r}; rename one")
+        self._own_tools.append(tool)
+        self.llm_behaviour.shared_tools.add(LocalToolbox([tool]))
+
+    def get_tools(self) -> list[Tool]:
+        """Those of this process; tool agents' are not among them."""
+        return list(self._own_tools)
 
     def update_context_management(self, context_management: ContextManagement) -> None:
         """Use another strategy from the next turn on (specs/5)."""

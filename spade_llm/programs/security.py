@@ -1,4 +1,4 @@
-"""`verify_security`, as programs for spade_llm 0.2/0.3 say it: TLS is verified whatever they say."""
+"""`verify_security`, as programs for spade_llm 0.2/0.3 say it: TLS is verified anyway."""
 
 from __future__ import annotations
 

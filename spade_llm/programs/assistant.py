@@ -1,0 +1,71 @@
+"""What a program for spade_llm 0.2/0.3 says to LLMAgent by keyword, as Conduct. Runs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+from spade_llm.agent.conduct import Conduct
+from spade_llm.context import ContextManagement
+from spade_llm.programs.keywords import check_keywords
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from pydantic import BaseModel
+
+    from spade_llm.guardrails import Guardrail
+    from spade_llm.tools import Tool
+
+
+T = TypeVar("T")
+
+
+class AssistantKeywords(TypedDict, total=False):
+    """Beside what LLMAgent takes anyway. What is said in `conduct`, too, is said by these."""
+
+    tools: Sequence[Tool] | None
+    termination_markers: Sequence[str] | None
+    max_interactions_per_conversation: int | None
+    on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None
+    input_guardrails: Sequence[Guardrail] | None
+    output_guardrails: Sequence[Guardrail] | None
+    output_schema: type[BaseModel] | None
+    verify_security: bool
+
+
+def conduct_of(
+    keywords: AssistantKeywords, conduct: Conduct | None, *, of: str = "LLMAgent"
+) -> Conduct:
+    """Raises TypeError for a keyword that there is not."""
+    check_keywords(keywords, AssistantKeywords, of=of)
+    own = conduct or Conduct()
+    return replace(
+        own,
+        tools=_many(keywords.get("tools"), own.tools),
+        termination_markers=_many(keywords.get("termination_markers"), own.termination_markers),
+        max_interactions_per_conversation=_said(
+            keywords.get("max_interactions_per_conversation"), own.max_interactions_per_conversation
+        ),
+        on_conversation_end=_said(keywords.get("on_conversation_end"), own.on_conversation_end),
+        input_guardrails=_many(keywords.get("input_guardrails"), own.input_guardrails),
+        output_guardrails=_many(keywords.get("output_guardrails"), own.output_guardrails),
+        output_schema=_said(keywords.get("output_schema"), own.output_schema),
+    )
+
+
+def _said(value: T | None, otherwise: T) -> T:
+    return otherwise if value is None else value
+
+
+def _many(value: Sequence[T] | None, otherwise: tuple[T, ...]) -> tuple[T, ...]:
+    return otherwise if value is None else tuple(value)
+
+
+def check_context(value: object) -> None:
+    """In spade_llm 0.2/0.3 the fourth parameter was `reply_to`: a JID there is named as wrong."""
+    if value is not None and not isinstance(value, ContextManagement):
+        raise TypeError(
+            f"LLMAgent: context_management is {value!r}: give a strategy of spade_llm.context;"
+            " reply_to is given by keyword"
+        )
