@@ -26,6 +26,7 @@ SpadeLLMError                        root; `code` is what goes on the wire
     ├─ ModelDenied                   key, quota or model's name: a person must do something
     ├─ ContextTooLong
     └─ InvalidModelOutput
+        └─ EmptyModelOutput          worth trying again
 """
 
 from __future__ import annotations
@@ -247,3 +248,9 @@ class InvalidModelOutput(ModelError):
     """The model's answer is not in the form it was asked for."""
 
     code = "invalid-model-output"
+
+
+class EmptyModelOutput(InvalidModelOutput):
+    """There is neither text nor a tool call in it; models do that now and then."""
+
+    code = "empty-model-output"

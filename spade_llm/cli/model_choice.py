@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.settings import Environment, ProviderTable, read_environment, variable
+from spade_llm.settings import Environment, FallbackTable, ProviderTable, read_environment, variable
 
 if TYPE_CHECKING:
     from spade_llm.cli.definition import Definition
@@ -101,7 +101,7 @@ def build_model(choice: ModelChoice) -> LLMProvider | OfflineProvider:
     }
     match choice.kind:
         case "offline":
-            return OfflineProvider()
+            return OfflineProvider(is_stand_in=isinstance(table, FallbackTable))
         case "local":
             return LLMProvider.create_vllm(choice.model, choice.base_url, **options)
         case "openai":

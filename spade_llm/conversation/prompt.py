@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -55,11 +56,25 @@ def call_message(completion: Completion) -> AssistantMessage:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": _safe_name(call.name), "arguments": _json(call.arguments)},
             }
             for call in completion.tool_calls
         ],
     }
+
+
+def _safe_name(name: str) -> str:
+    """Of a tool that there may not be: servers take a history only with names of their form."""
+    return _UNSAFE_NAME.sub("_", name)[:MAX_NAME] or "unnamed"
+
+
+def _json(arguments: str) -> str:
+    """Some servers parse the arguments of a history: its result says that they were no JSON."""
+    try:
+        is_object = isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    return arguments if is_object else "{}"
 
 
 def result_message(call: ToolCall, text: str) -> ToolResultMessage:

@@ -31,6 +31,8 @@ MAX_RESULT_CHARS = 60_000
 """Of one tool result as the model reads it; what is cut is said."""
 EXPIRY_S = 300.0
 """How long a person's yes is waited for, unless the limits say otherwise."""
+QUOTED = 200
+"""Characters of wrong arguments: the model reads what it wrote."""
 MAX_WAITING_S = 600.0
 """For all questions of one turn together: what was asked longer ago is not remembered."""
 
@@ -209,9 +211,11 @@ def _read(text: str) -> dict[str, object]:
     try:
         arguments = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"The arguments are not valid JSON ({error}).") from None
+        raise ValueError(
+            f"The arguments are not valid JSON ({error}): {text[:QUOTED]!r}."
+        ) from None
     if not isinstance(arguments, dict):
-        raise ValueError("The arguments must be a JSON object.")
+        raise ValueError(f"The arguments must be a JSON object, not {text[:QUOTED]!r}.")
     return arguments
 
 

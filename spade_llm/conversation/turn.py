@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 OnDelta = Callable[[str], Awaitable[None]]
 """Takes the answer's text in pieces."""
 
+CUT_OFF = " …\n\n(This answer was cut off: it reached the model's limit of length.)"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -182,6 +183,7 @@ class _Run:
 
     def _text(self, completion: Completion) -> str:
         text = completion.text.strip() or "(The model gave no answer.)"
+        text += CUT_OFF if completion.is_cut_off else ""
         return f"{text}\n\n{self._note}" if self._note else text
 
 

@@ -7,7 +7,7 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ModelError, ModelUnavailable, RateLimited
+from spade_llm.errors import EmptyModelOutput, ModelError, ModelUnavailable, RateLimited
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from spade_llm.providers.retry import ModelLimits
 
 logger = logging.getLogger(__name__)
+
+PASSING = (ModelUnavailable, RateLimited, EmptyModelOutput)
+"""What another attempt may mend."""
 
 
 class Attempts:
@@ -42,7 +45,7 @@ class Attempts:
 
     async def pause_after(self, error: ModelError) -> None:
         """Sleep before the next attempt, or raise `error` if there can be none."""
-        if not isinstance(error, ModelUnavailable | RateLimited):
+        if not isinstance(error, PASSING):
             raise error
         self._failed += 1
         asked_s = error.retry_after if isinstance(error, RateLimited) else None

@@ -49,6 +49,10 @@ Step = str | list[ToolCall]
 class OfflineProvider:
     """A ChatModel of rules, English and Spanish. Never fails and never leaves the process."""
 
+    def __init__(self, *, is_stand_in: bool = False) -> None:
+        """`is_stand_in`: for a model that is away; then every answer says so."""
+        self._is_stand_in = is_stand_in
+
     @property
     def name(self) -> str:
         return "offline"
@@ -68,7 +72,7 @@ class OfflineProvider:
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
         step = await rules.next_step(read_wish(turn.question))
         if isinstance(step, str):
-            return Completion(text=_framed(turn, step))
+            return Completion(text=_framed(turn, step, is_stand_in=self._is_stand_in))
         return Completion(tool_calls=tuple(step))
 
     async def stream(
@@ -212,11 +216,12 @@ class _Rules:
         return f"{place or 'UTC'}: {at:%H:%M}, {day}."
 
 
-def _framed(turn: OfflineTurn, text: str) -> str:
-    """With the admission before the first answer, and what is missing behind every one."""
+def _framed(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
+    """With the admission before it where it is due, and what is missing behind every one."""
     say = PHRASES[turn.language]
     names = [say.service_names.get(name, name) for name in turn.context.unavailable]
-    before = f"{say.no_model} " if turn.is_first else ""
+    admission = say.model_away if is_stand_in else say.no_model
+    before = f"{admission} " if turn.is_first or is_stand_in else ""
     behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
     return f"{before}{text}{behind}"
 

@@ -11,6 +11,8 @@ class Phrases:
 
     no_model: str
     """The first words of the first answer of every conversation."""
+    model_away: str
+    """The first words of every answer where the rules stand in for a model."""
     greeting: str
     abilities: str
     stored: str
@@ -29,6 +31,7 @@ class Phrases:
 
 ENGLISH = Phrases(
     no_model="(No language model is configured; I follow simple rules.)",
+    model_away="(My language model is away; I follow simple rules.)",
     greeting="Hello!",
     abilities=(
         "I can remember things (“remember that …”, “my name is …”), say what I know "
@@ -51,6 +54,7 @@ ENGLISH = Phrases(
 
 SPANISH = Phrases(
     no_model="(No hay ningún modelo de lenguaje configurado; sigo reglas sencillas.)",
+    model_away="(Mi modelo de lenguaje no está disponible; sigo reglas sencillas.)",
     greeting="¡Hola!",
     abilities=(
         "Puedo recordar cosas («recuerda que …», «me llamo …»), decir lo que sé "

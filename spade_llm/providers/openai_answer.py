@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from spade_llm.errors import InvalidModelOutput
+from spade_llm.errors import EmptyModelOutput, InvalidModelOutput
 from spade_llm.providers.model import Completion, ToolCall, Usage
 from spade_llm.providers.openai_endpoint import END_OF_STREAM
 from spade_llm.providers.openai_errors import translate_event
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 CUT_OFF = "length"
 """The finish_reason of an answer that ran into its bound on tokens."""
+FINAL = {CUT_OFF, "content_filter"}
+"""An empty answer with one of these would be empty again."""
+MAX_ID = 64
+"""Characters of a call's id that servers take back."""
 
 
 def _as_json_text(value: object) -> object:
@@ -121,12 +125,12 @@ class Assembly:
         """The finished answer.
 
         Raises:
-            InvalidModelOutput: there is neither text nor a tool call in it.
+            InvalidModelOutput: there is neither text nor a tool call in it, and never will be.
+            EmptyModelOutput: the same, and another attempt may do better.
         """
         text, calls = "".join(self._text), tuple(_finished(self._calls))
         if not text and not calls:
-            reason = self._finish_reason or "no finish_reason"
-            raise InvalidModelOutput(f"The model's answer is empty ({reason}).")
+            raise _empty(self._finish_reason)
         return Completion(
             text=text,
             tool_calls=calls,
@@ -164,6 +168,12 @@ class Assembly:
             raise InvalidModelOutput("The model's answer is larger than the limit; it was cut off.")
 
 
+def _empty(finish_reason: str) -> InvalidModelOutput:
+    if finish_reason in FINAL:
+        return InvalidModelOutput(f"The model's answer is empty ({finish_reason}).")
+    return EmptyModelOutput(f"The model's answer is empty ({finish_reason or 'no finish_reason'}).")
+
+
 def _is_new(call: _Call, partial: _PartialCall) -> bool:
     """Some servers give every call the index 0, or none: then another id or a name tells."""
     if call.index is None and call.function.name:
@@ -194,7 +204,7 @@ def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:
     """With an id each, and no id twice: results are matched to calls by it."""
     seen: set[str] = set()
     for partial in partials:
-        is_free = partial.id and partial.id not in seen
+        is_free = 0 < len(partial.id) <= MAX_ID and partial.id not in seen
         call_id = partial.id if is_free else f"call_{uuid.uuid4().hex[:24]}"
         seen.add(call_id)
         arguments = "".join(partial.arguments) or "{}"
