@@ -181,7 +181,7 @@ MEMORY_ACTIONS = {
     "stats": "Say how much is remembered, by owner and kind.",
     "verify": "Check that the file is whole.",
     "export": "Write everything as JSON Lines, without vectors.",
-    "import": "Read such a file; what is there already stays. All of it or nothing.",
+    "import": "Read such a file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
     "backup": "Copy the memory as it is now, while it is used.",
     "reindex": "Compute again what memories are found by, with the agent's embeddings of today.",
 }
@@ -194,9 +194,21 @@ def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
         action = _add(actions, name, help)
         if name in ("export", "import", "backup"):
             action.add_argument("file", metavar="FILE")
+        if name == "import":
+            _add_import(action)
         if name == "reindex":
             action.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
         action.add_argument("--agent", metavar="JID", help="default: the only memory below --data")
+
+
+def _add_import(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--dry-run", action="store_true", help="say what it would do")
+    action.add_argument(
+        "--owner", metavar="JID", help="of a file of spade_llm: whose memories they become"
+    )
+    action.add_argument(
+        "--about", metavar="JID", help="of a file of spade_llm: the person they are about"
+    )
 
 
 def _add_tools(commands: Commands[argparse.ArgumentParser]) -> None:

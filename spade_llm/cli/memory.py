@@ -20,7 +20,7 @@ from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.deployment import lock
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer import transfer_file
+from spade_llm.memory.transfer import spade_llm_files, transfer_file
 from spade_llm.memory.transfer.verification import verify
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
         case "backup":
             return _backup(home / FILE, Path(options.file))
         case "import":
-            return _import(home, Path(options.file))
+            return _import(home, Path(options.file), options)
         case _:
             return run_until_stopped(_reindex(home, options))
 
@@ -105,14 +105,34 @@ def _backup(path: Path, target: Path) -> int:
     return 0
 
 
-def _import(home: Path, source: Path) -> int:
+def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     try:
-        with _stopped(home), _made(home), source.open(encoding="utf-8", newline="\n") as lines:
-            done = transfer_file.import_lines(home / FILE, lines)
+        with _stopped(home), _made(home):
+            done = _imported(home / FILE, source, options)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
-    print(f"imported    {done.added} records; {done.present} were there already")
-    return 0
+    for fault in done.faults:
+        print(f"left out    {fault}", file=sys.stderr)
+    if done.left_out > len(done.faults):
+        print(f"left out    and {done.left_out - len(done.faults)} more", file=sys.stderr)
+    done_or_not = "would be imported:" if options.dry_run else "imported   "
+    print(f"{done_or_not} {done.added} records; {done.present} were there already")
+    return 1 if done.left_out else 0
+
+
+def _imported(path: Path, source: Path, options: argparse.Namespace) -> transfer_file.Imported:
+    """An export of ours, or a file of spade_llm 0.2 or 0.3: which, the file itself says."""
+    target = spade_llm_files.Target(owner=options.owner, subject=options.about)
+    records = spade_llm_files.records_in(source, target)
+    if records is not None:
+        return transfer_file.import_old(path, records, is_dry_run=options.dry_run)
+    if options.owner or options.about:
+        raise ConfigurationError(
+            f"{str(source)!r} says itself whose its memories are, and about whom:"
+            " leave out --owner and --about"
+        )
+    with source.open(encoding="utf-8", newline="\n") as lines:
+        return transfer_file.import_lines(path, lines, is_dry_run=options.dry_run)
 
 
 async def _reindex(home: Path, options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from tests.cli.program import Program, modest_agents
+from tests.memory.old_files import AGENT, a_row, write_database
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -44,6 +45,23 @@ async def test_an_export_is_imported_into_an_empty_memory(tmp_path: Path) -> Non
     assert "assistant@localhost: 2 memories" in stats.output
     assert (verified.status, verified.output) == (0, "everything is as it should be\n")
     assert _text(file) == _text(again)
+
+
+async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(tmp_path: Path) -> None:
+    program = program_in(tmp_path)
+    await filled(program)
+    old = str(write_database(tmp_path / "old.db", [a_row("1"), a_row("2", category="thought")]))
+
+    tried = await program.run("memory", "import", old, "--dry-run")
+    done = await program.run("memory", "import", old)
+    again = await program.run("memory", "import", old)
+    stats = await program.run("memory", "stats")
+
+    assert tried.output == "would be imported: 1 records; 0 were there already\n"
+    assert (done.status, done.output) == (1, "imported    1 records; 0 were there already\n")
+    assert done.errors.startswith("left out    row 2: category: ")
+    assert again.output == "imported    0 records; 1 were there already\n"
+    assert f"{AGENT}: 1 memories" in stats.output
 
 
 async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Works on connections of its own, beside the agent's or instead of it. Knows no a
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory.sqlite.transaction import Value
+    from spade_llm.memory.transfer.spade_llm_files import OldRecord
 
 Progress = Callable[[int, int], None]
 """Takes how many are done, and of how many."""
@@ -29,6 +31,7 @@ Progress = Callable[[int, int], None]
 PROGRESS_EVERY = 1000
 PAGES_AT_ONCE = 1024
 LOCK_WAIT_S = 5.0
+MAX_FAULTS = 100
 MAX_LINE_CHARS = 4_000_000
 """Longer lines are refused: no record that a memory takes is written so long."""
 
@@ -38,6 +41,10 @@ class Imported:
     added: int
     present: int
     """Records that were there already, and stayed as they were."""
+    faults: tuple[str, ...] = ()
+    """What could not be taken, each named; at most MAX_FAULTS."""
+    left_out: int = 0
+    """How many that were."""
 
 
 def export_lines(path: Path, progress: Progress) -> Iterator[str]:
@@ -59,19 +66,34 @@ def export_lines(path: Path, progress: Progress) -> Iterator[str]:
         progress(total, total)
 
 
-def import_lines(path: Path, lines: Iterable[str]) -> Imported:
-    """Fill a memory that nobody else uses: all of it, or (an error) nothing.
+def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) -> Imported:
+    """Fill a memory that nobody else uses: all of it, or (an error, or a dry run) nothing.
 
     Raises:
         InvalidArguments: a line is wrong; says which and why.
         StorageFailed: the file could not be written.
     """
-    with opened(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        imported = _import(connection, lines)
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return imported
+    with _changed(path, is_dry_run=is_dry_run) as connection:
+        return _import(connection, lines)
+
+
+def import_old(path: Path, records: Iterable[OldRecord], *, is_dry_run: bool = False) -> Imported:
+    """The same from a file of spade_llm, but for what is wrong in it: that is left out, and named.
+
+    Raises:
+        InvalidArguments: it is no such file, or cannot be read; nothing was imported.
+        StorageFailed: the file could not be written.
+    """
+    added, present, faults = 0, 0, []
+    with _changed(path, is_dry_run=is_dry_run) as connection:
+        for record in records:
+            if fault := record.fault:
+                faults.append(f"{record.name}: {fault}")
+                continue
+            is_new = _insert(connection, *transfer.read_line(json.dumps(record.fields)))
+            added, present = added + is_new, present + 1 - is_new
+    shown = tuple(faults[:MAX_FAULTS])
+    return Imported(added=added, present=present, faults=shown, left_out=len(faults))
 
 
 def back_up(path: Path, target: Path, progress: Progress) -> None:
@@ -148,6 +170,16 @@ def _rows(connection: sqlite3.Connection, select: str) -> Iterator[Mapping[str, 
     names = [column[0] for column in cursor.description]
     for row in cursor:
         yield dict(zip(names, row, strict=True))
+
+
+@contextmanager
+def _changed(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
+    """One transaction; a dry run's is undone."""
+    with opened(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("ROLLBACK" if is_dry_run else "COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager

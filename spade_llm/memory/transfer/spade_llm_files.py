@@ -1,0 +1,237 @@
+"""Files of spade_llm 0.2 and 0.3: the SQLite table `agent_memories` and the interactions' JSON.
+
+Read only: what is in them as records of ours, or what is wrong with a row. Knows no file of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.memory import limits
+from spade_llm.memory.sqlite.rows import new_id
+from spade_llm.memory.store import Category, MemoryDraft, Origin, Tier
+from spade_llm.memory.subject import known_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+SQLITE_HEADER = b"SQLite format 3\0"
+MAX_JSON_BYTES = 256 * 1024 * 1024
+INTERACTION = "interaction"
+"""The tag of what was remembered of one conversation."""
+
+TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'agent_memories'"
+ROWS = """
+    SELECT id, agent_id, category, content, context, confidence, created_at, last_accessed,
+        access_count
+    FROM agent_memories ORDER BY rowid
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Whose memories they become, and about whom they are."""
+
+    owner: str | None = None
+    """None: the agent that the file names."""
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldRecord:
+    """One memory in such a file."""
+
+    name: str
+    """Where it stands in the file."""
+    fields: Mapping[str, object]
+    """A record of the export's kind `entry` (transfer.py), empty if there is a fault."""
+    fault: str = ""
+
+
+class _Row(BaseModel):
+    id: str
+    agent_id: str
+    category: Category
+    content: str
+    context: str | None = None
+    confidence: float | None = 1.0
+    created_at: str
+    last_accessed: str | None = None
+    access_count: int | None = 0
+
+
+class _Note(BaseModel):
+    content: str
+    timestamp: str
+
+
+def records_in(path: Path, target: Target) -> Iterator[OldRecord] | None:
+    """What such a file holds; None: it is none, but perhaps an export of ours.
+
+    Raises OSError; reading on raises InvalidArguments.
+    """
+    with path.open("rb") as file:
+        begin = file.read(len(SQLITE_HEADER))
+    if begin == SQLITE_HEADER:
+        return read_database(path, target)
+    return read_interactions(path, target) if _looks_like_interactions(path) else None
+
+
+def read_database(path: Path, target: Target) -> Iterator[OldRecord]:
+    """Its rows, in order.
+
+    Raises:
+        InvalidArguments: it is no such database, or cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            file.row_factory = sqlite3.Row
+            file.text_factory = _text
+            if file.execute(TABLE).fetchone() is None:
+                raise InvalidArguments("it has no table agent_memories: it is another program's")
+            for number, row in enumerate(file.execute(ROWS), start=1):
+                yield _record(f"row {number}", partial(_of_row, dict(row), target))
+    except sqlite3.Error as error:
+        raise InvalidArguments(f"its table agent_memories cannot be read: {error}") from error
+
+
+def read_interactions(path: Path, target: Target) -> Iterator[OldRecord]:
+    """Its notes, conversation by conversation.
+
+    Raises:
+        InvalidArguments: it is no such JSON.
+        OSError: it cannot be read.
+    """
+    agent, conversations = _interactions(path)
+    for conversation, notes in conversations.items():
+        for number, note in enumerate(notes if isinstance(notes, list) else [notes], start=1):
+            yield _record(
+                f"{conversation[:80]!r} note {number}",
+                partial(_of_note, note, target=target, agent=agent, conversation=conversation),
+            )
+
+
+def _looks_like_interactions(path: Path) -> bool:
+    try:
+        _interactions(path)
+    except InvalidArguments:
+        return False
+    return True
+
+
+def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise InvalidArguments(f"it has over {MAX_JSON_BYTES} bytes")
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InvalidArguments("it is not JSON") from None
+    match found:
+        case {"agent_id": str(agent), "interactions": dict(conversations)}:
+            return agent, conversations
+    raise InvalidArguments('it is not {"agent_id": …, "interactions": {…}}')
+
+
+def _record(name: str, read: Callable[[], Mapping[str, object]]) -> OldRecord:
+    try:
+        return OldRecord(name=name, fields=read())
+    except InvalidArguments as error:
+        return OldRecord(name=name, fields={}, fault=str(error))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, wrong["loc"])) or "it"
+        return OldRecord(name=name, fields={}, fault=f"{where}: {wrong['msg']}")
+
+
+def _of_row(row: Mapping[str, object], target: Target) -> Mapping[str, object]:
+    """Raises InvalidArguments, ValidationError."""
+    old = _Row.model_validate(row)
+    limits.check_name("id", old.id)
+    limits.check_number("access_count", old.access_count or 0, 0, limits.MAX_OFFSET)
+    draft = MemoryDraft(
+        content=old.content,
+        category=old.category,
+        context=old.context or None,
+        confidence=1.0 if old.confidence is None else old.confidence,
+        subject=target.subject,
+    )
+    created_at = _time("created_at", old.created_at)
+    used_at = _time("last_accessed", old.last_accessed) if old.last_accessed else None
+    return {
+        **_entry(draft, target=target, agent=old.agent_id, key=f"agent_memories\0{old.id}"),
+        **_dates(created_at),
+        "access_count": old.access_count or 0,
+        "last_accessed_at": used_at.isoformat() if used_at and old.access_count else None,
+    }
+
+
+def _of_note(
+    note: object, *, target: Target, agent: str, conversation: str
+) -> Mapping[str, object]:
+    """Raises InvalidArguments, ValidationError."""
+    old = _Note.model_validate(note)
+    at = _time("timestamp", old.timestamp)
+    draft = MemoryDraft(
+        content=old.content,
+        category=Category.FACT,
+        subject=target.subject,
+        session=conversation,
+        tags=(INTERACTION,),
+    )
+    key = f"interactions\0{conversation}\0{old.timestamp}\0{old.content}"
+    return {
+        **_entry(draft, target=target, agent=agent, key=key),
+        **_dates(at),
+        "access_count": 0,
+    }
+
+
+def _entry(draft: MemoryDraft, *, target: Target, agent: str, key: str) -> Mapping[str, object]:
+    """Raises InvalidArguments. The same row has the same id each time."""
+    limits.check_draft(draft)
+    owner = target.owner or str(known_as(agent))
+    limits.check_name("agent_id", owner)
+    return {
+        "kind": "entry",
+        "id": str(UUID(bytes=new_id(owner, f"spade_llm\0{key}"))),
+        "owner": owner,
+        "content": draft.content,
+        "type": draft.effective_type,
+        "category": draft.category,
+        "tier": Tier.LONG_TERM,
+        "content_type": draft.content_type,
+        "origin": Origin.TOLD,
+        "context": draft.context,
+        "confidence": draft.confidence,
+        "subject": known_as(draft.subject),
+        "session": draft.session,
+        "tags": list(draft.tags),
+    }
+
+
+def _dates(created_at: datetime) -> Mapping[str, object]:
+    return {"created_at": created_at.isoformat(), "updated_at": created_at.isoformat()}
+
+
+def _text(raw: bytes) -> str:
+    """What is no UTF-8 costs its row, not the file: it is refused as other text that is none."""
+    return raw.decode(errors="surrogateescape")
+
+
+def _time(field: str, text: str) -> datetime:
+    """Times in such files are of the clock on the wall where they were written: taken as ours."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidArguments(f"{field}: {text[:40]!r} is no ISO date and time") from None
