@@ -16,8 +16,8 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
 ├─ ServiceError                      what a *handler* raises; its message is written for the peer
 │   ├─ Refusal                       -> refuse
-│   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, NotFound, UnknownTool,
-│   │   │  DeadlinePassed
+│   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, QuotaReached, NotFound,
+│   │   │  UnknownTool, DeadlinePassed
 │   └─ Failure                       -> failure
 │       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted
 └─ ModelError                        -> failure
@@ -160,6 +160,12 @@ class Busy(Refusal):
     """A queue is full; ask again later."""
 
     code = "busy"
+
+
+class QuotaReached(Refusal):
+    """This peer has spent its share; the message says when there is more."""
+
+    code = "quota-reached"
 
 
 class NotFound(Refusal):

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import MalformedContent
+from spade_llm.tracing import read_trace_parent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,6 +75,8 @@ class AclMessage:
     """Absolute deadline, UTC."""
     sequence: int | None = None
     """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
+    trace_parent: str = ""
+    """Of a request: the span that it is a part of, as W3C Trace Context writes it."""
     encoding: Encoding = Encoding.ACL
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
@@ -104,6 +107,7 @@ class AclMessage:
             in_reply_to=self.reply_with,
             reply_by=None,
             sequence=sequence,
+            trace_parent="",
             extra={key: self.extra[key] for key in ANSWERED_EXTRA if key in self.extra},
         )
 
@@ -130,6 +134,7 @@ _FIELDS = {
     "in_reply_to": "in-reply-to",
     "reply_by": "reply-by",
     "sequence": "sequence",
+    "trace_parent": "traceparent",
 }
 """Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
 
@@ -168,6 +173,7 @@ def from_metadata(
         in_reply_to=metadata.get("in-reply-to", ""),
         reply_by=_moment(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
+        trace_parent=read_trace_parent(metadata.get("traceparent", "")),
         encoding=encoding,
         extra=_extra(metadata) if encoding is Encoding.FORM else {},
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.peer_limits import NO_LIMITS, PeerLimits
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -31,5 +33,7 @@ class Conduct:
     """After so many answers a conversation is over."""
     on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None = None
     """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
+    peer_limits: PeerLimits = NO_LIMITS
+    """What one peer may spend on a day."""
     output_schema: type[BaseModel] | None = None
     """What every answer is an object of, as JSON text."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.agent.tool_agents import ToolAgents
+from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.agent.typing_state import TypingState
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
@@ -17,6 +18,7 @@ from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.prompt import DEFAULT_SYSTEM_PROMPT
 from spade_llm.conversation.trusted_documents import TrustedDocuments
 from spade_llm.conversation.turn import TurnLimits
+from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory.entry_tools import MAX_BATCH
 from spade_llm.programs.assistant import AssistantKeywords, check_context, conduct_of
@@ -98,6 +100,8 @@ class LLMAgent(XmppAgent):
         ask = self.node.requester
         data = self.options.data
         self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
+        self._watch = TurnWatch(data, str(self.jid.local), limits=conduct.peer_limits)
+        model = WatchedModel(provider)
         documents = RagClient(ask, services.rag) if services.rag else None
         self.memory_behaviour = MemoryBehaviour(
             memory=MemoryClient(ask, services.memory) if services.memory else None,
@@ -111,7 +115,7 @@ class LLMAgent(XmppAgent):
         )
         tools = [ToolsClient(ask, jid) for jid in services.tools]
         self.llm_behaviour = LLMBehaviour(
-            provider,
+            model,
             strategy=context_management or NoContextManagement(),
             system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
             memory=self.memory_behaviour,
@@ -119,11 +123,11 @@ class LLMAgent(XmppAgent):
                 owner=self.jid.bare,
                 tools=services.memory_tools,
                 max_batch=services.memory_max_batch,
-                model=None if isinstance(provider, OfflineProvider) else provider,
+                model=None if isinstance(provider, OfflineProvider) else model,
             ),
             toolboxes=[*_own_tools(conduct), *_document_tools(documents, services), *tools],
             limits=limits or TurnLimits(),
-            layers=_layers(conduct),
+            layers=[*self._watch.layers, *_layers(conduct)],
         )
         self._tool_agents = ToolAgents(
             self,
@@ -133,13 +137,16 @@ class LLMAgent(XmppAgent):
             run=self.submit,
         )
         self.announce(kind="assistant")
-        ChatService(self._answer).attach(self.node.dispatcher)
+        chat = ChatService(self._answer)
+        self._watch.attach(self.llm_behaviour.commands, chat.service, self.memory_behaviour)
+        chat.attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
         self.add_behaviour(self.memory_behaviour)
         self.add_behaviour(self.llm_behaviour)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._outbox)
+        await stack.enter_async_context(self._watch.ledger)
 
     def add_tool(self, tool: Tool) -> None:
         """From the next turn on. Raises ConfigurationError if there is one of this name."""
@@ -175,7 +182,7 @@ class LLMAgent(XmppAgent):
 
 
 def _layers(_conduct: Conduct) -> list[Layer]:
-    """What stands around a turn, outermost first: quota, ending, routing, guarding."""
+    """What stands around a turn within quota and record: ending, routing, guarding."""
     return []
 
 

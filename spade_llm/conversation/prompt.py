@@ -101,6 +101,11 @@ def build_prompt(
     return kept
 
 
+def said_in(prompt: Sequence[ContextMessage]) -> int:
+    """How many messages of the conversation itself are in it."""
+    return sum(one["role"] != "system" and one.get("name") != CONTEXT_NAME for one in prompt)
+
+
 def _last_question(messages: Sequence[ContextMessage]) -> int:
     questions = (i for i in reversed(range(len(messages))) if messages[i]["role"] == "user")
     return next(questions, len(messages))

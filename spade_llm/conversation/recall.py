@@ -11,8 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from spade_llm.conversation import recorder
 from spade_llm.errors import RequestError, ServiceError
-from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode
+from spade_llm.memory.store import MemoryFilter, MemoryQuery, Outcome, SearchMode
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
@@ -99,13 +100,18 @@ class Recall:
             which=MemoryFilter(subject=subject),
             with_messages=True,
         )
-        return (await self._memory.search(query)).hits
+        found = await self._memory.search(query)
+        if found.outcome is Outcome.DEGRADED:
+            _note_degraded("memory: by words only")
+        return found.hits
 
     async def _passages(self, question: str, _subject: str) -> tuple[ScoredChunk, ...]:
         if self._retriever is None:
             return ()
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
         found = await self._retriever.retrieve(question, k=self._budget.passages, options=options)
+        if found.degraded:
+            _note_degraded(f"documents: {found.degraded}")
         return found.chunks
 
     async def _guarded(
@@ -115,9 +121,18 @@ class Recall:
         if self._clock() < self._away_until.get(name, 0.0):
             return None
         try:
-            async with asyncio.timeout(self._deadline_s):
-                return await ask(question, subject)
+            with recorder.phase(_PHASES[name]):
+                async with asyncio.timeout(self._deadline_s):
+                    return await ask(question, subject)
         except (RequestError, ServiceError, TimeoutError) as error:
             logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, error)
             self._away_until[name] = self._clock() + AWAY_FOR_S
             return None
+
+
+_PHASES = {"memory": "recall", "documents": "retrieve"}
+
+
+def _note_degraded(what: str) -> None:
+    if of_turn := recorder.current():
+        of_turn.degraded(what)

@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spade_llm import tracing
+from spade_llm.conversation import recorder
 from spade_llm.conversation.approval import Question, Verdict, shown_arguments
+from spade_llm.conversation.usage_ledger import Spent
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
 
@@ -91,10 +94,14 @@ class ToolCalls:
         self, calls: Sequence[ToolCall], *, round: int, room: int
     ) -> Sequence[CalledTool]:
         """All of them side by side, `room` of them at most; every call gets its result."""
-        return await asyncio.gather(
-            *(self._run(call, round) for call in calls[:room]),
-            *(_left_out(call, round) for call in calls[room:]),
-        )
+        with recorder.phase("tools"):
+            called = await asyncio.gather(
+                *(self._run(call, round) for call in calls[:room]),
+                *(_left_out(call, round) for call in calls[room:]),
+            )
+        if of_turn := recorder.current():
+            of_turn.tools_called(called)
+        return called
 
     async def _run(self, call: ToolCall, round: int) -> CalledTool:
         called = _failed(call, round, "")
@@ -115,13 +122,29 @@ class ToolCalls:
     ) -> CalledTool:
         context = CallContext(on_behalf_of=self._person.jid, approved_by=approved_by)
         began = time.perf_counter()
-        outcome = await self._outcome(called.name, arguments, context)
+        with self._traced(called) as span:
+            outcome = await self._outcome(called.name, arguments, context)
+            if span.is_recorded:
+                span.note({"spade_llm.is_error": outcome.is_error})
+                span.quote({"gen_ai.tool.call.result": outcome.text})
         return replace(
             called,
             result=_bounded(outcome.text),
             is_success=not outcome.is_error,
             seconds=round(time.perf_counter() - began, 4),
         )
+
+    @contextmanager
+    def _traced(self, called: CalledTool) -> Iterator[tracing.Span]:
+        """A name that the model made up is text of its own, and not noted."""
+        if of_turn := recorder.current():
+            of_turn.spend(Spent(tool_calls=1))
+        name = called.name if called.name in self._names else "unknown"
+        with tracing.span(f"execute_tool {name}") as span:
+            if span.is_recorded:
+                span.note({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name})
+                span.quote({"gen_ai.tool.call.arguments": called.arguments})
+            yield span
 
     async def _outcome(
         self, name: str, arguments: Mapping[str, object], context: CallContext

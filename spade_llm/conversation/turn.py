@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation import recorder
 from spade_llm.conversation.chosen import DEFAULT_TOKENS
-from spade_llm.conversation.prompt import build_prompt, call_message, result_message
+from spade_llm.conversation.prompt import build_prompt, call_message, result_message, said_in
 from spade_llm.conversation.tool_calls import EXPIRY_S, NOBODY, ToolCalls
 from spade_llm.conversation.tool_choice import complete_as_chosen
 from spade_llm.conversation.wishes import AUTO, NO_WISHES, offered
@@ -98,9 +99,12 @@ class Turn:
             return await _Run(self, calls, tools, wishes).answered(history, recalled, on_delta)
 
     def prompt(self, history: list[ContextMessage], recalled: Recalled) -> list[ContextMessage]:
-        return build_prompt(
+        prompt = build_prompt(
             self._strategy, history, system_prompt=self._system_prompt, recalled=recalled
         )
+        if of_turn := recorder.current():
+            of_turn.read(history=len(history), read=said_in(prompt))
+        return prompt
 
     @property
     def limits(self) -> TurnLimits:

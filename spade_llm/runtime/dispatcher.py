@@ -42,6 +42,7 @@ from spade_llm.errors import (
 )
 from spade_llm.runtime.job import Job, Stopped, stop, timeless
 from spade_llm.runtime.route import Effect, Request
+from spade_llm.tracing import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NO_TRACES = Tracer(None, service="", instance="")
 MAX_REFUSALS_WAITING = 256
 """Busy answers that wait for the network; beyond, what does not fit is not even refused."""
 
@@ -83,9 +85,17 @@ class Limits:
 
 
 class Dispatcher:
-    def __init__(self, send: Send, log: AnswerLog, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        send: Send,
+        log: AnswerLog,
+        *,
+        limits: Limits | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._send = send
         self._log = log
+        self._tracer = tracer or NO_TRACES
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
@@ -374,12 +384,19 @@ class Dispatcher:
             async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
                 with self._noted_as_long(max_time_s is not None):
                     request = Request(job.request, self._send, _aside=partial(self._aside, job))
-                    return _bounded(await handler(request))
+                    return _bounded(await self._traced(handler, request))
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
             job.scope = None
             self._running -= 1
+
+    async def _traced(self, handler: Handler, request: Request) -> str:
+        message = request.message
+        with self._tracer.serving(message.ontology, message.trace_parent) as span:
+            if span.is_recorded:
+                span.quote({"enduser.id": message.owner})
+            return await handler(request)
 
     @contextmanager
     def _noted_as_long(self, is_long: bool) -> Iterator[None]:

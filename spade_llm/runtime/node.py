@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spade_llm.runtime.answer_log import AnswerLog
     from spade_llm.runtime.dispatcher import Limits
     from spade_llm.runtime.transport import Bounce, Send
+    from spade_llm.tracing import Tracer
 
 
 class Node:
@@ -24,9 +25,10 @@ class Node:
         *,
         limits: Limits | None = None,
         first_retry_s: float = FIRST_RETRY_S,
+        tracer: Tracer | None = None,
     ) -> None:
         self.requester = Requester(send, first_retry_s=first_retry_s)
-        self.dispatcher = Dispatcher(send, log, limits=limits)
+        self.dispatcher = Dispatcher(send, log, limits=limits, tracer=tracer)
 
     def receive(self, message: AclMessage) -> None:
         if not self.requester.receive(message):

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, new_id
+from spade_llm import tracing
+from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, glimpse_op, new_id
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
     PeerUnavailable,
@@ -157,15 +158,19 @@ class Requester:
             reason = "too many requests are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=question.peer, wire_code="busy")
         deadline = asyncio.get_running_loop().time() + timeout_s
-        request, inbox = _addressed(question, timeout_s), asyncio.Queue[_Answer](MAX_PARTS)
-        pending = _Pending(request, deadline, inbox, is_news=question.is_news)
-        self._pending[question.id] = pending
-        try:
-            yield pending
-        finally:
-            del self._pending[question.id]
-            if not pending.is_over:
-                self._cancel(pending.request)
+        with tracing.aside(question.ontology, tracing.Kind.CLIENT) as span:
+            request, inbox = (
+                _addressed(question, timeout_s, span),
+                asyncio.Queue[_Answer](MAX_PARTS),
+            )
+            pending = _Pending(request, deadline, inbox, is_news=question.is_news)
+            self._pending[question.id] = pending
+            try:
+                yield pending
+            finally:
+                del self._pending[question.id]
+                if not pending.is_over:
+                    self._cancel(pending.request)
 
     async def _next(self, pending: _Pending) -> AclMessage:
         """The next answer, sending the same id again after each silence."""
@@ -222,7 +227,10 @@ class Requester:
             logger.debug("cancel of %s could not be sent", request.reply_with)
 
 
-def _addressed(question: Question, timeout_s: float) -> AclMessage:
+def _addressed(question: Question, timeout_s: float, span: tracing.Span) -> AclMessage:
+    if span.is_recorded:
+        span.rename(f"{question.ontology} {glimpse_op(question.content)}".strip())
+        span.quote({"server.address": question.peer})
     return AclMessage(
         performative=Performative.REQUEST,
         sender="",
@@ -234,6 +242,7 @@ def _addressed(question: Question, timeout_s: float) -> AclMessage:
         conversation_id=question.conversation_id,
         reply_with=question.id,
         reply_by=datetime.now(UTC) + timedelta(seconds=timeout_s),
+        trace_parent=span.trace_parent,
     )
 
 

@@ -36,6 +36,7 @@ from spade_llm.services.chat_bodies import (
     Say,
     ToolUse,
 )
+from spade_llm.services.chat_place import place_of
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ ChatHandler = Callable[[Utterance], Awaitable[Reply]]
 class ChatService:
     def __init__(self, handler: ChatHandler) -> None:
         self._handler = handler
+        self.service = Service(ONTOLOGY, ends_with_asker=True)
+        """Further ops are added to it before `attach`."""
         self._questions = OpenQuestions()
         self._dispatcher: Dispatcher | None = None
 
@@ -103,7 +106,7 @@ class ChatService:
             divert=self._divert_text,
         )
         dispatcher.route(CHAT_TEXT, text)
-        service = Service(ONTOLOGY, ends_with_asker=True)
+        service = self.service
         service.on(Say, self._answer_program, effect=Effect.RESUME)
         service.on(Approve, self._approve, effect=Effect.WRITE, is_diverted=True)
         service.attach(dispatcher)
@@ -122,7 +125,7 @@ class ChatService:
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
         text = question_text(question, language_of(request.message.content))
         show = partial(request.part, text)
-        return await self._ask(question, request, _place(request.message), show)
+        return await self._ask(question, request, place_of(request.message), show)
 
     async def _ask_program(self, request: Request, parts: _Parts, question: Question) -> Verdict:
         left_s = _seconds_left(request.message)
@@ -149,7 +152,7 @@ class ChatService:
         waits its turn as what it is."""
         if parse_command(message.content, (STOP,)):
             return self._divert_stop(message)
-        place, peer = _place(message), message.owner
+        place, peer = place_of(message), message.owner
         question = self._questions.at(place, peer=peer)
         if question is None:
             return None
@@ -168,7 +171,7 @@ class ChatService:
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""
         message = request.message
-        place, peer, language = _place(message), message.owner, language_of(message.content)
+        place, peer, language = place_of(message), message.owner, language_of(message.content)
         verdict = read_answer(message.content) or Verdict.NO
         if self._questions.at(place, peer=peer) is not question:
             return _SETTLED_BEFORE[language]
@@ -302,17 +305,11 @@ def _utterance(
         # Some clients use an id again for another text: together they tell one utterance.
         id=f"{message.reply_with}.{fingerprint(message)[:12]}",
         peer=message.owner,
-        conversation=_place(message),
+        conversation=place_of(message),
         text=text,
         message=message,
         on_delta=on_delta,
     )
-
-
-def _place(message: AclMessage) -> str:
-    """The conversation that it belongs to."""
-    thread = f"#{message.conversation_id}" if message.conversation_id else ""
-    return message.owner + thread
 
 
 class ChatClient:

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from spade_llm import tracing
 from spade_llm.acl import AclMessage, Body, glimpse_op, new_id, read_request
 from spade_llm.errors import (
     MalformedContent,
@@ -93,6 +94,7 @@ class Service:
 
     async def _handle(self, request: Request) -> str:
         body = self._checked(request.message)
+        tracing.current().rename(f"{self.ontology} {body.op}")
         return (await self._ops[body.op].handler(request, body.values)).encode()
 
     def _glimpsed(self, message: AclMessage) -> _Op:

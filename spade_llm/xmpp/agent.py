@@ -22,6 +22,7 @@ from slixmpp.xmlstream.matcher.base import MatcherBase
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
 from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.tracing import Tracer
 from spade_llm.xmpp import discovery
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.announcement import (
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from slixmpp.stanza import Message as Stanza
+
+    from spade_llm.tracing import Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +81,8 @@ class AgentOptions:
     is_available: bool = True
     """False: no presence, so that the server brings us answers only, and none of the messages
     that are for the account's other clients (RFC 6121 §8.5.2)."""
+    telemetry: Telemetry | None = None
+    """Where the spans of its work go; None: nowhere."""
 
 
 class XmppAgent(Agent):
@@ -100,7 +105,9 @@ class XmppAgent(Agent):
         name = f"answers-{self.jid.local}.db"
         data = self.options.data
         self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
-        self.node = Node(self.send_acl, self._log)
+        local, address = str(self.jid.local), str(self.jid)
+        self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
+        self.node = Node(self.send_acl, self._log, tracer=self._tracer)
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
@@ -130,6 +137,7 @@ class XmppAgent(Agent):
         if self._find_connection is not None:
             connection = await self._find_connection(str(self.jid), self.password)
             self.options = replace(self.options, connection=connection)
+        await self._resources.enter_async_context(self._tracer)
         if isinstance(self._log, SqliteAnswerLog):
             await self._resources.enter_async_context(self._log)
         await self.open_resources(self._resources)

@@ -1,0 +1,57 @@
+"""What an assistant knows of its turns: their cost, their limits, what answers were built from.
+
+Composition only.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour.quota import Quota
+from spade_llm.behaviour.usage_command import UsageCommand
+from spade_llm.behaviour.watching import Watching
+from spade_llm.behaviour.why_command import NOTHING, WhyCommand
+from spade_llm.conversation.usage_ledger import FILES, UsageLedger
+from spade_llm.errors import NotFound
+from spade_llm.services.chat_reports import ReportService, Why
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.behaviour.commands import Commands
+    from spade_llm.behaviour.layers import Layer
+    from spade_llm.behaviour.memory import MemoryBehaviour
+    from spade_llm.conversation.peer_limits import PeerLimits
+    from spade_llm.services.service import Service
+
+
+class TurnWatch:
+    def __init__(self, data: Path | None, name: str, *, limits: PeerLimits) -> None:
+        file = FILES.replace("*", name)
+        self.ledger = UsageLedger(data / file if data else None)
+        self._limits = limits
+        self._watching = Watching(self.ledger)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Around everything else: what is refused is not watched."""
+        quota = [] if self._limits.are_none else [Quota(self.ledger, self._limits)]
+        return [*quota, self._watching]
+
+    def attach(self, commands: Commands, service: Service, memory: MemoryBehaviour) -> None:
+        why = WhyCommand(self._watching, memory)
+        why.add_to(commands)
+        UsageCommand(self.ledger, self._limits).add_to(commands)
+        reports = ReportService(
+            usage=lambda peer, days: self.ledger.of_peer(peer, days=days),
+            limits=self._limits,
+            why=partial(self._explained, why),
+        )
+        reports.add_to(service)
+
+    async def _explained(self, why: WhyCommand, conversation: str) -> Why:
+        record = self._watching.last(conversation)
+        if record is None:
+            raise NotFound(NOTHING)
+        return Why(record=record, texts=dict(await why.texts(record)))

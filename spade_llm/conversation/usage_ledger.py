@@ -1,0 +1,219 @@
+"""What each peer has spent on each day, in one small file that survives kill −9. Knows no model.
+
+Written in the event loop's own thread, as the outbox is, and for its reasons. A day is UTC's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.errors import ConfigurationError, StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+FILES = "usage-*.db"
+"""The name that stands for the star is the agent's."""
+KEPT_DAYS = 90
+MAX_PEERS_A_DAY = 20_000
+"""Beyond, those that have spent least of the day are no longer counted apart."""
+BOUND_EVERY = 500
+"""Writes between two looks at the bounds: by so many rows they may be passed."""
+BUSY_S = 0.05
+"""Longest wait for another connection to the file."""
+
+_SCHEMA = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL;
+PRAGMA wal_autocheckpoint=0;
+CREATE TABLE IF NOT EXISTS usage (
+    day TEXT NOT NULL,
+    peer TEXT NOT NULL,
+    turns INTEGER NOT NULL,
+    model_calls INTEGER NOT NULL,
+    tool_calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    estimated_tokens INTEGER NOT NULL,
+    model_seconds REAL NOT NULL,
+    PRIMARY KEY (day, peer)
+) WITHOUT ROWID;
+"""
+_ADD = """INSERT INTO usage VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
+    turns = turns + excluded.turns,
+    model_calls = model_calls + excluded.model_calls,
+    tool_calls = tool_calls + excluded.tool_calls,
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    estimated_tokens = estimated_tokens + excluded.estimated_tokens,
+    model_seconds = model_seconds + excluded.model_seconds"""
+_SPENT = """turns, model_calls, tool_calls, prompt_tokens, completion_tokens, estimated_tokens,
+    model_seconds"""
+_OF_DAY = f"SELECT {_SPENT} FROM usage WHERE day = ? AND peer = ?"
+_OF_PEER = f"SELECT day, peer, {_SPENT} FROM usage WHERE peer = ? AND day > ? ORDER BY day DESC"
+_OF_ALL = f"SELECT day, peer, {_SPENT} FROM usage WHERE day > ? ORDER BY day DESC, peer"
+_DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
+_DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
+    SELECT peer FROM usage WHERE day = :day
+    ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    turns: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0
+    """Of those, what no server has counted: a quarter of the characters."""
+    model_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Spent) -> Spent:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return _spent([one + more for one, more in pairs])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayOfPeer:
+    day: date
+    peer: str
+    spent: Spent
+
+
+class UsageLedger:
+    """`add` returns when it is written: a kill −9 loses only what was not added yet."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        max_peers_a_day: int = MAX_PEERS_A_DAY,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._path = path
+        self._max_peers = max_peers_a_day
+        self._clock = clock
+        self._db: sqlite3.Connection | None = None
+        self._writes_until_bound = 0
+
+    async def __aenter__(self) -> Self:
+        """Open the file, or make it.
+
+        Raises:
+            ConfigurationError: it is no such file, or cannot be read and written.
+        """
+        path = self._path or ":memory:"
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            await self.__aexit__()
+            raise ConfigurationError(
+                f"the record of usage {str(path)!r} cannot be used ({error}): check the path and"
+                " its permissions, or remove the file"
+            ) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    @property
+    def today(self) -> date:
+        return self._clock().date()
+
+    @property
+    def next_day(self) -> datetime:
+        """When what is allowed for a day is free again."""
+        now = self._clock()
+        return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
+
+    def add(self, peer: str, spent: Spent) -> None:
+        """Raises StorageFailed."""
+        self._run(_ADD, self.today.isoformat(), peer, *astuple(spent))
+        self._writes_until_bound -= 1
+
+    def of_today(self, peer: str) -> Spent:
+        """Raises StorageFailed."""
+        for row in self._run(_OF_DAY, self.today.isoformat(), peer):
+            return _spent(row)
+        return Spent()
+
+    def of_peer(self, peer: str, *, days: int) -> Sequence[DayOfPeer]:
+        """Today and the days before, newest first; those without spending are left out.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        return [_day(row) for row in self._run(_OF_PEER, peer, self._before(days))]
+
+    def of_all(self, *, days: int) -> Sequence[DayOfPeer]:
+        """Newest day first. Raises StorageFailed."""
+        return [_day(row) for row in self._run(_OF_ALL, self._before(days))]
+
+    def _before(self, days: int) -> str:
+        return (self.today - timedelta(days=days)).isoformat()
+
+    async def tidy(self) -> None:
+        """Hold the bounds, where enough was written since: call it when nobody waits.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        if self._writes_until_bound <= 0:
+            self._writes_until_bound = BOUND_EVERY
+            self._run(_DROP_DAYS, self._before(KEPT_DAYS))
+            self._run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
+            await asyncio.to_thread(self._checkpoint)
+
+    def _checkpoint(self) -> None:
+        """Bring the WAL into the file, by a connection of this thread's own."""
+        if self._path is None:
+            return
+        try:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            raise StorageFailed("the record of usage cannot be used") from error
+
+    def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        """`values` may be one mapping, for a statement with names."""
+        if self._db is None:
+            raise StorageFailed("the record of usage is not open")
+        named = values[0] if values and isinstance(values[0], dict) else values
+        try:
+            return self._db.execute(sql, named).fetchall()
+        except sqlite3.Error as error:
+            raise StorageFailed("the record of usage cannot be used") from error
+
+
+def _day(row: Sequence[object]) -> DayOfPeer:
+    day, peer, *spent = row
+    return DayOfPeer(day=date.fromisoformat(str(day)), peer=str(peer), spent=_spent(spent))
+
+
+def _spent(row: Sequence[object]) -> Spent:
+    *counts, seconds = map(str, row)
+    turns, model_calls, tool_calls, prompt, completion, estimated = map(int, counts)
+    return Spent(
+        turns=turns,
+        model_calls=model_calls,
+        tool_calls=tool_calls,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        estimated_tokens=estimated,
+        model_seconds=float(seconds),
+    )

@@ -1,0 +1,166 @@
+"""A model whose calls are counted, timed and traced. Knows no vendor and no limits.
+
+A call is written to the ledger before it is made; its tokens and seconds when it ends, however it
+ends. Where no server has counted the tokens they are estimated, and said to be.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm import tracing
+from spade_llm.conversation import recorder
+from spade_llm.conversation.turn_record import ModelCall
+from spade_llm.conversation.usage_ledger import Spent
+from spade_llm.providers.model import Completion, TextDelta, Usage
+from spade_llm.text.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel, ToolSpec
+
+
+class WatchedModel:
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+    ) -> Completion:
+        with self._watched(messages) as call:
+            call.completion = await self._model.complete(
+                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            )
+            return call.completion
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+    ) -> AsyncIterator[TextDelta | Completion]:
+        with self._watched(messages) as call:
+            async for piece in self._model.stream(
+                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            ):
+                call.take(piece)
+                yield piece
+
+    @contextmanager
+    def _watched(self, messages: Sequence[ContextMessage]) -> Iterator[_Call]:
+        call = _Call(self.name, messages)
+        call.begin()
+        with tracing.aside(f"chat {self.name}", tracing.Kind.CLIENT) as span:
+            try:
+                yield call
+            except BaseException as error:
+                call.error = type(error).__name__
+                raise
+            finally:
+                call.end(span)
+
+
+class _Call:
+    def __init__(self, model: str, messages: Sequence[ContextMessage]) -> None:
+        self._model = model
+        self._messages = messages
+        self._recorder = recorder.current()
+        self._began = time.perf_counter()
+        self._text_chars = 0
+        self.completion: Completion | None = None
+        self.error = ""
+
+    def take(self, piece: TextDelta | Completion) -> None:
+        if isinstance(piece, TextDelta):
+            self._text_chars += len(piece.text)
+        else:
+            self.completion = piece
+
+    def begin(self) -> None:
+        if self._recorder is not None:
+            self._recorder.spend(Spent(model_calls=1))
+
+    def end(self, span: tracing.Span) -> None:
+        seconds = time.perf_counter() - self._began
+        usage, is_estimated = self._usage()
+        answered_by = (self.completion and self.completion.model) or self._model
+        call = ModelCall(
+            model=answered_by,
+            seconds=seconds,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            is_estimated=is_estimated,
+            error=self.error,
+        )
+        if self._recorder is not None:
+            self._recorder.model_called(call)
+            self._recorder.took("model", seconds)
+            self._recorder.spend(_spent(call))
+        if span.is_recorded:
+            span.note(_facts(self._model, call))
+            self._quote(span)
+
+    def _usage(self) -> tuple[Usage, bool]:
+        counted = self.completion.usage if self.completion else Usage()
+        if counted != Usage():
+            return counted, False
+        if self.completion is None and not self._text_chars and self.error not in _CANCELLED:
+            return counted, False
+        prompt = sum(len(str(message.get("content") or "")) for message in self._messages)
+        estimated = Usage(
+            prompt_tokens=tokens_of(prompt), completion_tokens=tokens_of(self._answer_chars())
+        )
+        return estimated, True
+
+    def _answer_chars(self) -> int:
+        if self.completion is None:
+            return self._text_chars
+        calls = sum(len(one.name) + len(one.arguments) for one in self.completion.tool_calls)
+        return len(self.completion.text) + calls
+
+    def _quote(self, span: tracing.Span) -> None:
+        answer = self.completion.text if self.completion else ""
+        question = str(self._messages[-1].get("content") or "") if self._messages else ""
+        span.quote({"spade_llm.last_message": question, "spade_llm.answer": answer})
+
+
+_CANCELLED = ("CancelledError", "GeneratorExit")
+"""What was asked for is charged also where nobody waits for the answer any more; what the model
+did not even begin is not."""
+
+
+def _spent(call: ModelCall) -> Spent:
+    tokens = call.prompt_tokens + call.completion_tokens
+    return Spent(
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        estimated_tokens=tokens if call.is_estimated else 0,
+        model_seconds=call.seconds,
+    )
+
+
+def _facts(asked: str, call: ModelCall) -> Mapping[str, tracing.Fact]:
+    """Names of OpenTelemetry's conventions for generative AI."""
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": asked,
+        "gen_ai.response.model": call.model,
+        "gen_ai.usage.input_tokens": call.prompt_tokens,
+        "gen_ai.usage.output_tokens": call.completion_tokens,
+        "spade_llm.tokens_are_estimated": call.is_estimated,
+    }

@@ -1,0 +1,14 @@
+"""Which conversation with an assistant a message belongs to. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spade_llm.acl import AclMessage
+
+
+def place_of(message: AclMessage) -> str:
+    """The stamped sender's bare JID, and the thread if there is one: nobody is in another's."""
+    thread = f"#{message.conversation_id}" if message.conversation_id else ""
+    return message.owner + thread
