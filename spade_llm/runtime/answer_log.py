@@ -66,6 +66,8 @@ _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
 _FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
+_KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
+    ON CONFLICT DO NOTHING RETURNING id"""
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
 _UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
 _UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
@@ -120,6 +122,11 @@ class AnswerLog(Protocol):
         """As if it had never been asked: whoever asks it again is served anew."""
         ...
 
+    async def keep(self, message: AclMessage) -> bool:
+        """Write down a message that answers nothing, before it is sent; `erase` it as an answer.
+        False: it is known already."""
+        ...
+
     async def restore(self, answer: AclMessage) -> None:
         """Take an `erase` back: it did not arrive after all."""
         ...
@@ -164,10 +171,19 @@ class VolatileAnswerLog:
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
         self._rows[_key(request)] = (request, Logged(answer, reply_by=request.reply_by))
 
+    async def keep(self, message: AclMessage) -> bool:
+        key = _key_of_said(message)
+        if key in self._rows:
+            return False
+        self._rows[key] = (message, Logged(message))
+        if len(self._rows) > self._max:
+            self._rows.popitem(last=False)
+        return True
+
     async def erase(self, answer: AclMessage) -> None:
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == (answer.receiver, answer.in_reply_to) and row.answer == answer:
+            if key[:2] == _asked(answer) and row.answer == answer:
                 self._rows[key] = (request, Logged(None, is_erased=True))
                 return
 
@@ -177,7 +193,7 @@ class VolatileAnswerLog:
     async def restore(self, answer: AclMessage) -> None:
         for key in reversed(self._rows):
             request, row = self._rows[key]
-            if key[:2] == (answer.receiver, answer.in_reply_to) and row.is_erased:
+            if key[:2] == _asked(answer) and row.is_erased:
                 self._rows[key] = (request, Logged(answer))
                 return
 
@@ -256,14 +272,20 @@ class SqliteAnswerLog:
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
         self._run(_FINISH, _dump(answer), self._clock(), *_key(request))
 
+    async def keep(self, message: AclMessage) -> bool:
+        row = (*_key_of_said(message), self._clock(), _dump(message))
+        is_new = bool(self._run(_KEEP, *row))
+        await self._purge_sometimes()
+        return is_new
+
     async def erase(self, answer: AclMessage) -> None:
-        self._run(_ERASE, answer.receiver, answer.in_reply_to, _dump(answer))
+        self._run(_ERASE, *_asked(answer), _dump(answer))
 
     async def forget(self, request: AclMessage) -> None:
         self._run(_FORGET, *_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
-        self._run(_RESTORE, _dump(answer), answer.receiver, answer.in_reply_to)
+        self._run(_RESTORE, _dump(answer), *_asked(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         refusal = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
@@ -323,6 +345,16 @@ _Key = tuple[str, str, str]
 
 def _key(request: AclMessage) -> _Key:
     return request.sender, request.reply_with, fingerprint(request)
+
+
+def _key_of_said(message: AclMessage) -> _Key:
+    """As if its receiver had asked for it."""
+    return (*_asked(message), fingerprint(message))
+
+
+def _asked(answer: AclMessage) -> tuple[str, str]:
+    """Who asked for this, under which id."""
+    return answer.receiver, answer.in_reply_to or answer.reply_with
 
 
 def _dump(message: AclMessage) -> str:

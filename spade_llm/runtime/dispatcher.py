@@ -40,7 +40,7 @@ from spade_llm.errors import (
     Unauthorised,
     UnknownOntology,
 )
-from spade_llm.runtime.job import Job, Stopped, stop, timeless
+from spade_llm.runtime.job import Job, Stopped, come_back, step_aside, stop
 from spade_llm.runtime.route import Effect, Request
 from spade_llm.tracing import Tracer
 
@@ -177,8 +177,34 @@ class Dispatcher:
                 if answer.ontology == CHAT_TEXT and not self._is_open(answer):
                     await self._deliver(answer)
 
+    async def say(self, message: AclMessage) -> None:
+        """Send a chat message that nobody asked for: once for its id, and if it cannot leave now,
+        after the next connection.
+
+        Raises:
+            ProtocolError: the network takes no such message.
+        """
+        if not await self._is_new(message):
+            return
+        try:
+            await self._send(message)
+        except RequestError as error:
+            logger.warning("a message to %s waits for a connection: %s", message.receiver, error)
+            return
+        except ProtocolError:
+            await self._erase(message)
+            raise
+        await self._erase(message)
+
+    async def _is_new(self, message: AclMessage) -> bool:
+        try:
+            return await self._log.keep(message)
+        except StorageFailed as error:
+            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
+            return True
+
     async def not_sent(self, answer: AclMessage) -> None:
-        """An answer to a person, sent as it seemed, did not arrive: the next `resend` takes it."""
+        """What we sent to a person, as it seemed, did not arrive: the next `resend` takes it."""
         try:
             await self._log.restore(answer)
         except StorageFailed as error:
@@ -296,15 +322,22 @@ class Dispatcher:
     async def _aside(self, job: Job) -> AsyncIterator[None]:
         """Request.set_aside. Whoever is stopped meanwhile needs no place any more; who goes on
         after an error does."""
-        self._slots.release()
-        job.has_place = False
+        if step_aside(job):
+            self._slots.release()
+            job.has_place = False
         try:
-            with timeless(job):
-                yield
+            yield
         except Exception:
-            await self._take_place(job)
+            await self._come_back(job)
             raise
-        await self._take_place(job)
+        except BaseException:
+            come_back(job)
+            raise
+        await self._come_back(job)
+
+    async def _come_back(self, job: Job) -> None:
+        if come_back(job):
+            await self._take_place(job)
 
     async def _take_place(self, job: Job) -> None:
         await self._slots.acquire()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spade_llm.acl import AclMessage
     from spade_llm.errors import Cancelled
     from spade_llm.runtime.route import Effect, Handler
@@ -25,6 +22,10 @@ class Job:
     """Counts as running."""
     scope: asyncio.Timeout | None = None
     """Set while the handler runs; a cancel ends it early."""
+    times_aside: int = 0
+    """How much of what it does waits for others now."""
+    left_s: float = 0.0
+    """Of its time, while that stands still."""
     cancelled: Cancelled | None = None
     """What it is answered with, once it is cancelled."""
     is_doubted: bool = False
@@ -65,17 +66,25 @@ def stop(job: Job, reason: Cancelled) -> None:
     job.cancelled = job.cancelled or reason
 
 
-@contextmanager
-def timeless(job: Job) -> Iterator[None]:
-    """The handler's own time stands still, if its asker has set no deadline."""
-    scope, clock = job.scope, asyncio.get_running_loop().time
-    if scope is None or job.request.reply_by is not None:
-        yield
-        return
-    left_s = (scope.when() or clock()) - clock()
-    scope.reschedule(None)
-    try:
-        yield
-    finally:
-        if not (scope.expired() or job.is_cancelled):
-            scope.reschedule(clock() + left_s)
+def step_aside(job: Job) -> bool:
+    """Its own time stands still, if its asker has set no deadline. False: it stands already, for
+    several of what it does may wait at once."""
+    job.times_aside += 1
+    if job.times_aside > 1:
+        return False
+    if job.scope is not None and job.request.reply_by is None:
+        now = asyncio.get_running_loop().time()
+        job.left_s = (job.scope.when() or now) - now
+        job.scope.reschedule(None)
+    return True
+
+
+def come_back(job: Job) -> bool:
+    """True: nothing of it waits any more, and its time goes on."""
+    job.times_aside -= 1
+    if job.times_aside:
+        return False
+    is_timed = job.scope is not None and job.request.reply_by is None
+    if job.scope is not None and is_timed and not (job.scope.expired() or job.is_cancelled):
+        job.scope.reschedule(asyncio.get_running_loop().time() + job.left_s)
+    return True

@@ -1,8 +1,9 @@
-"""One agent's end of the network: what comes goes to the requester or to the dispatcher."""
+"""One agent's end of the network: what comes goes to who waits for it, or to the dispatcher."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.runtime.dispatcher import Dispatcher
 from spade_llm.runtime.requester import FIRST_RETRY_S, Requester
@@ -13,6 +14,26 @@ if TYPE_CHECKING:
     from spade_llm.runtime.dispatcher import Limits
     from spade_llm.runtime.transport import Bounce, Send
     from spade_llm.tracing import Tracer
+
+
+class Asker(Protocol):
+    """Waits for messages that are not to become requests. Neither method blocks or raises."""
+
+    def receive(self, message: AclMessage) -> bool:
+        """Take it; False: it is for somebody else."""
+        ...
+
+    def bounced(self, bounce: Bounce) -> bool:
+        """Take note; False: what was returned is none of ours."""
+        ...
+
+
+Confirm = Callable[[], Awaitable[None]]
+"""Returns once our server has read all that was sent; what it returns at once has come by then."""
+
+
+async def _nothing_to_confirm() -> None:
+    """On a network that loses nothing."""
 
 
 class Node:
@@ -26,17 +47,27 @@ class Node:
         limits: Limits | None = None,
         first_retry_s: float = FIRST_RETRY_S,
         tracer: Tracer | None = None,
+        confirm: Confirm = _nothing_to_confirm,
     ) -> None:
         self.requester = Requester(send, first_retry_s=first_retry_s)
         self.dispatcher = Dispatcher(send, log, limits=limits, tracer=tracer)
+        self.askers: list[Asker] = [self.requester]
+        """Asked in this order whether a message is for them."""
+        self.confirm = confirm
 
     def receive(self, message: AclMessage) -> None:
-        if not self.requester.receive(message):
+        if not self.is_awaited(message):
             self.dispatcher.receive(message)
 
+    def is_awaited(self, message: AclMessage) -> bool:
+        """Give it to who waits for it; False: nobody does."""
+        return any(asker.receive(message) for asker in self.askers)
+
     def bounced(self, bounce: Bounce) -> None:
-        if not self.requester.bounced(bounce):
-            self.dispatcher.bounced(bounce)
+        for asker in self.askers:
+            if asker.bounced(bounce):
+                return
+        self.dispatcher.bounced(bounce)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         await self.dispatcher.close(patience_s=patience_s)

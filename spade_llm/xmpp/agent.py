@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -107,7 +107,7 @@ class XmppAgent(Agent):
         self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
         local, address = str(self.jid.local), str(self.jid)
         self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
-        self.node = Node(self.send_acl, self._log, tracer=self._tracer)
+        self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
@@ -193,11 +193,19 @@ class XmppAgent(Agent):
         is_plain = message.encoding is Encoding.PLAIN
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
-        if is_plain:
+        if message.ontology == CHAT_TEXT:
             self._run_errand(self._confirm(self.link, message))
 
+    async def _confirm_all(self) -> None:
+        """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
+        connection."""
+        if self.link is not None:
+            with suppress(PeerUnavailable):
+                await self.link.confirm()
+
     async def _confirm(self, link: Link, answer: AclMessage) -> None:
-        """A program asks again when an answer is lost on a dead line; a person does not."""
+        """One of our programs asks again when an answer is lost on a dead line; a person, or a
+        plain SPADE agent, does not."""
         try:
             await link.confirm()
         except PeerUnavailable:
@@ -298,7 +306,7 @@ class XmppAgent(Agent):
             self._receive(incoming, stanza)
 
     def _is_answer(self, message: AclMessage | None) -> bool:
-        return message is not None and self.node.requester.receive(message)
+        return message is not None and self.node.is_awaited(message)
 
     def _is_claimed(self, stanza: Stanza) -> bool:
         """Give it to the user's behaviours whose template asks for it."""

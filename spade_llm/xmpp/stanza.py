@@ -2,8 +2,9 @@
 
 Between our agents the ACL parameters are the attributes of one `<acl/>` element; a plain SPADE
 agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's is
-a `<body/>` and no more. An answer is written as its request was. All but a person's messages carry
-the hints no-store and no-copy (XEP-0334); all carry a real `<thread/>` (XEP-0201).
+a `<body/>` and no more. An answer is written as its request was. All carry a real `<thread/>`
+(XEP-0201), and all but those for people, or for who may be one, the hints no-store and no-copy
+(XEP-0334).
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ _CLIENT = "{jabber:client}"
 _FORM = "{jabber:x:data}"
 _DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
 _TITLE = "spade:x:metadata"
+_REPLIES = "urn:xmpp:reply:0"
+_REPLY = f"{{{_REPLIES}}}reply"
+_FALLBACK = "{urn:xmpp:fallback:0}fallback"
+_FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
 _HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
@@ -101,7 +106,13 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
     if not metadata:
         return _chat(xml)
     is_delayed = any(xml.find(tag) is not None for tag in _DELAYS)
-    return None if is_delayed else _request(xml, metadata)
+    return None if is_delayed and not _keeps(metadata) else _request(xml, metadata)
+
+
+def _keeps(metadata: Mapping[str, str]) -> bool:
+    """Whether it still counts when it was stored: nobody sends a chat message twice."""
+    is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
+    return is_chat and not metadata.get("reply-by")
 
 
 def read_metadata(xml: Element) -> dict[str, str]:
@@ -139,11 +150,13 @@ def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
 
 
 def _chat(xml: Element) -> AclMessage | None:
-    body = xml.findtext(f"{_CLIENT}body")
+    body, replied_to = xml.findtext(f"{_CLIENT}body"), ""
+    if body and (reply := xml.find(_REPLY)) is not None:
+        body, replied_to = _without_quotation(xml, body), reply.get("id", "")
     if not body:
         return None
     thread = xml.findtext(f"{_CLIENT}thread") or ""
-    _check_names({"id": xml.get("id", ""), "thread": thread})
+    _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
     return AclMessage(
         performative=Performative.REQUEST,
         sender=xml.get("from", ""),
@@ -153,7 +166,18 @@ def _chat(xml: Element) -> AclMessage | None:
         encoding=Encoding.PLAIN,
         conversation_id=thread,
         reply_with=xml.get("id") or new_id(),
+        in_reply_to=replied_to,
     )
+
+
+def _without_quotation(xml: Element, body: str) -> str:
+    """What was said itself: a reply (XEP-0461) repeats the other's words for older clients, and
+    says where they stand (XEP-0428)."""
+    for part in xml.iterfind(f"{_FALLBACK}[@for='{_REPLIES}']/{_FALLBACK_BODY}"):
+        start, end = part.get("start", "0"), part.get("end", "0")
+        if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
+            return body[: int(start)] + body[int(end) :]
+    return body
 
 
 def _check_names(names: Mapping[str, str]) -> None:
@@ -196,7 +220,14 @@ def _form(message: AclMessage) -> str:
         f"<field var={_attribute(key)} type='text-single'><value>{_text(value)}</value></field>"
         for key, value in fields.items()
     )
-    return f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>{_HINTS}"
+    form = f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>"
+    return form + _form_hints(message)
+
+
+def _form_hints(message: AclMessage) -> str:
+    """A message of our own accord may be for a person who is away."""
+    is_said = message.ontology == CHAT_TEXT and message.performative is Performative.REQUEST
+    return "" if is_said else _HINTS
 
 
 def _nothing(_message: AclMessage) -> str:

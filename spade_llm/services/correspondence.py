@@ -1,0 +1,238 @@
+"""Chat messages of our own accord: said to somebody, or asked, with the answer awaited.
+
+Whoever gets them may be a person, a plain SPADE agent, or one of ours. Knows no agent and no model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
+from spade_llm.errors import (
+    PeerUnavailable,
+    ProtocolError,
+    RequestError,
+    RequestFailed,
+    RequestNotUnderstood,
+    RequestRefused,
+    RequestTimeout,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spade_llm.runtime import Bounce, Node
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN = 1024
+"""Questions that wait for an answer; one more is refused here."""
+MAX_PAST = 4096
+"""Questions that are over, and messages said, that are still known by their ids."""
+
+OnReturn = Callable[[str], None]
+"""Told the condition with which a server returned a message. Must not raise."""
+_Key = tuple[str, str]
+"""The bare JID that was asked, and a question's id or thread."""
+
+
+def chat_message(
+    to: str,
+    text: str,
+    *,
+    thread: str = "",
+    id: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> AclMessage:
+    """Plain as a person's client sends it; with `metadata`, in SPADE's form, which programs read
+    and people's clients do not show."""
+    return AclMessage(
+        performative=Performative.REQUEST,
+        sender="",
+        receiver=to,
+        content=text,
+        ontology=CHAT_TEXT,
+        conversation_id=thread,
+        reply_with=id or new_id(),
+        encoding=Encoding.PLAIN if metadata is None else Encoding.FORM,
+        extra=dict(metadata or {}),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    message: AclMessage
+    answer: asyncio.Future[AclMessage] = field(default_factory=asyncio.Future)
+
+
+@dataclass(slots=True, eq=False)
+class _Said:
+    """Until it is known whether a server returned it."""
+
+    peer: str
+    on_return: OnReturn
+    condition: str = ""
+
+
+class Correspondence:
+    """Satisfies Asker, of the node that it is made for."""
+
+    def __init__(
+        self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_PAST
+    ) -> None:
+        self._node = node
+        self._max_open = max_open
+        self._max_past = max_past
+        self._open: dict[_Key, _Question] = {}
+        self._past: OrderedDict[_Key, None] = OrderedDict()
+        self._said: OrderedDict[str, _Said] = OrderedDict()
+        node.askers.append(self)
+
+    async def say(self, message: AclMessage, *, on_return: OnReturn | None = None) -> None:
+        """Once for its id. While we are not connected it is kept, and leaves later.
+
+        `on_return` is told if a server returns it after this has ended.
+
+        Raises:
+            PeerUnavailable: our own server returned it at once.
+            RequestRefused: it is more than a message may be.
+        """
+        said = _Said(message.receiver, lambda condition: None)
+        self._said[message.reply_with] = said
+        if len(self._said) > self._max_past:
+            self._said.popitem(last=False)
+        await self._send(message)
+        await self._node.confirm()
+        if said.condition:
+            raise _unavailable(message, said.condition)
+        said.on_return = on_return or _log_return(message)
+
+    async def ask(self, message: AclMessage, *, timeout_s: float) -> AclMessage:
+        """What the bare JID that is asked answers: to this message's id, or in its thread.
+
+        The thread has to be this question's own: then a late or second answer is none to another.
+
+        Raises:
+            PeerUnavailable: a server returned the question.
+            RequestTimeout: nothing came within `timeout_s`.
+            RequestRefused: too many questions are open, or the peer refused.
+            RequestFailed, RequestNotUnderstood: the peer said so.
+        """
+        with self._opened(message) as question:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self.say(message, on_return=_failing(question))
+                    return _checked(await question.answer)
+            except RequestError:
+                raise
+            except TimeoutError:
+                raise RequestTimeout(
+                    f"{message.receiver} did not answer within {timeout_s:g} s",
+                    peer=message.receiver,
+                    conversation_id=message.conversation_id,
+                ) from None
+
+    def receive(self, message: AclMessage) -> bool:
+        for name in filter(None, (message.in_reply_to, message.conversation_id)):
+            key = message.owner, name
+            if key in self._open:
+                _take(self._open[key], message)
+                return True
+            if key in self._past:
+                logger.info("%s answered what is asked no more: %s", *key)
+                return True
+        return False
+
+    def bounced(self, bounce: Bounce) -> bool:
+        said = self._said.get(bounce.message_id)
+        if said is None or bare(bounce.peer) not in ("", bare(said.peer), _server(said.peer)):
+            return False
+        said.condition = bounce.condition
+        said.on_return(bounce.condition)
+        return True
+
+    async def _send(self, message: AclMessage) -> None:
+        try:
+            await self._node.dispatcher.say(message)
+        except ProtocolError as error:
+            raise RequestRefused(
+                str(error), peer=message.receiver, wire_code=error.code
+            ) from error
+
+    @contextmanager
+    def _opened(self, message: AclMessage) -> Iterator[_Question]:
+        keys = [(bare(message.receiver), message.reply_with)]
+        if message.conversation_id:
+            keys.append((bare(message.receiver), message.conversation_id))
+        if len(self._open) >= 2 * self._max_open or any(key in self._open for key in keys):
+            reason = "too many questions are open, or this one already is; ask again later"
+            raise RequestRefused(reason, peer=message.receiver, wire_code="busy")
+        question = _Question(message)
+        self._open.update(dict.fromkeys(keys, question))
+        try:
+            yield question
+        finally:
+            for key in keys:
+                del self._open[key]
+                self._remember(key)
+
+    def _remember(self, key: _Key) -> None:
+        self._past[key] = None
+        if len(self._past) > self._max_past:
+            self._past.popitem(last=False)
+
+
+def _take(question: _Question, message: AclMessage) -> None:
+    """The first answer counts; parts of one, and the promise of one, do not."""
+    is_whole = message.sequence is None and message.performative not in _NO_ANSWER
+    if is_whole and not question.answer.done():
+        question.answer.set_result(message)
+
+
+_NO_ANSWER = (Performative.AGREE, Performative.CANCEL)
+_ERRORS = {
+    Performative.REFUSE: RequestRefused,
+    Performative.FAILURE: RequestFailed,
+    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
+}
+
+
+def _checked(answer: AclMessage) -> AclMessage:
+    error = _ERRORS.get(answer.performative)
+    if error is not None:
+        raise error(answer.content, peer=answer.sender, conversation_id=answer.conversation_id)
+    return answer
+
+
+def _failing(question: _Question) -> OnReturn:
+    def fail(condition: str) -> None:
+        if not question.answer.done():
+            question.answer.set_exception(_unavailable(question.message, condition))
+
+    return fail
+
+
+def _log_return(message: AclMessage) -> OnReturn:
+    def log(condition: str) -> None:
+        logger.warning("a message to %s was returned: %s", message.receiver, condition)
+
+    return log
+
+
+def _unavailable(message: AclMessage, condition: str) -> PeerUnavailable:
+    return PeerUnavailable(
+        f"{message.receiver} cannot be reached: {condition}",
+        peer=message.receiver,
+        conversation_id=message.conversation_id,
+        wire_code=condition,
+    )
+
+
+def _server(jid: str) -> str:
+    return bare(jid).rpartition("@")[2]
