@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.guardrails import Guardrail
+    from spade_llm.routing import RoutingFunction
     from spade_llm.tools import Tool
 
 
@@ -37,3 +38,7 @@ class Conduct:
     """What one peer may spend on a day."""
     output_schema: type[BaseModel] | None = None
     """What every answer is an object of, as JSON text."""
+    reply_to: str | None = None
+    """Who gets the answers instead of who asked, where `routing_function` names nobody."""
+    routing_function: RoutingFunction | None = None
+    """Says for each answer who gets it; may be a coroutine function, and may block."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
+from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.agent.typing_state import TypingState
@@ -27,6 +28,7 @@ from spade_llm.programs.surroundings import connection_here
 from spade_llm.providers.offline import OfflineProvider
 from spade_llm.services import status
 from spade_llm.services.chat import ChatService
+from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from spade_llm.services.tools import ToolsClient
@@ -96,6 +98,7 @@ class LLMAgent(XmppAgent):
         options = replace(options, allowed=(*options.allowed, *services.discover))
         super().__init__(jid, password, options=options, find_connection=find)
         note_security(str(self.jid), verify_security=program.get("verify_security"))
+        self.letters = Correspondence(self.node)
         self._own_tools = list(conduct.tools)
         ask = self.node.requester
         data = self.options.data
@@ -127,7 +130,7 @@ class LLMAgent(XmppAgent):
             ),
             toolboxes=[*_own_tools(conduct), *_document_tools(documents, services), *tools],
             limits=limits or TurnLimits(),
-            layers=[*self._watch.layers, *_layers(conduct)],
+            layers=[*self._watch.layers, *self._layers(conduct)],
         )
         self._tool_agents = ToolAgents(
             self,
@@ -168,6 +171,10 @@ class LLMAgent(XmppAgent):
         longest = self.llm_behaviour.conversations.longest()
         return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
 
+    def _layers(self, conduct: Conduct) -> list[Layer]:
+        """What stands around a turn within quota and record: ending, routing, guarding."""
+        return [*routing_layers(conduct, self.letters, run=self.submit)]
+
     async def _answer(self, utterance: Utterance) -> Reply:
         """People's clients show meanwhile that it is coming; programs get its parts."""
         if utterance.on_delta is not None:
@@ -179,11 +186,6 @@ class LLMAgent(XmppAgent):
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
-
-
-def _layers(_conduct: Conduct) -> list[Layer]:
-    """What stands around a turn within quota and record: ending, routing, guarding."""
-    return []
 
 
 def _own_tools(conduct: Conduct) -> list[Toolbox]:

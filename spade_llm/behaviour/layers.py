@@ -31,6 +31,12 @@ class Outcome:
     """Services that could not be asked."""
     is_kept: bool = True
     """False: nothing of it goes into the conversation's history or to memory."""
+    said: str | None = None
+    """What who asked is told, if it is not the result's text."""
+    routed_to: tuple[str, ...] = ()
+    """Whom the answer went to; empty: who asked."""
+    is_for_asker: bool = True
+    """False: it went to others only; a program's request ends with it all the same."""
 
 
 Proceed = Callable[["Utterance"], Awaitable[Outcome]]

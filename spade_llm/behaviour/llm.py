@@ -215,12 +215,14 @@ async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
 def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:
     result = outcome.result
     return Reply(
-        text=result.text + _note(missing),
+        text=(result.text if outcome.said is None else outcome.said) + _note(missing),
         sources=tuple(citation(found) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,
         tool_calls=tuple(map(_tool_use, result.called)),
+        routed_to=outcome.routed_to,
+        is_for_asker=outcome.is_for_asker,
     )
 
 
@@ -250,4 +252,4 @@ def _apology(error: ModelError | TimeoutError) -> TurnResult:
             text = "Our conversation has become too long for my model. /new begins a new one."
         case _:
             text = "Sorry, my language model is not answering right now. Please try again."
-    return TurnResult(text=text, added=[{"role": "assistant", "content": text}])
+    return TurnResult(text=text, added=[{"role": "assistant", "content": text}], is_apology=True)

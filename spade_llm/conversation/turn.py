@@ -62,6 +62,8 @@ class TurnResult:
     usage: Usage = field(default_factory=Usage)
     called: list[CalledTool] = field(default_factory=list)
     """In the order of the model's wishes."""
+    is_apology: bool = False
+    """The model failed; the text says so politely."""
 
 
 class Turn:

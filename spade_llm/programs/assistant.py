@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.guardrails import Guardrail
+    from spade_llm.routing import RoutingFunction
     from spade_llm.tools import Tool
 
 
@@ -31,6 +32,8 @@ class AssistantKeywords(TypedDict, total=False):
     input_guardrails: Sequence[Guardrail] | None
     output_guardrails: Sequence[Guardrail] | None
     output_schema: type[BaseModel] | None
+    reply_to: str | None
+    routing_function: RoutingFunction | None
     verify_security: bool
 
 
@@ -51,6 +54,8 @@ def conduct_of(
         input_guardrails=_many(keywords.get("input_guardrails"), own.input_guardrails),
         output_guardrails=_many(keywords.get("output_guardrails"), own.output_guardrails),
         output_schema=_said(keywords.get("output_schema"), own.output_schema),
+        reply_to=_said(keywords.get("reply_to"), own.reply_to),
+        routing_function=_said(keywords.get("routing_function"), own.routing_function),
     )
 
 

@@ -5,7 +5,7 @@ The names and their meaning are those of spade_llm 0.2/0.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,6 +38,8 @@ class RoutingResponse:
     """Goes along with it."""
 
 
-RoutingFunction = Callable[[RoutedMessage, str, dict[str, object]], str | RoutingResponse]
-"""Takes the message, the model's answer, and `conversation_id` with the conversation's state; names
-the recipient. `""` or None: who asked."""
+Routed = str | list[str] | RoutingResponse | None
+"""One recipient, several, or more than that; `""`, `[]` or None: as without a routing function."""
+
+RoutingFunction = Callable[[RoutedMessage, str, dict[str, object]], Routed | Awaitable[Routed]]
+"""Takes the message, the model's answer, and `conversation_id` with the conversation's `state`."""

@@ -60,6 +60,8 @@ __all__ = [
     "Utterance",
 ]
 
+NOTHING = ""
+"""A chat is not answered where the answer went to others: the dispatcher sends no empty message."""
 TURN_TIMEOUT_S = 180.0
 ASKED_TIMEOUT_S = 600.0
 """For whoever answers questions meanwhile: a person takes their time."""
@@ -114,7 +116,8 @@ class ChatService:
     async def _answer_text(self, request: Request) -> str:
         utterance = _utterance(request.message, request.message.content)
         ask = partial(self._ask_person, request)
-        return (await self._handler(replace(utterance, ask=ask))).text
+        reply = await self._handler(replace(utterance, ask=ask))
+        return reply.text if reply.is_for_asker else NOTHING
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
         async with _Parts(request) as parts:

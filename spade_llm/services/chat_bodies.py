@@ -89,3 +89,7 @@ class Reply(Body):
     completion_tokens: int = 0
     tool_calls: tuple[ToolUse, ...] = ()
     """In the order of the model's wishes."""
+    routed_to: tuple[str, ...] = ()
+    """Whom the answer was passed on to, if the agent routes its answers."""
+    is_for_asker: bool = True
+    """False: it went to those only; the text tells a program what they got."""

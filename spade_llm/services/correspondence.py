@@ -83,9 +83,7 @@ class _Said:
 class Correspondence:
     """Satisfies Asker, of the node that it is made for."""
 
-    def __init__(
-        self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_PAST
-    ) -> None:
+    def __init__(self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_PAST) -> None:
         self._node = node
         self._max_open = max_open
         self._max_past = max_past
@@ -161,9 +159,7 @@ class Correspondence:
         try:
             await self._node.dispatcher.say(message)
         except ProtocolError as error:
-            raise RequestRefused(
-                str(error), peer=message.receiver, wire_code=error.code
-            ) from error
+            raise RequestRefused(str(error), peer=message.receiver, wire_code=error.code) from error
 
     @contextmanager
     def _opened(self, message: AclMessage) -> Iterator[_Question]:

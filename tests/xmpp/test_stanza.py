@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime import Bounce
+from spade_llm.services.correspondence import chat_message
 from spade_llm.xmpp import stanza as codec
 
 XML_TEXT = st.text(
@@ -192,3 +193,27 @@ def test_a_long_answer_to_a_person_leaves_in_pieces_and_whole() -> None:
     assert max(len(piece.content) for piece in pieces) <= codec.MAX_TEXT_CHARS
     assert len({piece.reply_with for piece in pieces}) == len(pieces)
     assert all(piece.content.startswith("\nline") for piece in pieces[1:])
+
+
+def test_a_reply_is_read_without_the_words_that_it_quotes() -> None:
+    stanza = (
+        "<message type='chat' to='a@x' id='2'>"
+        "<body>&gt; which way?\nleft</body><reply xmlns='urn:xmpp:reply:0' id='q1' to='a@x'/>"
+        "<fallback xmlns='urn:xmpp:fallback:0' for='urn:xmpp:reply:0'><body start='0' end='13'/>"
+        "</fallback></message>"
+    )
+
+    message = codec.decode(stamped(stanza, sender="ada@x/1"))
+
+    assert isinstance(message, AclMessage)
+    assert (message.content, message.in_reply_to) == ("left", "q1")
+
+
+def test_what_is_said_unasked_may_be_stored_for_who_is_away() -> None:
+    said = chat_message("eve@x", "hello", metadata={"message_type": "llm"})
+
+    stored = codec.encode(said)
+    answered = codec.encode(replace(said, performative=Performative.INFORM))
+
+    assert "no-store" not in stored
+    assert "no-store" in answered
