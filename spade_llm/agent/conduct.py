@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.guardrails import Guardrail
+    from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.routing import RoutingFunction
     from spade_llm.tools import Tool
 
@@ -28,6 +29,8 @@ class Conduct:
     """Before anything else sees what was said, one after another."""
     output_guardrails: tuple[Guardrail, ...] = ()
     """Before the answer is kept or sent."""
+    on_guardrail_trigger: OnTrigger | None = None
+    """Told of every guardrail's result that is not PASS."""
     termination_markers: tuple[str, ...] = ()
     """A conversation is over when the model ends a reply with one of these (`<DONE>`)."""
     max_interactions_per_conversation: int | None = None

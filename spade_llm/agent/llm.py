@@ -10,6 +10,7 @@ from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.agent.typing_state import TypingState
+from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from spade_llm.agent.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
+    from spade_llm.guardrails import Guardrail
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
     from spade_llm.tools import Tool
@@ -100,6 +102,11 @@ class LLMAgent(XmppAgent):
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
         self._own_tools = list(conduct.tools)
+        self._guarding = Guarding(
+            conduct.input_guardrails,
+            conduct.output_guardrails,
+            on_trigger=conduct.on_guardrail_trigger,
+        )
         ask = self.node.requester
         data = self.options.data
         self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
@@ -162,6 +169,22 @@ class LLMAgent(XmppAgent):
         """Those of this process; tool agents' are not among them."""
         return list(self._own_tools)
 
+    @property
+    def input_guardrails(self) -> list[Guardrail]:
+        """Of the next turn; each can be disabled."""
+        return self._guarding.input_guardrails
+
+    @property
+    def output_guardrails(self) -> list[Guardrail]:
+        return self._guarding.output_guardrails
+
+    def add_input_guardrail(self, guardrail: Guardrail) -> None:
+        """From the next turn on, after those there are."""
+        self._guarding.input_guardrails.append(guardrail)
+
+    def add_output_guardrail(self, guardrail: Guardrail) -> None:
+        self._guarding.output_guardrails.append(guardrail)
+
     def update_context_management(self, context_management: ContextManagement) -> None:
         """Use another strategy from the next turn on (specs/5)."""
         self.llm_behaviour.strategy = context_management
@@ -173,7 +196,7 @@ class LLMAgent(XmppAgent):
 
     def _layers(self, conduct: Conduct) -> list[Layer]:
         """What stands around a turn within quota and record: ending, routing, guarding."""
-        return [*routing_layers(conduct, self.letters, run=self.submit)]
+        return [*routing_layers(conduct, self.letters, run=self.submit), self._guarding]
 
     async def _answer(self, utterance: Utterance) -> Reply:
         """People's clients show meanwhile that it is coming; programs get its parts."""

@@ -1,0 +1,164 @@
+"""Guarding: guardrails around a turn. What they block is nowhere but where it was said.
+
+Input is judged before anything else sees it; what goes to the asker, in parts or whole or in a
+question, is what came out of the output guardrails, and so is what is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour.heard import heard
+from spade_llm.behaviour.layers import Outcome
+from spade_llm.conversation.approval import Verdict
+from spade_llm.conversation.recall import Recalled
+from spade_llm.conversation.turn import TurnResult
+from spade_llm.guardrails.chain import judged
+from spade_llm.guardrails.composite import part_guard_of
+from spade_llm.guardrails.sides import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from spade_llm.behaviour.layers import Proceed
+    from spade_llm.conversation.approval import Ask, Question
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.conversation.turn import OnDelta
+    from spade_llm.guardrails import Guardrail, PartGuard
+    from spade_llm.guardrails.chain import Judged, OnTrigger
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.services.chat import Utterance
+
+
+class Guarding:
+    """A layer. Its lists may be changed while the assistant runs: the next turn has them."""
+
+    def __init__(
+        self,
+        input_guardrails: Iterable[Guardrail] = (),
+        output_guardrails: Iterable[Guardrail] = (),
+        *,
+        on_trigger: OnTrigger | None = None,
+    ) -> None:
+        self.input_guardrails = list(input_guardrails)
+        self.output_guardrails = list(output_guardrails)
+        self._on_trigger = on_trigger
+
+    async def __call__(
+        self, utterance: Utterance, conversation: Conversation, proceed: Proceed
+    ) -> Outcome:
+        said = await self._judged_input(utterance)
+        if said.is_blocked:
+            return Outcome(question="", result=_answer(said.text), is_kept=False)
+        utterance = replace(utterance, text=said.text)
+        guardrails = [one for one in self.output_guardrails if one.enabled]
+        if not guardrails:
+            return await proceed(utterance)
+        turn = _GuardedTurn(utterance, guardrails, self._on_trigger)
+        return await turn.judged(await proceed(turn.utterance))
+
+    async def _judged_input(self, utterance: Utterance) -> Judged:
+        context = {"message": heard(utterance), **_context(utterance)}
+        return await judged(
+            utterance.text,
+            context,
+            self.input_guardrails,
+            side=Side.INPUT,
+            on_trigger=self._on_trigger,
+        )
+
+
+class _GuardedTurn:
+    """One turn under output guardrails."""
+
+    def __init__(
+        self, utterance: Utterance, guardrails: list[Guardrail], on_trigger: OnTrigger | None
+    ) -> None:
+        self._guardrails = guardrails
+        self._on_trigger = on_trigger
+        self._context = {"original_message": heard(utterance), **_context(utterance)}
+        self.utterance = replace(
+            utterance,
+            on_delta=_guarded_parts(guardrails, utterance.on_delta),
+            ask=self._guarded_ask(utterance.ask) if utterance.ask else None,
+        )
+        """As it goes on inwards."""
+
+    async def judged(self, outcome: Outcome) -> Outcome:
+        answer = await self._judged(outcome.result.text)
+        if answer.is_blocked:
+            return _blocked(outcome, answer.text)
+        return replace(outcome, result=_changed(outcome.result, answer.text))
+
+    async def _judged(self, text: str) -> Judged:
+        context = {**self._context, "llm_response": text}
+        return await judged(
+            text, context, self._guardrails, side=Side.OUTPUT, on_trigger=self._on_trigger
+        )
+
+    def _guarded_ask(self, ask: Ask) -> Ask:
+        """A question shows what the model wrote as arguments: it passes the guardrails, too. One
+        that they block is not asked, and counts as no."""
+
+        async def guarded(question: Question) -> Verdict:
+            shown = await asyncio.gather(*map(self._judged, question.arguments))
+            if any(line.is_blocked for line in shown):
+                return Verdict.NO
+            return await ask(replace(question, arguments=tuple(line.text for line in shown)))
+
+        return guarded
+
+
+def _guarded_parts(guardrails: list[Guardrail], on_delta: OnDelta | None) -> OnDelta | None:
+    """None: no parts go out."""
+    guard = part_guard_of(guardrails)
+    if guard is None or on_delta is None:
+        return None
+    return _Parts(guard, on_delta).add
+
+
+class _Parts:
+    def __init__(self, guard: PartGuard, on_delta: OnDelta) -> None:
+        self._guard = guard
+        self._on_delta = on_delta
+
+    async def add(self, text: str) -> None:
+        """What is held back at the end comes with the terminal answer, which repeats it all."""
+        ready = self._guard.feed(text)
+        if ready:
+            await self._on_delta(ready)
+
+
+def _context(utterance: Utterance) -> Mapping[str, object]:
+    return {"sender": utterance.peer, "conversation_id": utterance.conversation}
+
+
+def _answer(text: str) -> TurnResult:
+    return TurnResult(text=text, added=[{"role": "assistant", "content": text}])
+
+
+def _blocked(outcome: Outcome, text: str) -> Outcome:
+    """What it cost stays; what it was made of, which may be what was blocked, does not."""
+    recalled = Recalled(missing=outcome.recalled.missing)
+    result = replace(_answer(text), usage=outcome.result.usage)
+    return replace(outcome, result=result, recalled=recalled)
+
+
+def _changed(result: TurnResult, text: str) -> TurnResult:
+    """Only the answer was judged: what the model said between calls is not kept, and programs do
+    not get what stands in calls and results."""
+    exchanges = [_unsaid(message) for message in result.added if _is_exchange(message)]
+    called = [replace(one, arguments="", result="") for one in result.called]
+    return replace(result, text=text, added=[*exchanges, *_answer(text).added], called=called)
+
+
+def _is_exchange(message: ContextMessage) -> bool:
+    """Of calls and their results."""
+    is_call = message["role"] == "assistant" and bool(message.get("tool_calls"))
+    return is_call or message["role"] == "tool"
+
+
+def _unsaid(message: ContextMessage) -> ContextMessage:
+    return {**message, "content": None} if message["role"] == "assistant" else message
