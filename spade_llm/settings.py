@@ -4,8 +4,9 @@ The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER, SPA
 SPADE_LLM_CA are the defaults of --data, --server, --domain and --ca, and say to agents that were
 told no server where theirs is; SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY,
 OPENAI_BASE_URL and OPENAI_MODEL say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE
-bounds the batches of the memory tools; password_env, api_key_env, env and headers_env name
-variables of your own.
+bounds the batches of the memory tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of
+telemetry.endpoint (the exporter reads its other variables itself); password_env, api_key_env, env
+and headers_env name variables of your own.
 """
 
 from __future__ import annotations
@@ -194,6 +195,20 @@ class LearningTable(_Table):
     """`[learning.provider]`: the model that takes facts from episodes. Without it: rules."""
 
 
+class PeerLimitsTable(_Table):
+    """`[limits.peer]`: what one JID may spend on a day (of UTC); without a key: no limit."""
+
+    turns: int | None = Field(default=None, ge=1)
+    model_calls: int | None = Field(default=None, ge=1)
+    tool_calls: int | None = Field(default=None, ge=1)
+    tokens: int | None = Field(default=None, ge=1)
+    """Of prompts and answers; where a model's server counts none, a quarter of the characters."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Of the model's time."""
+    concurrent_turns: int | None = Field(default=None, ge=1)
+    """At the same time, in conversations of their own."""
+
+
 class LimitsTable(_Table):
     """`[limits]`: what one turn may cost."""
 
@@ -205,6 +220,7 @@ class LimitsTable(_Table):
     """How long a person's yes to a call is waited for; not a part of `seconds`."""
     model_calls: int | None = Field(default=None, ge=2, le=21)
     """As files of 0.2.0 and before say it: `tool_rounds` + 1."""
+    peer: PeerLimitsTable = PeerLimitsTable()
 
     @model_validator(mode="after")
     def _says_it_once(self) -> LimitsTable:
@@ -215,6 +231,27 @@ class LimitsTable(_Table):
     @property
     def rounds(self) -> int:
         return self.tool_rounds if self.model_calls is None else self.model_calls - 1
+
+
+def _checked_collector(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{url!r} is no http:// or https:// address of a collector")
+    if parts.username or parts.password:
+        raise ValueError("no secrets in addresses: use OTEL_EXPORTER_OTLP_HEADERS")
+    return url
+
+
+CollectorUrl = Annotated[str, AfterValidator(_checked_collector)]
+
+
+class TelemetryTable(_Table):
+    """`[telemetry]`: where traces of OpenTelemetry go. Without it and the variable: nowhere."""
+
+    endpoint: CollectorUrl | None = None
+    """Base address of an OTLP/HTTP collector. Without it: OTEL_EXPORTER_OTLP_ENDPOINT."""
+    include_text: bool = False
+    """Also what people and models say, and who they are."""
 
 
 class TermsTable(_Table):
@@ -318,6 +355,7 @@ class AgentSettings(_Table):
     documents: DocumentsTable = DocumentsTable()
     learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
+    telemetry: TelemetryTable = TelemetryTable()
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
     embeddings: EmbeddingsTable = EmbeddingsTable()
@@ -352,7 +390,10 @@ class AgentSettings(_Table):
         return self
 
 
-_KEYS_OF_ALL = {"kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"}
+_KEYS_OF_ALL = {
+    *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
+    "telemetry",
+}
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
@@ -434,6 +475,7 @@ class Environment(_Table):
     openai_base_url: str | None = None
     openai_model: str | None = None
     memory_batch_max_size: int = Field(default=100, ge=1, le=1000, strict=False)
+    collector: CollectorUrl | None = None
 
 
 _VARIABLES = {
@@ -446,6 +488,7 @@ _VARIABLES = {
     "openai_base_url": "OPENAI_BASE_URL",
     "openai_model": "OPENAI_MODEL",
     "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
+    "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
 }
 
 

@@ -28,6 +28,8 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "storage": settings.StorageTable,
         "embeddings": settings.EmbeddingsTable,
         "limits": settings.LimitsTable,
+        "limits.peer": settings.PeerLimitsTable,
+        "telemetry": settings.TelemetryTable,
         "calls": settings.TermsTable,
         "python": settings.PythonTable,
         "mcp": settings.McpTable,
@@ -43,5 +45,5 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
 def test_every_variable_that_we_read_is_on_the_page() -> None:
     source = (ROOT / "spade_llm" / "settings.py").read_text(encoding="utf-8")
 
-    for name in set(re.findall(r"\b(?:SPADE_LLM|OPENAI|LLM_MEMORY)_[A-Z_]+\b", source)):
+    for name in set(re.findall(r"\b(?:SPADE_LLM|OPENAI|LLM_MEMORY|OTEL)_[A-Z_]+\b", source)):
         assert name in PAGE

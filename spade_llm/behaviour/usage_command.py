@@ -43,7 +43,7 @@ class UsageCommand:
 
     def _line(self, name: str, days: Sequence[DayOfPeer], count: int) -> str:
         first = self._ledger.today - timedelta(days=count - 1)
-        return f"{name}: {in_words(total(day.spent for day in days if day.day >= first))}"
+        return f"{name} – {in_words(total(day.spent for day in days if day.day >= first))}"
 
     def _limit_lines(self) -> list[str]:
         allowed = self._limits.in_words
@@ -57,10 +57,10 @@ def total(spent: Iterable[Spent]) -> Spent:
 
 
 def in_words(spent: Spent) -> str:
-    tokens = f"{spent.prompt_tokens} + {spent.completion_tokens} tokens"
+    tokens = f"{spent.prompt_tokens} + {spent.completion_tokens}"
     if spent.estimated_tokens:
         tokens += f" ({spent.estimated_tokens} of them estimated)"
     return (
-        f"{spent.turns} answers, {spent.model_calls} model calls ({spent.model_seconds:.1f} s),"
-        f" {spent.tool_calls} tool calls, {tokens}"
+        f"answers: {spent.turns}, model calls: {spent.model_calls} ({spent.model_seconds:.1f} s),"
+        f" tool calls: {spent.tool_calls}, tokens: {tokens}"
     )

@@ -64,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_mcp(commands)
     _add_agents(commands)
     _add_account(commands)
+    _add_usage(commands)
     _add_doctor(commands)
     return parser
 
@@ -284,6 +285,14 @@ def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
     account.add_argument(
         "--password-env", metavar="VARIABLE", help="where its password is (default: a new one)"
     )
+
+
+def _add_usage(commands: Commands[argparse.ArgumentParser]) -> None:
+    usage = _add(commands, "usage", "Show what each peer has used of an assistant, by day.")
+    usage.add_argument("--agent", metavar="JID", default="assistant", help="default: assistant")
+    usage.add_argument("--days", type=_positive, default=7, metavar="N", help="default: 7")
+    usage.add_argument("--peer", metavar="JID", help="only this one")
+    usage.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

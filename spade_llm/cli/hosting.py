@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from spade_llm.agent import AgentOptions, XmppAgent
+    from spade_llm.agent.conduct import Conduct
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.embeddings import Embedders
     from spade_llm.cli.model_choice import ModelChoice
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
     from spade_llm.providers import ChatModel
-    from spade_llm.settings import ContextTable, TermsTable
+    from spade_llm.settings import ContextTable, TelemetryTable, TermsTable
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
+    from spade_llm.tracing import Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +115,17 @@ async def _assistant(
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
+        conduct=_conduct(definition),
         options=_options(definition, host),
     )
+
+
+def _conduct(definition: Definition) -> Conduct:
+    from spade_llm.agent.conduct import Conduct
+    from spade_llm.conversation.peer_limits import PeerLimits
+
+    table = definition.settings.limits.peer
+    return Conduct(peer_limits=PeerLimits(**table.model_dump()))
 
 
 async def _model(definition: Definition, stack: AsyncExitStack) -> ChatModel:
@@ -245,7 +256,15 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         data=host.place.data / "agents" / definition.jid,
         allowed=tuple(definition.settings.allowed),
         announce_to=tuple(map(definition.full, definition.settings.announce_to)),
+        telemetry=_telemetry(definition.settings.telemetry),
     )
+
+
+def _telemetry(table: TelemetryTable) -> Telemetry | None:
+    from spade_llm.tracing import Telemetry
+
+    endpoint = table.endpoint or read_environment().collector
+    return Telemetry(endpoint=endpoint, include_text=table.include_text) if endpoint else None
 
 
 def _root(data: Path, folder: str, definition: Definition) -> Path:

@@ -37,6 +37,7 @@ from spade_llm.services.chat_bodies import (
     ToolUse,
 )
 from spade_llm.services.chat_place import place_of
+from spade_llm.services.chat_reports import AskUsage, AskWhy, UsageReport, Why
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ ASKED_TIMEOUT_S = 600.0
 """For whoever answers questions meanwhile: a person takes their time."""
 STOP_S = 5.0
 """How long a turn that was stopped may take to end before the person is told that it takes long."""
+REPORT_TIMEOUT_S = 10.0
 PART_EVERY_S = 0.05
 """A model's tokens come one by one; a stanza for each would cost more than the model."""
 
@@ -352,6 +354,19 @@ class ChatClient:
         async with aclosing(answers):
             async for message in answers:
                 yield Reply.decode(message.content) if message.is_terminal else _part(message)
+
+    async def usage(self, *, days: int = 30) -> UsageReport:
+        """What this program has used, newest day first. Raises RequestError."""
+        return await self._peer.ask(AskUsage(days=days), UsageReport, timeout_s=REPORT_TIMEOUT_S)
+
+    async def why(self, *, conversation_id: str = "") -> Why:
+        """What the last answer of this conversation was built from.
+
+        Raises RequestRefused (`not-found`) if there is none since the assistant began.
+        """
+        return await self._peer.ask(
+            AskWhy(), Why, conversation_id=conversation_id, timeout_s=REPORT_TIMEOUT_S
+        )
 
     async def approve(self, id: str, *, is_approved: bool) -> None:
         """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""

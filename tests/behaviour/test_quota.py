@@ -1,0 +1,125 @@
+"""Per-peer limits: who has spent their share is told politely, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.conversation.peer_limits import PeerLimits
+from spade_llm.errors import QuotaReached, StorageFailed
+from spade_llm.providers import Completion, ScriptedProvider
+from spade_llm.providers.model import Usage
+from tests.behaviour.watched import a_watched_assistant
+from tests.interaction.gated_model import GatedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.behaviour.watched import Watched
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        PeerLimits(turns=2),
+        PeerLimits(model_calls=2),
+        PeerLimits(tokens=24),
+        PeerLimits(turns=2, tokens=1000),
+    ],
+)
+async def test_a_limit_of_the_day_ends_with_a_sentence_that_says_until_when(
+    limits: PeerLimits,
+) -> None:
+    twelve = Completion(text="yes", usage=Usage(prompt_tokens=10, completion_tokens=2))
+    async with a_watched_assistant(ScriptedProvider([twelve] * 9), limits=limits) as assistant:
+        await assistant.say("one")
+        await assistant.say("two")
+
+        with pytest.raises(QuotaReached, match=r"share of today's .* 00:00 UTC .*(h|min)"):
+            await assistant.say("three")
+        with pytest.raises(QuotaReached, match="Has agotado"):
+            await assistant.say("¿qué tiempo hace hoy en la playa?")
+        assert await assistant.say("one", peer="other@x") == "yes"
+        assert "Today – answers: 2," in await assistant.say("/usage")
+
+
+async def test_who_was_refused_has_said_nothing_and_spent_nothing() -> None:
+    model = ScriptedProvider(["one", "two", "three"])
+    async with a_watched_assistant(model, limits=PeerLimits(turns=1)) as assistant:
+        await assistant.say("first")
+        with pytest.raises(QuotaReached):
+            await assistant.say("second")
+
+        assert assistant.watch.ledger.of_today("you@x").turns == 1
+        conversation = assistant.behaviour.conversations.get("you@x#", peer="you@x")
+        assert [one["content"] for one in conversation.messages] == ["first", "one"]
+
+
+async def test_turns_side_by_side_are_bounded_and_a_place_that_is_free_is_given() -> None:
+    model = GatedModel()
+    async with a_watched_assistant(model, limits=PeerLimits(concurrent_turns=2)) as assistant:
+        waiting = [await _waiting(assistant, model, thread) for thread in ("1", "2")]
+
+        with pytest.raises(QuotaReached, match="already working on 2"):
+            await assistant.say("and I?", thread="3")
+        assert await assistant.say("hello", peer="other@x") == "hello"
+
+        model.gate.set()
+        await asyncio.gather(*waiting)
+        assert await assistant.say("and now?", thread="3") == "and now?"
+
+
+async def test_racing_turns_pass_a_limit_by_no_more_than_what_runs() -> None:
+    limits = PeerLimits(model_calls=3, concurrent_turns=4)
+    async with a_watched_assistant(ScriptedProvider.echo(delay=0.01), limits=limits) as assistant:
+        outcomes = await asyncio.gather(
+            *(assistant.say("hi", thread=str(thread)) for thread in range(40)),
+            return_exceptions=True,
+        )
+        spent = assistant.watch.ledger.of_today("you@x")
+
+    assert {type(one) for one in outcomes} == {str, QuotaReached}
+    assert spent.model_calls <= 3 + 4
+
+
+async def test_what_was_spent_counts_after_a_restart(tmp_path: Path) -> None:
+    limits = PeerLimits(turns=1)
+    async with a_watched_assistant(
+        ScriptedProvider.echo(), limits=limits, data=tmp_path
+    ) as assistant:
+        await assistant.say("hi")
+
+    async with a_watched_assistant(
+        ScriptedProvider.echo(), limits=limits, data=tmp_path
+    ) as assistant:
+        with pytest.raises(QuotaReached):
+            await assistant.say("hi again")
+
+
+async def test_where_nobody_can_tell_what_was_spent_a_limited_peer_is_not_answered() -> None:
+    async with a_watched_assistant(
+        ScriptedProvider.echo(), limits=PeerLimits(turns=1)
+    ) as assistant:
+        await assistant.watch.ledger.__aexit__()
+
+        with pytest.raises(StorageFailed):
+            await assistant.say("hi")
+
+
+async def test_without_limits_a_ledger_that_cannot_be_written_costs_nobody_an_answer() -> None:
+    async with a_watched_assistant(ScriptedProvider.echo()) as assistant:
+        await assistant.watch.ledger.__aexit__()
+
+        assert await assistant.say("hi") == "hi"
+        assert "cannot be read" in await assistant.say("/usage")
+
+
+async def _waiting(assistant: Watched, model: GatedModel, thread: str) -> asyncio.Task[str]:
+    """A turn that has come as far as the model."""
+    model.was_asked.clear()
+    turn = asyncio.create_task(assistant.say("wait", thread=thread))
+    async with asyncio.timeout(5):
+        await model.was_asked.wait()
+    return turn

@@ -1,0 +1,143 @@
+"""/why says what the last answer was built from, to whoever it was given, and to nobody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour.layers import Outcome
+from spade_llm.behaviour.watching import Watching
+from spade_llm.behaviour.why_command import NOTHING
+from spade_llm.conversation import recorder
+from spade_llm.conversation.history import Conversation
+from spade_llm.conversation.usage_ledger import UsageLedger
+from spade_llm.errors import ModelUnavailable
+from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.memory.store import MemoryDraft
+from spade_llm.providers import ScriptedProvider
+from spade_llm.rag.retriever import Chunk, Retrieval, RetrievalOptions, ScoredChunk
+from spade_llm.tools import LocalToolbox, tool
+from tests.behaviour.test_llm import a_call, an_utterance
+from tests.behaviour.watched import a_watched_assistant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.behaviour.layers import Proceed
+    from spade_llm.services.chat import Utterance
+
+
+class OneManual:
+    """A Retriever with one passage, that has no vectors today."""
+
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
+        chunk = Chunk(
+            text="Lamps", source="manual.pdf", namespace="n", index=3, start=0, end=5, page=7
+        )
+        found = ScoredChunk(chunk=chunk, score=0.5)
+        return Retrieval(chunks=(found,), degraded="no embeddings: keywords only")
+
+
+@tool
+def lamp(room: str) -> str:
+    """Say whether a lamp is on.
+
+    Args:
+        room: Which.
+    """
+    if room == "attic":
+        raise ValueError("there is no attic")
+    return "on"
+
+
+class Censor:
+    """A Layer that changes what is answered, and says so."""
+
+    async def __call__(
+        self, utterance: Utterance, conversation: Conversation, proceed: Proceed
+    ) -> Outcome:
+        outcome = await proceed(utterance)
+        if of_turn := recorder.current():
+            of_turn.changed("output guardrail words")
+        return outcome
+
+
+async def test_it_names_all_that_an_answer_was_built_from(tmp_path: Path) -> None:
+    model = ScriptedProvider(
+        [a_call("lamp", room="kitchen"), a_call("lamp", room="attic"), "The lamp is on."]
+    )
+    async with SQLiteMemoryBackend(tmp_path / "m.db") as backend:
+        store = backend.for_owner("a@x")
+        draft = MemoryDraft(content="The kitchen lamp is blue", subject="you@x")
+        entry = await store.add(draft)
+        async with a_watched_assistant(
+            model,
+            memory=store,
+            retriever=OneManual(),
+            toolboxes=[LocalToolbox([lamp])],
+            layers=[Censor()],
+        ) as assistant:
+            await assistant.say("Is the kitchen lamp on?")
+            why = await assistant.say("/why")
+            await store.forget([entry.id])
+            later = await assistant.say("/why")
+
+    assert why.count("Model: scripted") == 3
+    assert "estimated" in why
+    assert f"{entry.id[:8]} [semantic] told, " in why
+    assert "The kitchen lamp is blue" in why
+    assert "manual.pdf#3 (page 7) (score 0.50)" in why
+    assert "Tool: lamp, 0.00 s, ok" in why
+    assert "Tool: lamp, 0.00 s, failed: " in why
+    assert "read 5 of 5 messages" in why
+    assert "Changed by: output guardrail words" in why
+    assert "no embeddings: keywords only" in why
+    assert {"recall", "retrieve", "model", "tools"} <= set(why.replace(",", " ").split())
+    assert "lamp is blue" not in later
+    assert entry.id[:8] in later
+
+
+async def test_a_model_that_did_not_answer_and_who_was_away_are_named() -> None:
+    model = ScriptedProvider([ModelUnavailable("no route to 10.0.0.7")])
+    async with a_watched_assistant(model) as assistant:
+        await assistant.say("hi")
+        why = await assistant.say("/why")
+
+    assert "Model: scripted, no answer (ModelUnavailable)" in why
+    assert "10.0.0.7" not in why
+
+
+async def test_nobody_sees_the_answers_of_another_conversation() -> None:
+    async with a_watched_assistant(ScriptedProvider.echo()) as assistant:
+        await assistant.say("my secret", peer="ada@x", thread="1")
+
+        assert await assistant.say("/why", peer="bob@x", thread="1") == NOTHING
+        assert await assistant.say("/why", peer="ada@x", thread="2") == NOTHING
+        assert "Model: scripted" in await assistant.say("/why", peer="ada@x", thread="1")
+
+
+async def test_only_the_latest_conversations_are_explained() -> None:
+    async def answered(_utterance: Utterance) -> Outcome:
+        return outcome
+
+    outcome = Outcome(question="hi")
+    async with UsageLedger(None) as ledger:
+        watching = Watching(ledger, max_records=2)
+        for key in ("one", "two", "three", "two"):
+            await watching(an_utterance("hi"), Conversation(key, "you@x"), answered)
+
+    assert [watching.last(key) is None for key in ("one", "two", "three")] == [True, False, False]
+
+
+async def test_usage_counts_what_was_used_by_whom() -> None:
+    model = ScriptedProvider([a_call("lamp", room="kitchen"), "on", "hi"])
+    async with a_watched_assistant(model, toolboxes=[LocalToolbox([lamp])]) as assistant:
+        await assistant.say("Is the kitchen lamp on?")
+        usage = await assistant.say("/usage")
+        others = await assistant.say("/usage", peer="bob@x")
+
+    assert "Today – answers: 1, model calls: 2 (" in usage
+    assert "tool calls: 1," in usage
+    assert "of them estimated" in usage
+    assert "Last 30 days – answers: 0," in others

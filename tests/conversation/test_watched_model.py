@@ -1,0 +1,101 @@
+"""Every call of a model is counted before it is made, and its tokens however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.conversation.recall import Recalled
+from spade_llm.conversation.recorder import Recorder, recording
+from spade_llm.conversation.usage_ledger import Spent, UsageLedger
+from spade_llm.conversation.watched_model import WatchedModel
+from spade_llm.errors import ModelUnavailable
+from spade_llm.providers import Completion, ScriptedProvider, TextDelta
+from spade_llm.providers.model import Usage
+from tests.interaction.gated_model import GatedModel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spade_llm.providers.messages import ContextMessage
+
+PEER = "ada@x"
+QUESTION: list[ContextMessage] = [{"role": "user", "content": "wait" + "a" * 36, "name": "ada"}]
+
+
+@asynccontextmanager
+async def a_turn() -> AsyncIterator[tuple[UsageLedger, Recorder]]:
+    async with UsageLedger(None) as ledger:
+        recorder = Recorder(ledger, peer=PEER)
+        with recording(recorder):
+            yield ledger, recorder
+
+
+async def test_tokens_are_as_the_server_counted_them() -> None:
+    said = Completion(text="hi", usage=Usage(prompt_tokens=7, completion_tokens=5), model="second")
+    async with a_turn() as (ledger, recorder):
+        await WatchedModel(ScriptedProvider([said])).complete(QUESTION)
+        spent = ledger.of_today(PEER)
+        record = recorder.record(Recalled(), ())
+
+    assert (spent.turns, spent.model_calls) == (1, 1)
+    assert (spent.prompt_tokens, spent.completion_tokens, spent.estimated_tokens) == (7, 5, 0)
+    assert [(call.model, call.is_estimated) for call in record.models] == [("second", False)]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_tokens_that_no_server_counts_are_estimated_and_said_to_be(
+    is_streamed: bool,
+) -> None:
+    model = WatchedModel(ScriptedProvider(["b" * 80]))
+    async with a_turn() as (ledger, recorder):
+        if is_streamed:
+            pieces = [piece async for piece in model.stream(QUESTION)]
+            assert isinstance(pieces[0], TextDelta)
+        else:
+            await model.complete(QUESTION)
+        spent = ledger.of_today(PEER)
+        (call,) = recorder.record(Recalled(), ()).models
+
+    assert (spent.prompt_tokens, spent.completion_tokens) == (10, 20)
+    assert spent.estimated_tokens == 30
+    assert call.is_estimated
+
+
+async def test_a_call_is_in_the_ledger_before_it_is_answered() -> None:
+    model = GatedModel()
+    async with a_turn() as (ledger, _):
+        asking = asyncio.create_task(_ask(WatchedModel(model)))
+        async with asyncio.timeout(5):
+            await model.was_asked.wait()
+
+        assert ledger.of_today(PEER) == Spent(turns=1, model_calls=1)
+
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        assert ledger.of_today(PEER).prompt_tokens == 10
+
+
+async def _ask(model: WatchedModel) -> None:
+    await model.complete(QUESTION)
+
+
+async def test_a_call_that_fails_counts_and_has_its_kind_noted() -> None:
+    async with a_turn() as (ledger, recorder):
+        with pytest.raises(ModelUnavailable):
+            await WatchedModel(ScriptedProvider([ModelUnavailable("gone")])).complete(QUESTION)
+        spent = ledger.of_today(PEER)
+        (call,) = recorder.record(Recalled(), ()).models
+
+    assert (spent.model_calls, spent.tokens) == (1, 0)
+    assert call.error == "ModelUnavailable"
+
+
+async def test_outside_of_a_turn_a_model_answers_and_nobody_pays() -> None:
+    answer = await WatchedModel(ScriptedProvider(["hi"])).complete(QUESTION)
+
+    assert answer.text == "hi"
