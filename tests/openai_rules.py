@@ -63,6 +63,7 @@ class FunctionSpec(Strict):
     name: str = Field(pattern=NAME)
     description: str = Field(default="", max_length=1024)
     parameters: dict[str, object] = Field(default_factory=dict)
+    strict: bool | None = None
 
 
 class Tool(Strict):

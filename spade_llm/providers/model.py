@@ -22,6 +22,8 @@ class ToolSpec:
     """JSON Schema of the arguments object."""
     needs_approval: bool = False
     """A person must say yes to each call first; no model sees this field."""
+    is_strict: bool = False
+    """Models that can are bound to `parameters`, which must then name every object's fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,11 +39,13 @@ def with_stream(body: RequestBody) -> RequestBody:
 
 
 def _tool(spec: ToolSpec) -> RequestBody:
-    function = {
+    function: RequestBody = {
         "name": spec.name,
         "description": spec.description,
         "parameters": dict(spec.parameters),
     }
+    if spec.is_strict:
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import (
     TYPE_CHECKING,
     Any,
     Generic,
     ParamSpec,
-    TypedDict,
     TypeVar,
     Unpack,
     get_type_hints,
@@ -34,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from spade_llm.errors import ConfigurationError, InvalidArguments
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.llm_tool import check_limits, check_name
+from spade_llm.tools.options import Options, ToolOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,28 +43,6 @@ _Result = TypeVar("_Result")
 _ARGS_SECTION = re.compile(r"^[ \t]*Args:[ \t]*\n(?P<lines>(?:[ \t]+.*\n?|\n)*)", re.MULTILINE)
 _ARG_LINE = re.compile(r"(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
 _SECTION = re.compile(r"^[ \t]*(?:Args|Returns|Raises|Yields|Examples?):[ \t]*$", re.MULTILINE)
-
-
-class Options(TypedDict, total=False):
-    """The keywords of `@tool` that bound its calls."""
-
-    timeout_s: float | None
-    max_concurrent: int | None
-    max_result_chars: int | None
-    needs_approval: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOptions:
-    """How calls of one tool are bounded; None: as those of its toolbox."""
-
-    timeout_s: float | None = None
-    max_concurrent: int | None = None
-    """Calls that run at the same time."""
-    max_result_chars: int | None = None
-    """A longer result is cut, or given in pages of this size."""
-    needs_approval: bool = False
-    """A person must say yes to each call first."""
 
 
 class FunctionTool(Generic[_Parameters, _Result]):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from spade_llm.errors import ConfigurationError
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.arguments import ArgumentCheck
+from spade_llm.tools.options import ToolOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from spade_llm.tools.options import Options
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -53,28 +56,38 @@ class Tool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class LLMTool:
-    """A function with a JSON Schema of your own; it is called with the arguments by name."""
+    """A function with a JSON Schema of your own; it is called with the arguments by name.
 
-    name: str
-    description: str
-    parameters: Mapping[str, object]
-    """JSON Schema of the arguments object."""
-    func: Callable[..., object] = field(repr=False)
-    """A function or a coroutine function. Raise ToolFailed to tell the model what went wrong."""
-    timeout_s: float | None = None
-    max_concurrent: int | None = None
-    max_result_chars: int | None = None
-    needs_approval: bool = False
-    """A person must say yes to each call first."""
-    _check: ArgumentCheck = field(init=False, repr=False, compare=False)
+    A subclass may override `execute`: then that is what calls run.
+    """
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        check_limits(self.name, self)
-        object.__setattr__(self, "_check", ArgumentCheck(self.name, self.parameters))
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        parameters: Mapping[str, object],
+        func: Callable[..., object],
+        strict: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        """`parameters`: JSON Schema of the arguments object. `func`: a function or a coroutine
+        function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
+        bound to the schema, which must then say every object's fields. Options: see ToolOptions.
+        """
+        self.name = name
+        self.description = description
+        self.parameters = _of_object(parameters)
+        self.func = func
+        self.strict = strict
+        self._options = ToolOptions(**options)
+        check_name(name)
+        check_limits(name, self._options)
+        self._check = ArgumentCheck(name, self.parameters)
         self._check.check_schema()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
 
     @property
     def spec(self) -> ToolSpec:
@@ -82,16 +95,58 @@ class LLMTool:
             name=self.name,
             description=self.description,
             parameters=dict(self.parameters),
-            needs_approval=self.needs_approval,
+            needs_approval=self._options.needs_approval,
+            is_strict=self.strict,
         )
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.func)
+        return self._has_own_execute or inspect.iscoroutinefunction(self.func)
+
+    @property
+    def timeout_s(self) -> float | None:
+        return self._options.timeout_s
+
+    @property
+    def max_concurrent(self) -> int | None:
+        return self._options.max_concurrent
+
+    @property
+    def max_result_chars(self) -> int | None:
+        return self._options.max_result_chars
 
     def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
         self._check.check(arguments)
-        return partial(self.func, **arguments)
+        return partial(self.execute if self._has_own_execute else self.func, **arguments)
+
+    async def execute(self, **kwargs: object) -> object:
+        """Call the function, a plain one in a thread, without any check or bound: agents call
+        their tools through a toolbox, which has both."""
+        if inspect.iscoroutinefunction(self.func):
+            return await self.func(**kwargs)
+        value = await asyncio.to_thread(self.func, **kwargs)
+        return await value if inspect.isawaitable(value) else value
+
+    def to_dict(self) -> dict[str, object]:
+        """Name, description and parameters."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+
+    def to_openai_tool(self) -> dict[str, object]:
+        """As OpenAI's protocol writes it in a request."""
+        return {"type": "function", "function": {**self.to_dict(), "strict": self.strict}}
+
+    @property
+    def _has_own_execute(self) -> bool:
+        return type(self).execute is not LLMTool.execute
+
+
+def _of_object(parameters: Mapping[str, object]) -> Mapping[str, object]:
+    """What a schema leaves out can only be so; servers insist on both."""
+    return {"type": "object", "properties": {}, **parameters}
 
 
 class Limited(Protocol):

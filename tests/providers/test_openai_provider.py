@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,6 +136,14 @@ async def test_tool_choice_is_sent_in_the_form_of_the_protocol(
     await provider.complete(HELLO, [CLOCK], tool_choice=choice)
 
     assert server.requests[-1]["tool_choice"] == sent
+
+
+async def test_a_strict_tool_is_sent_as_one(provider: LLMProvider, server: OpenAIServer) -> None:
+    await provider.complete(HELLO, [CLOCK, replace(CLOCK, name="strict", is_strict=True)])
+
+    tools = server.requests[-1]["tools"]
+    assert isinstance(tools, list)
+    assert [tool["function"].get("strict") for tool in tools] == [None, True]
 
 
 async def test_the_bound_of_the_answer_is_sent(connect: Connect, server: OpenAIServer) -> None:

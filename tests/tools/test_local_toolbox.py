@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from spade_llm.tools import Toolbox
-    from spade_llm.tools.function_tool import Options
+    from spade_llm.tools.options import Options
 
 NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
 WAIT_S = 5.0
@@ -188,7 +188,9 @@ def test_a_name_that_servers_refuse_is_a_configuration_error(name: str) -> None:
         _plain(name, print)
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": "object", "required": 1}])
+@pytest.mark.parametrize(
+    "schema", [{"type": "string"}, {"type": "array"}, {"type": "object", "required": 1}]
+)
 def test_a_wrong_schema_is_a_configuration_error(schema: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match="'x'"):
         LLMTool(name="x", description="", parameters=schema, func=print)
