@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from spade_llm.behaviour.memory import Notes
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.routing import RoutingFunction
@@ -39,6 +40,8 @@ class Conduct:
     """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
     peer_limits: PeerLimits = NO_LIMITS
     """What one peer may spend on a day."""
+    notes: Notes | None = None
+    """What the assistant itself noted about whom it talks with: quoted as memories are."""
     output_schema: type[BaseModel] | None = None
     """What every answer is an object of, as JSON text."""
     reply_to: str | None = None

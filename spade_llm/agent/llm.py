@@ -122,6 +122,7 @@ class LLMAgent(XmppAgent):
                 for name, jid in (("memory", services.memory), ("documents", services.rag))
                 if jid
             },
+            notes=conduct.notes,
         )
         tools = [ToolsClient(ask, jid) for jid in services.tools]
         self.llm_behaviour = LLMBehaviour(

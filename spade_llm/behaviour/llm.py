@@ -20,6 +20,7 @@ from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
+from spade_llm.conversation.speaking import speaking_with
 from spade_llm.conversation.tool_calls import Person
 from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
 from spade_llm.conversation.wishes import offered
@@ -101,6 +102,7 @@ class LLMBehaviour(Behaviour):
         obeyed = await self.commands.obey(utterance)
         if obeyed is not None:
             return Reply(text=obeyed)
+        speaking_with.set(utterance.peer)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
         proceed = layered(self._layers, conversation, partial(self._respond, conversation))
         outcome = await proceed(utterance)

@@ -49,6 +49,9 @@ IDLE_S = 30.0
 """How often an idle outbox is looked at again."""
 
 
+Notes = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
+"""What an assistant noted itself about a peer (its bare JID), best first. Raises StorageFailed."""
+
 Probe = Callable[[], Awaitable[object]]
 """Raises RequestError where somebody is away."""
 
@@ -66,10 +69,12 @@ class MemoryBehaviour(Behaviour):
         retriever: Retriever | None,
         outbox: Outbox,
         probes: Mapping[str, Probe] | None = None,
+        notes: Notes | None = None,
     ) -> None:
         super().__init__()
         self.memory = memory
         self._probes = probes or {}
+        self._notes = notes
         self._of_use: deque[str] = deque(maxlen=MAX_OF_USE)
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
@@ -89,7 +94,15 @@ class MemoryBehaviour(Behaviour):
 
     async def recall(self, question: str, *, subject: str) -> Recalled:
         """What memory and documents say; names those that could not be asked."""
-        return await self._recall.about(question, subject=subject)
+        recalled = await self._recall.about(question, subject=subject)
+        return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
+
+    async def _noted(self, peer: str) -> Sequence[ScoredMemory]:
+        try:
+            return () if self._notes is None else await self._notes(peer)
+        except StorageFailed as error:
+            logger.warning("notes about %s cannot be read: %s", peer, error)
+            return ()
 
     async def away(self) -> tuple[str, ...]:
         """Who cannot be reached now, asked side by side."""

@@ -34,12 +34,16 @@ if TYPE_CHECKING:
         MemoryTool,
         MemoryTools,
     )
+    from spade_llm.programs.memory_interactions import AgentInteractionMemory, AgentMemoryTool
+    from spade_llm.programs.memory_tools import create_base_memory_tools
 
 _MODULE_OF = {
     "AgentBaseMemory": "agent_memory",
     "AgentBaseMemoryListTool": "tools",
     "AgentBaseMemorySearchTool": "tools",
     "AgentBaseMemoryStoreTool": "tools",
+    "AgentInteractionMemory": "spade_llm.programs.memory_interactions",
+    "AgentMemoryTool": "spade_llm.programs.memory_interactions",
     "Category": "store",
     "HistoryStore": "store",
     "Learner": "learning.learner",
@@ -57,6 +61,7 @@ _MODULE_OF = {
     "ScoredMemory": "store",
     "SqliteMemoryStore": "sqlite.store",
     "Tier": "store",
+    "create_base_memory_tools": "spade_llm.programs.memory_tools",
     "retrieve_memory": "retrieve",
 }
 
@@ -65,6 +70,8 @@ __all__ = [
     "AgentBaseMemoryListTool",
     "AgentBaseMemorySearchTool",
     "AgentBaseMemoryStoreTool",
+    "AgentInteractionMemory",
+    "AgentMemoryTool",
     "Category",
     "HistoryStore",
     "Learner",
@@ -82,6 +89,7 @@ __all__ = [
     "ScoredMemory",
     "SqliteMemoryStore",
     "Tier",
+    "create_base_memory_tools",
     "retrieve_memory",
 ]
 
@@ -89,7 +97,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    module = _MODULE_OF[name]
+    path = module if module.startswith("spade_llm.") else f"{__name__}.{module}"
+    return getattr(import_module(path), name)
 
 
 def __dir__() -> list[str]:

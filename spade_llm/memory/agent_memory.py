@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.errors import InvalidArguments
 from spade_llm.memory.categorised import SubjectMemory
+from spade_llm.memory.one_line import one_line
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-from spade_llm.memory.tool_texts import LIST_DEFAULT, SEARCH_DEFAULT
+from spade_llm.memory.store import ANY, Category, MemoryFilter
+from spade_llm.memory.tool_texts import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT
+from spade_llm.memory.transfer.adopting import adopted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from types import TracebackType
+    from typing import TypedDict
 
-    from spade_llm.memory.backend import MemoryBackend
+    from spade_llm.memory.categorised import KnowledgeBackend, KnowledgeStore
     from spade_llm.memory.store import MemoryEntry, MemoryPage
+
+    class BaseMemoryStats(TypedDict):
+        total_memories: int
+        category_counts: dict[str, int]
+        oldest_memory: datetime | None
+        newest_memory: datetime | None
+
+
+DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
+"""Where spade_llm 0.3 keeps an agent's file that names no path."""
+
+SHOWN_CHARS = 1000
+"""Of one memory, as one line of a context."""
 
 
 class AgentBaseMemory:
     """A CategorisedMemory of the agent `agent_id` (its bare JID).
 
     A backend that is given must be open, and stays its opener's. Without one the memory is a file
-    of its own in the working directory, opened at first use: use `async with`, or `close` it.
+    of its own, opened at first use: use `async with`, or `close` it. It is in the folder
+    `memory_path`, which is made, or in the working directory. A file that spade_llm 0.3 left in
+    its place is taken over (transfer/adopting.py).
     """
 
-    def __init__(self, agent_id: str, backend: MemoryBackend | None = None) -> None:
+    def __init__(
+        self,
+        agent_id: str,
+        backend: KnowledgeBackend | None = None,
+        memory_path: str | Path | None = None,
+    ) -> None:
         self.agent_id = agent_id
+        self._path = _file_of(agent_id, memory_path)
         self._own_backend: SQLiteMemoryBackend | None = None
-        if backend is None:
-            backend = self._own_backend = _backend_of(agent_id)
-        self._memory = SubjectMemory(backend.for_owner(agent_id))
+        self._opening = asyncio.Lock()
+        self._store = backend.for_owner(agent_id) if backend is not None else None
 
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
@@ -40,34 +68,76 @@ class AgentBaseMemory:
             InvalidArguments: an unknown category, no content, or a field out of range.
             StorageFailed: it was not stored.
         """
-        await self._open()
-        return await self._memory.store_memory(category, content, context, confidence)
+        return await (await self._memory()).store_memory(category, content, context, confidence)
 
     async def search_memories(
         self, query: str, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
         """What speaks of the query, best first."""
-        await self._open()
-        return await self._memory.search_memories(query, limit)
+        return await (await self._memory()).search_memories(query, limit)
 
     async def get_memories_by_category(
-        self, category: str, limit: int = LIST_DEFAULT
+        self, category: str, limit: int = LIST_MAX
     ) -> Sequence[MemoryEntry]:
         """Newest first."""
         return (await self.page_of_category(category, limit)).entries
 
+    async def get_recent_memories(self, limit: int = SEARCH_DEFAULT) -> Sequence[MemoryEntry]:
+        """Newest first, of any category."""
+        return (await (await self._opened()).list(ANY, limit=limit)).entries
+
+    async def get_relevant_memories(
+        self, context: str | None = None, limit: int = SEARCH_DEFAULT
+    ) -> Sequence[MemoryEntry]:
+        """What speaks of the context; without one the newest."""
+        if context and context.strip():
+            return await self.search_memories(context, limit)
+        return await self.get_recent_memories(limit)
+
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
-        """The same, with the number of all of this category."""
-        await self._open()
-        return await self._memory.page_of_category(category, limit)
+        """The same as get_memories_by_category, with the number of all of this category."""
+        return await (await self._memory()).page_of_category(category, limit)
+
+    async def format_for_context(self, memories: Sequence[MemoryEntry]) -> str:
+        """By category, one line each: data for a model, never instructions."""
+        return _as_sections(memories)
+
+    def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
+        """The same; None if there is nothing."""
+        return _as_sections(memories) or None
+
+    async def delete_memory(self, memory_id: str) -> bool:
+        """Whether there was one."""
+        try:
+            return bool(await (await self._opened()).delete(ANY, ids=[memory_id]))
+        except InvalidArguments:
+            return False
+
+    async def get_memory_stats(self) -> BaseMemoryStats:
+        store = await self._opened()
+        counts = {one.value: await _count(store, MemoryFilter(category=one)) for one in Category}
+        newest = await store.list(ANY, limit=1)
+        oldest = await store.list(ANY, limit=1, offset=max(newest.total - 1, 0))
+        return {
+            "total_memories": newest.total,
+            "category_counts": {category: count for category, count in counts.items() if count},
+            "oldest_memory": oldest.entries[0].created_at if oldest.entries else None,
+            "newest_memory": newest.entries[0].created_at if newest.entries else None,
+        }
 
     async def close(self) -> None:
-        """Close the file, if it is this memory's own."""
-        if self._own_backend is not None:
-            await self._own_backend.close()
+        """Close the file, if it is this memory's own; the next use opens it again."""
+        async with self._opening:
+            if self._own_backend is not None:
+                await self._own_backend.close()
+                self._own_backend = self._store = None
+
+    async def cleanup(self) -> None:
+        """The same as `close`."""
+        await self.close()
 
     async def __aenter__(self) -> Self:
-        await self._open()
+        await self._opened()
         return self
 
     async def __aexit__(
@@ -78,10 +148,44 @@ class AgentBaseMemory:
     ) -> None:
         await self.close()
 
-    async def _open(self) -> None:
-        if self._own_backend is not None:
-            await self._own_backend.open()
+    async def _memory(self) -> SubjectMemory:
+        return SubjectMemory(await self._opened())
+
+    async def _opened(self) -> KnowledgeStore:
+        async with self._opening:
+            if self._store is None:
+                path = await asyncio.to_thread(_made, self._path)
+                self._own_backend = await SQLiteMemoryBackend(path).open()
+                self._store = self._own_backend.for_owner(self.agent_id)
+        return self._store
 
 
-def _backend_of(agent_id: str) -> SQLiteMemoryBackend:
-    return SQLiteMemoryBackend(re.sub(r"[^\w.-]", "_", agent_id) + "_memory.db")
+def _file_of(agent_id: str, folder: str | Path | None) -> Path:
+    old_name = agent_id.replace("@", "_").replace("/", "_") + "_base_memory.db"
+    if folder is not None:
+        return Path(folder) / old_name
+    old = DATA_OF_SPADE_LLM / old_name
+    return old if old.exists() else Path(re.sub(r"[^\w.-]", "_", agent_id) + "_memory.db")
+
+
+def _made(path: Path) -> Path:
+    """Where the memory is, with its folder. Raises ConfigurationError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return adopted(path)
+
+
+async def _count(store: KnowledgeStore, which: MemoryFilter) -> int:
+    return (await store.list(which, limit=1)).total
+
+
+def _as_sections(memories: Sequence[MemoryEntry]) -> str:
+    sections = []
+    for category in Category:
+        lines = [
+            f"- {one_line(one.content, SHOWN_CHARS)}"
+            for one in memories
+            if one.category == category
+        ]
+        if lines:
+            sections.append("\n".join([f"Remembered ({category}):", *lines]))
+    return "\n".join(sections)

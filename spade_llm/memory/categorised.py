@@ -5,13 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.memory.store import Category, MemoryDraft, MemoryFilter, MemoryQuery
+from spade_llm.memory.store import ANY, Category, MemoryDraft, MemoryFilter, MemoryQuery
 from spade_llm.memory.tool_texts import LIST_DEFAULT, SEARCH_DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.store import MemoryEntry, MemoryPage, MemoryStore
+    from spade_llm.memory.store import Found, MemoryEntry, MemoryPage
+
+
+class KnowledgeStore(Protocol):
+    """As much of a MemoryStore as knowledge in categories needs; raises as it does."""
+
+    async def add(self, draft: MemoryDraft) -> MemoryEntry: ...
+
+    async def search(self, query: MemoryQuery) -> Found: ...
+
+    async def list(
+        self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
+    ) -> MemoryPage: ...
+
+    async def delete(
+        self, which: MemoryFilter, *, ids: Sequence[str] | None = None
+    ) -> Sequence[str]: ...
+
+
+class KnowledgeBackend(Protocol):
+    """A MemoryBackend, as far as knowledge goes."""
+
+    def for_owner(self, owner: str) -> KnowledgeStore: ...
 
 
 class CategorisedMemory(Protocol):
@@ -37,7 +59,7 @@ class CategorisedMemory(Protocol):
 class SubjectMemory:
     """A CategorisedMemory over a store, about one subject or (None) about any."""
 
-    def __init__(self, store: MemoryStore, *, subject: str | None = None) -> None:
+    def __init__(self, store: KnowledgeStore, *, subject: str | None = None) -> None:
         self._store = store
         self._subject = subject
 

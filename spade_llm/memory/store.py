@@ -145,6 +145,16 @@ class MemoryEntry:
     invalid_at: datetime | None = None
     """Since when it is known to be no longer true."""
 
+    @property
+    def agent_id(self) -> str:
+        """The owner, as specs/1 and specs/3 call it."""
+        return self.owner
+
+    @property
+    def last_accessed(self) -> datetime:
+        """When it was used last, or else made."""
+        return self.last_accessed_at or self.created_at
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryChange:

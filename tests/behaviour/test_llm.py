@@ -14,8 +14,10 @@ from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
 from spade_llm.errors import ModelUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
+from spade_llm.programs.memory_tools import program_memory
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.services.chat import Utterance
+from tests.interaction.network import context_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +76,25 @@ async def test_a_model_that_fails_costs_one_polite_sentence_and_no_conversation(
         "assistant",
         "user",
     ]
+
+
+async def test_what_the_assistant_noted_itself_is_quoted_to_the_model(tmp_path: Path) -> None:
+    own = program_memory("a@x", interaction_memory=(True, str(tmp_path)))
+    assert own.interaction_memory is not None
+    own.interaction_memory.add_information("you@x", "Their API speaks JSON")
+    model = ScriptedProvider(["fine", "fine"])
+    async with Outbox(None) as outbox:
+        memory = MemoryBehaviour(
+            memory=None, retriever=None, outbox=outbox, notes=own.notes_about
+        )
+        assistant = an_assistant(model, memory)
+
+        await assistant.answer(an_utterance("hi"))
+        await assistant.answer(an_utterance("hi", peer="other@x"))
+
+    first, second = (context_of(request.messages) for request in model.requests)
+    assert "Their API speaks JSON" in first
+    assert "Their API speaks JSON" not in second
 
 
 def a_call(name: str, **arguments: object) -> Completion:

@@ -18,6 +18,8 @@ NAMES = [
     "AgentBaseMemoryListTool",
     "AgentBaseMemorySearchTool",
     "AgentBaseMemoryStoreTool",
+    "AgentInteractionMemory",
+    "AgentMemoryTool",
     "Category",
     "HistoryStore",
     "Learner",
@@ -35,6 +37,7 @@ NAMES = [
     "ScoredMemory",
     "SqliteMemoryStore",
     "Tier",
+    "create_base_memory_tools",
     "retrieve_memory",
 ]
 

@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.memory import limits
 from spade_llm.memory.limits import check_name
-from spade_llm.memory.sqlite import maintenance, reindexing, vectors
+from spade_llm.memory.sqlite import finding, maintenance, reindexing, vectors
 from spade_llm.memory.sqlite.embedding import EmbeddingWorker
 from spade_llm.memory.sqlite.errors import meaning
 from spade_llm.memory.sqlite.group_commit import GroupCommit
@@ -27,6 +28,7 @@ from spade_llm.memory.sqlite.migrations import migrate
 from spade_llm.memory.sqlite.near_reader import NearReader
 from spade_llm.memory.sqlite.private_file import make_private
 from spade_llm.memory.sqlite.readers import Readers
+from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.memory.sqlite.store import SqliteMemoryStore
 from spade_llm.memory.sqlite.subjects import SqliteSubjectStore
 from spade_llm.memory.sqlite.thread import SqliteThread
@@ -121,6 +123,11 @@ class SQLiteMemoryBackend:
     def learning(self) -> SqliteLearningStore:
         """What is still to be learned from conversations, of all owners."""
         return SqliteLearningStore(self)
+
+    async def owner_of(self, id: str) -> str | None:
+        """Whose an entry is, for whoever has the file; None: there is none."""
+        now = to_microseconds(self.now())
+        return await self.read(partial(finding.owner_of, id=limits.parsed_id(id), now=now))
 
     async def purge(self) -> int:
         """Remove what expired or was deleted long enough ago; let go of what owners' policies say.

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 OWNED = "entry.owner = (SELECT number FROM owner WHERE jid = :owner)"
 
+OWNER_OF = f"""
+    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner WHERE id = :id AND {VISIBLE}
+"""
+
 # The page is cut on the index before whole rows are read.
 LIST = f"""
     SELECT {ENTRY_COLUMNS} FROM (
@@ -98,6 +102,12 @@ def own(
     """Own entries that are there, each once, in this order."""
     rows = [own_row(transaction, owner, id, now=now) for id in dict.fromkeys(ids)]
     return [entry_from_row(row, now=now) for row in rows if row is not None]
+
+
+def owner_of(transaction: Transaction, id: bytes, *, now: int) -> str | None:
+    """For whoever has the whole file: no owner asks."""
+    found = transaction.first(OWNER_OF, {"id": id, "now": now})
+    return None if found is None else str(found[0])
 
 
 def by_keys(

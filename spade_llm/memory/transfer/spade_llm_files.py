@@ -81,11 +81,14 @@ def records_in(path: Path, target: Target) -> Iterator[OldRecord] | None:
 
     Raises OSError; reading on raises InvalidArguments.
     """
-    with path.open("rb") as file:
-        begin = file.read(len(SQLITE_HEADER))
-    if begin == SQLITE_HEADER:
+    if _is_sqlite(path):
         return read_database(path, target)
     return read_interactions(path, target) if _looks_like_interactions(path) else None
+
+
+def is_table(path: Path) -> bool:
+    """Whether there is a file with such a table. Raises InvalidArguments, OSError."""
+    return path.is_file() and _is_sqlite(path) and _has_table(path)
 
 
 def read_database(path: Path, target: Target) -> Iterator[OldRecord]:
@@ -94,12 +97,12 @@ def read_database(path: Path, target: Target) -> Iterator[OldRecord]:
     Raises:
         InvalidArguments: it is no such database, or cannot be read.
     """
+    if not _has_table(path):
+        raise InvalidArguments("it has no table agent_memories: it is another program's")
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+        with closing(_open(path)) as file:
             file.row_factory = sqlite3.Row
             file.text_factory = _text
-            if file.execute(TABLE).fetchone() is None:
-                raise InvalidArguments("it has no table agent_memories: it is another program's")
             for number, row in enumerate(file.execute(ROWS), start=1):
                 yield _record(f"row {number}", partial(_of_row, dict(row), target))
     except sqlite3.Error as error:
@@ -120,6 +123,23 @@ def read_interactions(path: Path, target: Target) -> Iterator[OldRecord]:
                 f"{conversation[:80]!r} note {number}",
                 partial(_of_note, note, target=target, agent=agent, conversation=conversation),
             )
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        with closing(_open(path)) as file:
+            return file.execute(TABLE).fetchone() is not None
+    except sqlite3.Error as error:
+        raise InvalidArguments(f"it cannot be read: {error}") from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _looks_like_interactions(path: Path) -> bool:

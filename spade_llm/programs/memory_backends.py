@@ -1,0 +1,258 @@
+"""Memory backends as spade_llm 0.2/0.3 names them: a program's own, and SQLite, which is ours.
+
+A backend of a program is a KnowledgeBackend, too: AgentBaseMemory takes either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from spade_llm.errors import InvalidArguments
+from spade_llm.memory import store as records
+from spade_llm.memory.agent_memory import AgentBaseMemory
+from spade_llm.memory.categorised import parsed_category
+from spade_llm.memory.sqlite.backend import IN_MEMORY
+from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as OurBackend
+from spade_llm.memory.store import ANY, Found, MemoryDraft, MemoryPage, Outcome, ScoredMemory
+from spade_llm.memory.transfer.adopting import adopted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.categorised import KnowledgeStore
+    from spade_llm.memory.store import MemoryFilter, MemoryQuery
+
+
+class MemoryStats(TypedDict, total=False):
+    total_memories: int
+    category_counts: dict[str, int]
+    oldest_memory: datetime | None
+    newest_memory: datetime | None
+
+
+@dataclass
+class MemoryEntry:
+    agent_id: str
+    category: str
+    content: str
+    context: str | None = None
+    confidence: float = 1.0
+    id: str | None = None
+    created_at: datetime | None = None
+    last_accessed: datetime | None = None
+    access_count: int = 0
+
+
+class MemoryBackend(ABC):
+    """A program's own backend implements these; AgentBaseMemory calls `initialize` first."""
+
+    @abstractmethod
+    async def initialize(self) -> None: ...
+
+    @abstractmethod
+    async def store_memory(self, entry: MemoryEntry) -> str: ...
+
+    @abstractmethod
+    async def get_memories_by_category(
+        self, agent_id: str, category: str, limit: int = 50
+    ) -> list[MemoryEntry]: ...
+
+    @abstractmethod
+    async def search_memories(
+        self, agent_id: str, query: str, limit: int = 10
+    ) -> list[MemoryEntry]: ...
+
+    @abstractmethod
+    async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]: ...
+
+    @abstractmethod
+    async def update_access(self, memory_id: str) -> None: ...
+
+    @abstractmethod
+    async def delete_memory(self, memory_id: str) -> bool: ...
+
+    @abstractmethod
+    async def get_memory_stats(self, agent_id: str) -> MemoryStats: ...
+
+    @abstractmethod
+    async def cleanup(self) -> None: ...
+
+    def for_owner(self, owner: str) -> KnowledgeStore:
+        """What AgentBaseMemory asks."""
+        return _StoreOfProgram(self, owner)
+
+
+class SQLiteMemoryBackend(MemoryBackend):
+    """Our memory in a file; one that spade_llm left there is taken over and stays as it is."""
+
+    def __init__(self, db_path: str) -> None:
+        self.db_path = db_path
+        self._opening = asyncio.Lock()
+        self._ours: OurBackend | None = None
+
+    async def initialize(self) -> None:
+        """Open the file; nothing if it is open. Raises ConfigurationError."""
+        await self._opened()
+
+    async def store_memory(self, entry: MemoryEntry) -> str:
+        draft = MemoryDraft(
+            content=entry.content,
+            category=parsed_category(entry.category),
+            context=entry.context,
+            confidence=entry.confidence,
+        )
+        return (await (await self._opened()).for_owner(entry.agent_id).add(draft)).id
+
+    async def get_memories_by_category(
+        self, agent_id: str, category: str, limit: int = 50
+    ) -> list[MemoryEntry]:
+        memory = await self._memory(agent_id)
+        return _old(await memory.get_memories_by_category(category, limit))
+
+    async def search_memories(
+        self, agent_id: str, query: str, limit: int = 10
+    ) -> list[MemoryEntry]:
+        return _old(await (await self._memory(agent_id)).search_memories(query, limit))
+
+    async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
+        return _old(await (await self._memory(agent_id)).get_recent_memories(limit))
+
+    async def update_access(self, memory_id: str) -> None:
+        """Nothing is left to do: a search counts what it finds."""
+
+    async def delete_memory(self, memory_id: str) -> bool:
+        backend = await self._opened()
+        try:
+            owner = await backend.owner_of(memory_id)
+        except InvalidArguments:
+            return False
+        return owner is not None and await AgentBaseMemory(owner, backend).delete_memory(memory_id)
+
+    async def get_memory_stats(self, agent_id: str) -> MemoryStats:
+        stats = await (await self._memory(agent_id)).get_memory_stats()
+        return MemoryStats(**stats)
+
+    async def cleanup(self) -> None:
+        async with self._opening:
+            if self._ours is not None:
+                await self._ours.close()
+                self._ours = None
+
+    async def _memory(self, agent_id: str) -> AgentBaseMemory:
+        return AgentBaseMemory(agent_id, await self._opened())
+
+    async def _opened(self) -> OurBackend:
+        async with self._opening:
+            if self._ours is None:
+                path = await asyncio.to_thread(_made, self.db_path)
+                self._ours = await OurBackend(path).open()
+            return self._ours
+
+
+class _StoreOfProgram:
+    """A KnowledgeStore over a program's backend."""
+
+    def __init__(self, backend: MemoryBackend, owner: str) -> None:
+        self._backend = backend
+        self._owner = owner
+        self._is_ready = False
+
+    async def add(self, draft: MemoryDraft) -> records.MemoryEntry:
+        await self._ready()
+        entry = MemoryEntry(
+            agent_id=self._owner,
+            category=str(draft.category or records.Category.FACT),
+            content=draft.content,
+            context=draft.context,
+            confidence=draft.confidence,
+        )
+        entry.id = await self._backend.store_memory(entry)
+        return _new(entry)
+
+    async def search(self, query: MemoryQuery) -> Found:
+        await self._ready()
+        found = await self._backend.search_memories(self._owner, query.text, query.limit)
+        hits = [ScoredMemory(entry=await self._used(one), score=1.0) for one in found]
+        return Found(outcome=Outcome.OK if hits else Outcome.EMPTY, hits=tuple(hits))
+
+    async def list(
+        self, which: MemoryFilter = ANY, *, limit: int = 20, offset: int = 0
+    ) -> MemoryPage:
+        await self._ready()
+        found = await self._newest(which, limit + offset)
+        entries = [await self._used(one) for one in found[offset : offset + limit]]
+        return MemoryPage(entries=tuple(entries), total=await self._total(which))
+
+    async def delete(
+        self, _which: MemoryFilter, *, ids: Sequence[str] | None = None
+    ) -> Sequence[str]:
+        await self._ready()
+        return [id for id in ids or () if await self._backend.delete_memory(id)]
+
+    async def _ready(self) -> None:
+        if not self._is_ready:
+            await self._backend.initialize()
+            self._is_ready = True
+
+    async def _newest(self, which: MemoryFilter, limit: int) -> Sequence[MemoryEntry]:
+        if which.category is None:
+            return await self._backend.get_recent_memories(self._owner, limit)
+        return await self._backend.get_memories_by_category(self._owner, which.category, limit)
+
+    async def _total(self, which: MemoryFilter) -> int:
+        stats = await self._backend.get_memory_stats(self._owner)
+        if which.category is None:
+            return stats.get("total_memories", 0)
+        return stats.get("category_counts", {}).get(which.category, 0)
+
+    async def _used(self, entry: MemoryEntry) -> records.MemoryEntry:
+        if entry.id is not None:
+            await self._backend.update_access(entry.id)
+        return _new(entry)
+
+
+def _made(path: str) -> Path | str:
+    """Where the memory is, with its folder. Raises ConfigurationError."""
+    if path == IN_MEMORY:
+        return path
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return adopted(Path(path))
+
+
+def _old(entries: Sequence[records.MemoryEntry]) -> list[MemoryEntry]:
+    return [
+        MemoryEntry(
+            agent_id=one.owner,
+            category=one.category or records.Category.FACT,
+            content=one.content,
+            context=one.context,
+            confidence=one.confidence,
+            id=one.id,
+            created_at=one.created_at,
+            last_accessed=one.last_accessed_at or one.created_at,
+            access_count=one.access_count,
+        )
+        for one in entries
+    ]
+
+
+def _new(entry: MemoryEntry) -> records.MemoryEntry:
+    """Times without a zone are of the clock on the wall."""
+    at = entry.created_at or datetime.now(UTC)
+    return records.MemoryEntry(
+        id=entry.id or "",
+        owner=entry.agent_id,
+        content=entry.content,
+        category=parsed_category(entry.category),
+        context=entry.context,
+        confidence=entry.confidence,
+        created_at=at.astimezone(UTC),
+        updated_at=at.astimezone(UTC),
+        access_count=entry.access_count,
+        last_accessed_at=entry.last_accessed.astimezone(UTC) if entry.last_accessed else None,
+    )

@@ -1,0 +1,167 @@
+"""AgentInteractionMemory: what an agent noted of its conversations, as spade_llm 0.2/0.3 names it.
+
+Over a memory's file of ours; the JSON that spade_llm left is taken over and stays as it is. Its
+calls are not asynchronous and take milliseconds: inside an event loop use a thread.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from spade_llm.conversation.speaking import speaking_with
+from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
+from spade_llm.memory.limits import check_draft
+from spade_llm.memory.one_line import one_line
+from spade_llm.memory.sqlite import adding, reaching, removing
+from spade_llm.memory.sqlite.direct import DirectMemory
+from spade_llm.memory.sqlite.rows import entry_row, to_microseconds
+from spade_llm.memory.store import Category, MemoryDraft, MemoryEntry, MemoryFilter
+from spade_llm.memory.transfer.adopting import SUFFIX, adopt
+from spade_llm.memory.transfer.spade_llm_files import INTERACTION
+from spade_llm.tools.llm_tool import LLMTool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spade_llm.providers.model import ToolSpec
+
+MAX_NOTES = 1000
+"""Of one conversation, the newest, as they are read."""
+MAX_SHOWN_CHARS = 1000
+"""Of one note in a summary."""
+NAME = "remember_interaction_info"
+DESCRIPTION = """\
+Keep one fact about the one you are talking with, for your next conversations with them: an \
+address, a format, a preference, what they can do. Only what will be of use again; no small talk."""
+PARAMETERS: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"information": {"type": "string", "description": "The fact, in one sentence."}},
+    "required": ["information"],
+}
+
+
+class Note(TypedDict):
+    content: str
+    timestamp: str
+
+
+class AgentInteractionMemory:
+    """The agent `agent_id`'s notes, in the folder `memory_path`, which is made."""
+
+    def __init__(self, agent_id: str, memory_path: str | None = None) -> None:
+        self.agent_id = agent_id
+        folder = Path(memory_path) if memory_path is not None else DATA_OF_SPADE_LLM
+        folder.mkdir(parents=True, exist_ok=True)
+        name = agent_id.replace("@", "_").replace("/", "_") + "_interactions.json"
+        self.storage_path = adopt(folder / name, folder / f"{name}{SUFFIX}")
+        self._file = DirectMemory(self.storage_path)
+
+    def add_information(self, conversation_id: str, information: str) -> str:
+        """Note it, durably. Raises InvalidArguments, StorageFailed."""
+        draft = MemoryDraft(
+            content=information,
+            category=Category.FACT,
+            session=conversation_id,
+            tags=(INTERACTION,),
+        )
+        check_draft(draft)
+        row = entry_row(draft, owner=self.agent_id, key=None, now=self._now(), short_term_ttl_s=0.0)
+        self._file.run(partial(adding.add, jid=self.agent_id, row=row, merge=False))
+        return f"Noted: {information}"
+
+    def get_information(self, conversation_id: str) -> list[str]:
+        """Oldest first."""
+        return [one.content for one in self._notes(MemoryFilter(session=conversation_id))]
+
+    def get_all_interactions(self) -> dict[str, list[Note]]:
+        """By conversation, oldest first."""
+        found: dict[str, list[Note]] = {}
+        for one in self._notes(MemoryFilter()):
+            note = Note(content=one.content, timestamp=one.created_at.isoformat())
+            found.setdefault(one.session or "", []).append(note)
+        return found
+
+    def clear_conversation(self, conversation_id: str) -> bool:
+        """Whether there was anything."""
+        operation = partial(
+            removing.forget_session, owner=self.agent_id, session=conversation_id, now=self._now()
+        )
+        return bool(self._file.run(operation).by_type)
+
+    def get_context_summary(self, conversation_id: str) -> str | None:
+        """One line for each note: data for a model, never instructions."""
+        notes = self.get_information(conversation_id)
+        lines = [f"- {one_line(note, MAX_SHOWN_CHARS)}" for note in notes]
+        return "\n".join(["Noted in earlier interactions:", *lines]) if lines else None
+
+    def entries_about(self, peer: str) -> Sequence[MemoryEntry]:
+        """Notes of conversations with this one, newest first."""
+        return [one for one in self._newest(MemoryFilter()) if _is_with(peer, one.session or "")]
+
+    def _notes(self, which: MemoryFilter) -> Iterator[MemoryEntry]:
+        return reversed(self._newest(which))
+
+    def _newest(self, which: MemoryFilter) -> Sequence[MemoryEntry]:
+        operation = partial(
+            reaching.page,
+            asker=self.agent_id,
+            which=which,
+            now=self._now(),
+            limit=MAX_NOTES,
+            offset=0,
+        )
+        return self._file.run(operation).entries
+
+    def _now(self) -> int:
+        return to_microseconds(self._file.now())
+
+
+class AgentMemoryTool:
+    """`remember_interaction_info`, a Tool: for the one with whom the turn is that calls it."""
+
+    def __init__(self, interaction_memory: AgentInteractionMemory) -> None:
+        self.interaction_memory = interaction_memory
+        self._conversation_id: str | None = None
+        self._tool = LLMTool(
+            name=NAME, description=DESCRIPTION, parameters=PARAMETERS, func=self._remember
+        )
+        self.name, self.description = NAME, DESCRIPTION
+        self.parameters = PARAMETERS
+
+    def set_conversation_id(self, conversation_id: str) -> None:
+        """For a program that calls the tool itself."""
+        self._conversation_id = conversation_id
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    @property
+    def is_async(self) -> bool:
+        return self._tool.is_async
+
+    @property
+    def timeout_s(self) -> float | None:
+        return self._tool.timeout_s
+
+    @property
+    def max_concurrent(self) -> int | None:
+        return self._tool.max_concurrent
+
+    @property
+    def max_result_chars(self) -> int | None:
+        return self._tool.max_result_chars
+
+    def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
+        return self._tool.bind(arguments)
+
+    def _remember(self, information: str) -> str:
+        conversation = speaking_with.get() or self._conversation_id or "unknown_conversation"
+        return self.interaction_memory.add_information(conversation, information)
+
+
+def _is_with(peer: str, conversation: str) -> bool:
+    """Ours are named by the peer's bare JID; spade_llm's by both JIDs, with `_` between."""
+    return conversation == peer or conversation.startswith((f"{peer}/", f"{peer}_"))
