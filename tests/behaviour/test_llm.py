@@ -84,9 +84,7 @@ async def test_what_the_assistant_noted_itself_is_quoted_to_the_model(tmp_path: 
     own.interaction_memory.add_information("you@x", "Their API speaks JSON")
     model = ScriptedProvider(["fine", "fine"])
     async with Outbox(None) as outbox:
-        memory = MemoryBehaviour(
-            memory=None, retriever=None, outbox=outbox, notes=own.notes_about
-        )
+        memory = MemoryBehaviour(memory=None, retriever=None, outbox=outbox, notes=own.notes_about)
         assistant = an_assistant(model, memory)
 
         await assistant.answer(an_utterance("hi"))
