@@ -1,7 +1,7 @@
-"""A window being filled: which blocks stay, within how many messages. Knows no strategy.
+"""A context being filled: which blocks stay, within how much room. Knows no strategy.
 
 What is kept first has the first claim on the room. Only the current turn may take more than there
-is: without its question, or the exchange that the model is about to answer, a window is useless.
+is: without its question, or the exchange that the model is about to answer, a context is useless.
 """
 
 from __future__ import annotations
@@ -12,81 +12,183 @@ from spade_llm.context.blocks import blocks_newest_first, blocks_oldest_first, c
 from spade_llm.context.system_prompt import leading_system_messages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spade_llm.context.cutting import Cutting
+    from spade_llm.context.room import Room
     from spade_llm.providers.messages import ContextMessage
 
 
 class Retention:
-    """One history, one window; call the keep_ methods in order of importance."""
+    """One history, one room; call the keep_ methods in order of importance."""
 
-    def __init__(self, messages: list[ContextMessage], *, max_messages: int) -> None:
-        self._messages = messages
-        self._first = leading_system_messages(messages)
-        self._room = max_messages
-        self._kept: dict[int, range] = {}
+    def __init__(
+        self, messages: list[ContextMessage], room: Room, *, cutting: Cutting | None = None
+    ) -> None:
+        """`cutting`: with a limit of tokens, what is too long is shortened."""
+        self.messages = messages
+        self.first = leading_system_messages(messages)
+        self.room = room
+        self.written: list[ContextMessage] = []
+        """Not of the history: it goes behind the system messages."""
+        self._cutting = cutting
+        self._has_everything = False
+        self._kept: dict[int, tuple[range, list[ContextMessage]]] = {}
+        if room.counted is not None:
+            room.tokens -= room.counted.messages(messages[: self.first])
 
     @property
     def has_all(self) -> bool:
         """Whether the whole history fits, the leading system messages not counted."""
-        return len(self._messages) - self._first <= self._room
+        if len(self.messages) - self.first > self.room.messages:
+            return False
+        left = self.room.tokens
+        for message in self._newest_first() if self.room.counted else ():
+            left -= self.room.cost([message]).tokens
+            if left < 0:
+                return False
+        return True
+
+    @property
+    def question(self) -> int:
+        """Where the newest user message stands; behind the end if there is none."""
+        for index in range(len(self.messages) - 1, self.first - 1, -1):
+            if self.messages[index]["role"] == "user":
+                return index
+        return len(self.messages)
+
+    @property
+    def oldest_recent(self) -> int:
+        """Where the part begins, at the end of the history, of which nothing was left out."""
+        start = len(self.messages)
+        for block in blocks_newest_first(self.messages, self.first):
+            if block.start not in self._kept:
+                break
+            start = block.start
+        return start
+
+    @property
+    def cut(self) -> int:
+        """How many messages are shown in part."""
+        return sum(
+            shown is not self.messages[index]
+            for block, messages in self._kept.values()
+            for index, shown in zip(block, messages, strict=True)
+        )
+
+    def keeps_whole(self, start: int) -> bool:
+        block, shown = self._kept.get(start, (range(0), []))
+        return bool(block) and all(
+            one is self.messages[index] for index, one in zip(block, shown, strict=True)
+        )
+
+    def kept_messages(self) -> int:
+        if self._has_everything:
+            return len(self.messages) - self.first
+        return sum(len(block) for block, _ in self._kept.values())
+
+    def keep_everything(self) -> None:
+        """Also what is broken."""
+        self._has_everything = True
 
     def keep_current_turn(self) -> None:
         """The newest user message, and the exchange that ends the history if one does."""
-        for position, block in enumerate(blocks_newest_first(self._messages, self._first)):
+        last = None
+        for position, block in enumerate(blocks_newest_first(self.messages, self.first)):
             if position == 0 and self._is_tools(block):
-                self._keep(block)
-            if self._messages[block.start]["role"] == "user":
-                self._keep(block)
-                return
+                last = block
+            if self.messages[block.start]["role"] == "user":
+                self._keep(block, self._whole(block))
+                break
+        if last is not None:
+            self._keep(last, self._fitting(last))
 
     def keep_initial(self, count: int) -> None:
         """The blocks that lie wholly within the first `count` messages, as far as they fit."""
-        behind = self._first + count
-        for block in blocks_oldest_first(self._messages, self._first):
-            if block.stop > behind or not self._keep_if_room(block):
+        behind = self.first + count
+        for block in blocks_oldest_first(self.messages, self.first):
+            if block.stop > behind or not self.keep(block):
                 return
 
     def keep_tools(self) -> None:
         """Exchanges, newest first; one that does not fit is left out whole."""
-        for block in blocks_newest_first(self._messages, self._first):
-            if self._room <= 0:
+        for block in blocks_newest_first(self.messages, self.first):
+            if self.room.is_used_up:
                 return
             if self._is_tools(block):
-                self._keep_if_room(block)
+                self.keep(block)
 
-    def keep_recent(self) -> None:
-        """Blocks from the end on, without a gap: up to the first that does not fit."""
-        for block in blocks_newest_first(self._messages, self._first):
-            if not self._keep_if_room(block):
+    def keep_recent(self, *, oldest: int = 0, tools_from: int = 0) -> None:
+        """Blocks from the end on, without a gap: up to the first that does not fit.
+
+        None that begins before `oldest`, and no exchange that begins before `tools_from`.
+        """
+        for block in blocks_newest_first(self.messages, max(self.first, oldest)):
+            if block.start < tools_from and self._is_tools(block):
+                continue
+            if not self.keep(block):
                 return
 
-    def keep_recent_talk(self) -> None:
+    def keep_recent_talk(self, *, oldest: int = 0) -> None:
         """Messages from the end on that are no exchange, until the room is used up."""
-        for block in blocks_newest_first(self._messages, self._first):
-            if self._room <= 0:
+        for block in blocks_newest_first(self.messages, max(self.first, oldest)):
+            if self.room.is_used_up:
                 return
             if not self._is_tools(block):
-                self._keep_if_room(block)
+                self.keep(block)
+
+    def keep(self, block: range, *, within: Room | None = None) -> bool:
+        """Whether it is kept; `within` is a share of the room, and pays, too."""
+        if block.start in self._kept:
+            return True
+        shown = self._shown(block)
+        cost = self.room.cost(shown)
+        if not self.room.has_for(cost) or (within and not within.has_for(cost)):
+            return False
+        self._keep(block, shown)
+        if within:
+            within.take(cost)
+        return True
+
+    def write(self, message: ContextMessage) -> bool:
+        """Put a message of ours before the history, if it fits."""
+        cost = self.room.cost([message])
+        if not self.room.has_for(cost):
+            return False
+        self.room.take(cost)
+        self.written.append(message)
+        return True
 
     def in_order(self) -> list[ContextMessage]:
         """What was kept, behind the leading system messages, in the order of the history."""
-        kept = self._messages[: self._first]
+        if self._has_everything:
+            return list(self.messages)
+        kept = [*self.messages[: self.first], *self.written]
         for start in sorted(self._kept):
-            block = self._kept[start]
-            kept += self._messages[block.start : block.stop]
+            kept += self._kept[start][1]
         return kept
 
+    def _newest_first(self) -> Iterator[ContextMessage]:
+        return (self.messages[i] for i in range(len(self.messages) - 1, self.first - 1, -1))
+
     def _is_tools(self, block: range) -> bool:
-        message = self._messages[block.start]
+        message = self.messages[block.start]
         return message["role"] == "tool" or calls_tools(message)
 
-    def _keep_if_room(self, block: range) -> bool:
-        if block.start in self._kept:
-            return True
-        if len(block) > self._room:
-            return False
-        self._keep(block)
-        return True
+    def _whole(self, block: range) -> list[ContextMessage]:
+        return self.messages[block.start : block.stop]
 
-    def _keep(self, block: range) -> None:
-        self._kept[block.start] = block
-        self._room -= len(block)
+    def _shown(self, block: range) -> list[ContextMessage]:
+        whole = self._whole(block)
+        return self._cutting.old(whole) if self._cutting else whole
+
+    def _fitting(self, block: range) -> list[ContextMessage]:
+        whole = self._whole(block)
+        if self._cutting is None or self.room.has_for(self.room.cost(whole)):
+            return whole
+        return self._cutting.to_fit(whole, self.room.tokens)
+
+    def _keep(self, block: range, shown: list[ContextMessage]) -> None:
+        if block.start not in self._kept:
+            self._kept[block.start] = (block, shown)
+            self.room.take(self.room.cost(shown))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.context.arguments import checked_count, checked_flag
-from spade_llm.context.retention import Retention
-from spade_llm.context.strategy import ContextManagement, ContextStats
-from spade_llm.context.system_prompt import with_system_prompt
+from spade_llm.context.composable import Composable, Limits
 
 if TYPE_CHECKING:
-    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.context.filling import Filling
+    from spade_llm.context.strategy import ContextStats
 
 
-class SmartWindowSizeContext(ContextManagement):
+class SmartWindowSizeContext(Composable):
     """Within `max_messages`: the current turn, the first messages, tool exchanges, the newest."""
+
+    name = "smart_window_size"
 
     def __init__(
         self,
@@ -26,33 +27,19 @@ class SmartWindowSizeContext(ContextManagement):
         self.preserve_initial = checked_count("preserve_initial", preserve_initial, minimum=0)
         self.prioritize_tools = checked_flag("prioritize_tools", prioritize_tools)
 
-    def apply_context_strategy(
-        self, messages: list[ContextMessage], system_prompt: str | None = None
-    ) -> list[ContextMessage]:
-        retention = Retention(messages, max_messages=self.max_messages)
-        if retention.has_all:
-            return with_system_prompt(messages, system_prompt)
-        self._fill(retention)
-        return with_system_prompt(retention.in_order(), system_prompt)
+    def limits(self) -> Limits:
+        return Limits(max_messages=self.max_messages)
 
-    def _fill(self, retention: Retention) -> None:
-        retention.keep_current_turn()
-        retention.keep_initial(self.preserve_initial)
+    def claim(self, filling: Filling) -> None:
+        filling.retention.keep_initial(self.preserve_initial)
         if self.prioritize_tools:
-            retention.keep_tools()
-            retention.keep_recent_talk()
-        else:
-            retention.keep_recent()
+            filling.retention.keep_tools()
 
-    def get_stats(self, total_messages: int) -> ContextStats:
-        total = checked_count("total_messages", total_messages, minimum=0)
-        kept = min(total, self.max_messages)
-        return ContextStats(
-            strategy="smart_window_size",
-            max_messages=self.max_messages,
-            preserve_initial=self.preserve_initial,
-            prioritize_tools=self.prioritize_tools,
-            total_messages=total,
-            messages_in_context=kept,
-            messages_dropped=total - kept,
-        )
+    @property
+    def fills_with_talk(self) -> bool:
+        return self.prioritize_tools
+
+    def describe(self, stats: ContextStats) -> None:
+        stats["max_messages"] = self.max_messages
+        stats["preserve_initial"] = self.preserve_initial
+        stats["prioritize_tools"] = self.prioritize_tools

@@ -5,7 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from spade_llm.context.system_prompt import leading_system_messages
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spade_llm.providers.messages import ContextMessage
 
 
@@ -13,17 +17,43 @@ class ContextStats(TypedDict):
     """What a strategy does with a history of `total_messages`, the system prompt not counted."""
 
     strategy: str
+    """Of a composition: the names of its parts with `+` between them."""
+    total_messages: int
+    messages_in_context: int
+    """By the rule of counting alone if only a number was given: whole exchanges can make the real
+    number differ a little, and messages of unusual length much."""
+    messages_dropped: int
+    tokens_in_context: NotRequired[int]
+    """System prompt, summary and messages; this key and those below only of a real history."""
+    is_over_limit: NotRequired[bool]
+    """The system prompt and the current turn alone are more than the limit."""
+    messages_cut: NotRequired[int]
+    """Shown in part, with a note."""
+    summarised_messages: NotRequired[int]
+    degraded: NotRequired[str]
+    """What had to do without: `vectors` (nearness by words), `model` (summary by words); empty."""
+
     max_messages: NotRequired[int]
     preserve_initial: NotRequired[int]
     prioritize_tools: NotRequired[bool]
-    total_messages: int
-    messages_in_context: int
-    """By the rule of counting alone: whole exchanges can make the real number differ a little."""
-    messages_dropped: int
+    token_limit: NotRequired[int]
+    token_counter: NotRequired[str]
+    """Whose counts: a tokenizer's name, or `estimate`."""
+    tokens_are_exact: NotRequired[bool]
+    similarity_threshold: NotRequired[float]
+    similarity_by: NotRequired[str]
+    """`vectors`, or `words` where there is no embedder."""
+    summary_tokens: NotRequired[int]
+    summary_by: NotRequired[str]
+    """`model`, or `words` where there is none."""
+    min_messages: NotRequired[int]
 
 
 class ContextManagement(ABC):
-    """Chooses messages; never changes, reorders or merges them."""
+    """Chooses messages; never reorders or merges them.
+
+    The same messages give the same context, given what was prepared.
+    """
 
     @abstractmethod
     def apply_context_strategy(
@@ -41,3 +71,29 @@ class ContextManagement(ABC):
         Raises:
             ValueError: `total_messages` is negative.
         """
+
+    async def prepare(self, messages: Sequence[ContextMessage]) -> None:
+        """Before a turn: what choosing can use and must not wait for, such as vectors.
+
+        Has a short deadline, and may be cancelled anywhere: the next call goes on. Without it a
+        strategy still works, and says in its statistics that it is degraded.
+        """
+        return
+
+    async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
+        """Between turns, at leisure: what takes a model's time, such as a summary.
+
+        Raises ModelError where a model fails; nothing is lost by it.
+        """
+        return
+
+    def stats_of(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> ContextStats:
+        """What becomes of this very history."""
+        kept = self.apply_context_strategy(messages, system_prompt)
+        total = len(messages) - leading_system_messages(messages)
+        stats = self.get_stats(total)
+        stats["messages_in_context"] = len(kept) - leading_system_messages(kept)
+        stats["messages_dropped"] = max(0, total - stats["messages_in_context"])
+        return stats

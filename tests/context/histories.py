@@ -63,3 +63,32 @@ def conversations(draw: st.DrawFn) -> list[ContextMessage]:
             messages += exchange(*(f"{turn}.{number}.{n}" for n in range(width)))
         messages.append(assistant(f"answer {turn}"))
     return messages[:-1] if draw(st.booleans()) else messages
+
+
+_WORDS = """
+the a my your is was likes code train garden Ada Valencia Kurt 4471 12.5 2026-11-21 monday seven
+blue hotel ticket why what when please thanks ok not sure río niño № 北京
+"""
+WORDS = _WORDS.split()
+
+
+@st.composite
+def sayings(draw: st.DrawFn, max_words: int = 40) -> str:
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=max_words))
+    return " ".join(words) + draw(st.sampled_from(["", ".", "?", "!", "\n"]))
+
+
+@st.composite
+def wordy_conversations(draw: st.DrawFn) -> list[ContextMessage]:
+    """Of texts of many lengths, some far too long."""
+    messages: list[ContextMessage] = []
+    for turn in range(draw(st.integers(1, 12))):
+        messages.append(user(draw(sayings())))
+        for number in range(draw(st.integers(0, 2))):
+            width = draw(st.integers(1, 3))
+            round_ = exchange(*(f"{turn}.{number}.{n}" for n in range(width)))
+            for one in round_[1:]:
+                one["content"] = draw(sayings()) * draw(st.sampled_from([1, 1, 1, 40]))
+            messages += round_
+        messages.append(assistant(draw(sayings()) * draw(st.sampled_from([1, 1, 1, 30]))))
+    return messages[:-1] if draw(st.booleans()) else messages

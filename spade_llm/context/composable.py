@@ -1,0 +1,250 @@
+"""Composable: a strategy that shares one context with others. Knows none of them.
+
+A context is filled in this order, within the strictest of all limits: what parts reserve, the
+current turn, what parts claim (in the order in which they were given), the newest messages, what
+parts write with what they reserved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+from spade_llm.context.arguments import checked_count
+from spade_llm.context.cutting import Cutting
+from spade_llm.context.filling import Filling
+from spade_llm.context.mending import narrowed
+from spade_llm.context.noted_histories import NotedHistories
+from spade_llm.context.retention import Retention
+from spade_llm.context.room import Room
+from spade_llm.context.strategy import ContextManagement, ContextStats
+from spade_llm.context.system_prompt import leading_system_messages, with_system_prompt
+from spade_llm.providers.messages import SystemMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.context.counted import Counted
+    from spade_llm.context.notes import Notes
+    from spade_llm.providers.messages import ContextMessage
+
+DEFAULT_MESSAGES = 20
+"""Where no part of a composition has a limit."""
+TYPICAL_TOKENS = 50
+"""Of one message: statistics of a mere number of messages reckon with it."""
+STEP_MESSAGES = 64
+"""Noted at a time, before others get a turn: 2 ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    max_messages: float = inf
+    token_limit: float = inf
+    counted: Counted | None = None
+    """By whom tokens are counted."""
+
+
+class Composable(ContextManagement):
+    """One of our strategies: used alone, or as a part of a CombinedContext.
+
+    A subclass overrides what it has to say in `limits` … `settings`.
+    """
+
+    name: ClassVar[str] = ""
+    """In statistics."""
+    keeps_all_that_fits: bool = True
+    """False: leaves out what it need not, to keep contexts short."""
+
+    @property
+    def parts(self) -> tuple[Composable, ...]:
+        """Those that fill the context."""
+        return (self,)
+
+    @property
+    def filters(self) -> tuple[ContextManagement, ...]:
+        """Strategies of others: what they leave out is not looked at."""
+        return ()
+
+    def limits(self) -> Limits:
+        return Limits()
+
+    def reserve(self, filling: Filling) -> None:
+        """Take room for what `finish` writes."""
+
+    def claim(self, filling: Filling) -> None:
+        """Keep what is more important than the newest messages."""
+
+    def oldest(self, filling: Filling) -> int:
+        """Where the newest messages begin at the earliest."""
+        return 0
+
+    def tools_from(self, filling: Filling) -> int:
+        """Where exchanges begin at the earliest that are kept only for being new."""
+        return 0
+
+    @property
+    def fills_with_talk(self) -> bool:
+        """What room is left is for messages that are no exchange."""
+        return False
+
+    def finish(self, filling: Filling) -> None:
+        """Write something of what was left out."""
+
+    async def enrich(self, notes: Notes, question: str) -> None:
+        """Part of `prepare`; the history does not fit."""
+
+    async def enrich_ahead(self, notes: Notes) -> None:
+        """Part of `work_ahead`; the history does not fit."""
+
+    def describe(self, stats: ContextStats) -> None:
+        """Write what this part was made with."""
+
+    def degraded(self, filling: Filling) -> str:
+        """What this context had to do without; empty if nothing."""
+        return ""
+
+    def apply_context_strategy(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> list[ContextMessage]:
+        kept = self._filled(messages, system_prompt).retention.in_order()
+        return with_system_prompt(kept, system_prompt)
+
+    def get_stats(self, total_messages: int) -> ContextStats:
+        total = checked_count("total_messages", total_messages, minimum=0)
+        limits = self._limits()
+        kept = int(min(total, limits.max_messages, limits.token_limit // TYPICAL_TOKENS))
+        stats = ContextStats(
+            strategy="+".join([one.name for one in self.parts] + _names(self.filters)),
+            total_messages=total,
+            messages_in_context=kept,
+            messages_dropped=total - kept,
+        )
+        for part in self.parts:
+            part.describe(stats)
+        return stats
+
+    def stats_of(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> ContextStats:
+        filling = self._filled(messages, system_prompt)
+        retention = filling.retention
+        total = len(messages) - leading_system_messages(messages)
+        stats = self.get_stats(total)
+        stats["messages_in_context"] = retention.kept_messages()
+        stats["messages_dropped"] = total - stats["messages_in_context"]
+        stats["messages_cut"] = retention.cut
+        stats["summarised_messages"] = filling.summarised
+        lacks = dict.fromkeys(part.degraded(filling) for part in self.parts)
+        stats["degraded"] = ", ".join(filter(None, lacks))
+        limits = self._limits()
+        if limits.counted is not None:
+            context = with_system_prompt(retention.in_order(), system_prompt)
+            stats["tokens_in_context"] = limits.counted.messages(context)
+            stats["is_over_limit"] = stats["tokens_in_context"] > limits.token_limit
+        return stats
+
+    async def prepare(self, messages: Sequence[ContextMessage]) -> None:
+        for one in self.filters:
+            await one.prepare(messages)
+        filling = await self._noted(messages)
+        if filling is not None:
+            for part in self.parts:
+                await part.enrich(filling.noted.notes, filling.question)
+
+    async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
+        for one in self.filters:
+            await one.work_ahead(messages)
+        filling = await self._noted(messages)
+        if filling is not None:
+            for part in self.parts:
+                await part.enrich_ahead(filling.noted.notes)
+
+    async def _noted(self, messages: Sequence[ContextMessage]) -> Filling | None:
+        """None: the history fits, and there is nothing to know of it."""
+        filling = self._filling(self._narrowed(list(messages)), None)
+        if self._keeps_all(filling):
+            return None
+        for _ in filling.in_steps(STEP_MESSAGES):
+            await asyncio.sleep(0)
+        return filling
+
+    def _filled(self, messages: list[ContextMessage], system_prompt: str | None) -> Filling:
+        filling = self._filling(self._narrowed(messages), system_prompt)
+        retention = filling.retention
+        if self._keeps_all(filling):
+            retention.keep_everything()
+            filling.is_whole = True
+            return filling
+        retention.keep_current_turn()
+        if retention.room.counted is not None:
+            retention.keep_recent(oldest=filling.question_at)
+        for part in self.parts:
+            part.reserve(filling)
+        for part in self.parts:
+            part.claim(filling)
+        self._keep_newest(filling)
+        for part in self.parts:
+            part.finish(filling)
+        return filling
+
+    def _keep_newest(self, filling: Filling) -> None:
+        oldest = max(part.oldest(filling) for part in self.parts)
+        if any(part.fills_with_talk for part in self.parts):
+            filling.retention.keep_recent_talk(oldest=oldest)
+            return
+        tools_from = max(part.tools_from(filling) for part in self.parts)
+        filling.retention.keep_recent(oldest=oldest, tools_from=tools_from)
+
+    def _keeps_all(self, filling: Filling) -> bool:
+        keeps_all = all(part.keeps_all_that_fits for part in self.parts)
+        return keeps_all and filling.retention.has_all
+
+    def _narrowed(self, messages: list[ContextMessage]) -> list[ContextMessage]:
+        for one in self.filters:
+            messages = narrowed(messages, one)
+        return messages
+
+    def _filling(self, messages: list[ContextMessage], system_prompt: str | None) -> Filling:
+        limits = self._limits()
+        room = Room(messages=limits.max_messages, tokens=limits.token_limit, counted=limits.counted)
+        if system_prompt and room.counted:
+            prompt = SystemMessage(role="system", content=system_prompt)
+            is_there = bool(messages) and messages[0] == prompt
+            room.tokens -= 0 if is_there else room.counted.message(prompt)
+        cutting = self._cutting(limits) if limits.counted else None
+        return Filling(Retention(messages, room, cutting=cutting), self._histories)
+
+    def _limits(self) -> Limits:
+        """The strictest of all; 20 messages if there is none."""
+        every = [part.limits() for part in self.parts]
+        strictest = min(every, key=lambda one: one.token_limit)
+        messages = min(one.max_messages for one in every)
+        if messages == inf and strictest.counted is None:
+            messages = DEFAULT_MESSAGES
+        return Limits(
+            max_messages=messages, token_limit=strictest.token_limit, counted=strictest.counted
+        )
+
+    def _cutting(self, limits: Limits) -> Cutting | None:
+        if limits.counted is None:
+            return None
+        known = self._cuttings.get(limits.token_limit)
+        if known is None:
+            known = Cutting(int(limits.token_limit), limits.counted)
+            self._cuttings = {limits.token_limit: known}
+        return known
+
+    @cached_property
+    def _histories(self) -> NotedHistories:
+        return NotedHistories()
+
+    @cached_property
+    def _cuttings(self) -> dict[float, Cutting]:
+        return {}
+
+
+def _names(filters: Sequence[ContextManagement]) -> list[str]:
+    return [type(one).__name__ for one in filters]

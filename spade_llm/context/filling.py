@@ -1,0 +1,52 @@
+"""Filling: one context while it is made; what all parts of a strategy see of it. Knows no part."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spade_llm.context.room import Cost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spade_llm.context.noted_histories import Noted, NotedHistories
+    from spade_llm.context.retention import Retention
+    from spade_llm.context.room import Room
+
+
+class Filling:
+    def __init__(self, retention: Retention, histories: NotedHistories) -> None:
+        self.retention = retention
+        self._histories = histories
+        self.reserved = Cost(0, 0)
+        """For a summary."""
+        self.is_whole = False
+        """Everything fits."""
+        self.summarised = 0
+        """Messages that a summary stands for."""
+
+    @cached_property
+    def question_at(self) -> int:
+        """Where the newest user message stands; behind the end if there is none."""
+        return self.retention.question
+
+    @cached_property
+    def question(self) -> str:
+        messages = self.retention.messages
+        at = self.question_at
+        return messages[at]["content"] or "" if at < len(messages) else ""
+
+    @cached_property
+    def noted(self) -> Noted:
+        """Of the turns before the current one."""
+        retention = self.retention
+        return self._histories.of(retention.messages, retention.first, self.question_at)
+
+    def in_steps(self, size: int) -> Iterator[Noted]:
+        """Note what has not been noted yet, by so many messages at a time."""
+        retention = self.retention
+        return self._histories.in_steps(retention.messages, retention.first, self.question_at, size)
+
+    def share(self, part: float) -> Room:
+        return self.retention.room.part(part)

@@ -1,0 +1,110 @@
+"""Which notes belong to which history: a history that has only grown is read on, not anew.
+
+A history whose beginning was cut off since (RAM is bounded) is the same one: what was noted of its
+beginning stays, for summaries. Knows no strategy.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.context.notes import Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spade_llm.context.notes import Block
+    from spade_llm.providers.messages import ContextMessage
+
+MAX_NOTED = 60_000
+"""Messages of all histories together, about 1 KB each; of the history that rested longest the
+notes are made again when it goes on."""
+MAX_OF_ONE = 12_000
+"""Then the notes are made again, of what the history holds by then."""
+MAX_STEPS = 64
+"""How far from its end the point is looked for up to which a history was noted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """A history's notes, and where in it they are."""
+
+    notes: Notes
+    shift: int
+    """From a place among the noted messages to the same one in the history; negative where the
+    history has lost its beginning."""
+    first: int
+    """Where the history's own messages begin: behind its system messages."""
+
+    def place(self, block: Block) -> range | None:
+        """In the history; None if it is no longer there."""
+        start = block.place.start + self.shift
+        return range(start, block.place.stop + self.shift) if start >= self.first else None
+
+
+class NotedHistories:
+    """By the last message that was noted: those of a turn that goes on never are."""
+
+    def __init__(self) -> None:
+        self._by_last: OrderedDict[int, Notes] = OrderedDict()
+        """Keys are ids of messages that the notes hold, so that nobody else gets them."""
+
+    def of(self, messages: list[ContextMessage], first: int, question: int) -> Noted:
+        """Of `messages[first:question]`; costs as much as has been added since the last time."""
+        for noted in self.in_steps(messages, first, question, question + 1):
+            return noted
+        return Noted(notes=Notes(), shift=first, first=first)
+
+    def in_steps(
+        self, messages: list[ContextMessage], first: int, question: int, size: int
+    ) -> Iterator[Noted]:
+        """Read on by `size` messages or a little more at a time; the last step has all of it."""
+        if question <= first:
+            return
+        notes, known = self._find(messages, first, question)
+        shift = known - len(notes.messages)
+        if known == question:
+            yield self._keep(notes, shift, first)
+        while known < question:
+            stop = _whole(messages, min(known + size, question), question)
+            self._forget(notes)
+            notes.extend(messages[known:stop])
+            known = stop
+            yield self._keep(notes, shift, first)
+
+    def _find(self, messages: list[ContextMessage], first: int, question: int) -> tuple[Notes, int]:
+        """The notes, and up to where in the history they reach."""
+        for index in range(question - 1, max(first, question - MAX_STEPS) - 1, -1):
+            notes = self._by_last.get(id(messages[index]))
+            if notes is not None and _is_end(notes, messages, first, index + 1):
+                return notes, index + 1
+        return Notes(), first
+
+    def _forget(self, notes: Notes) -> None:
+        if notes.messages:
+            self._by_last.pop(id(notes.messages[-1]), None)
+
+    def _keep(self, notes: Notes, shift: int, first: int) -> Noted:
+        self._by_last[id(notes.messages[-1])] = notes
+        self._by_last.move_to_end(id(notes.messages[-1]))
+        total = sum(len(one.messages) for one in self._by_last.values())
+        while total > MAX_NOTED and len(self._by_last) > 1:
+            total -= len(self._by_last.popitem(last=False)[1].messages)
+        return Noted(notes=notes, shift=shift, first=first)
+
+
+def _is_end(notes: Notes, messages: list[ContextMessage], first: int, stop: int) -> bool:
+    """Whether the notes end with just these messages. The same objects compare at once."""
+    length = stop - first
+    if len(notes.messages) < length or len(notes.messages) > MAX_OF_ONE:
+        return False
+    return notes.messages[len(notes.messages) - length :] == messages[first:stop]
+
+
+def _whole(messages: list[ContextMessage], stop: int, end: int) -> int:
+    """No exchange is cut in two."""
+    while stop < end and messages[stop]["role"] == "tool":
+        stop += 1
+    return stop

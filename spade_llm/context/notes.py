@@ -1,0 +1,191 @@
+"""What has been noted of a history, message by message: it is read once, however often it is asked.
+
+Notes are made of finished turns only, and never change but by the turns behind them. Knows no
+strategy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.context.blocks import blocks_oldest_first
+from spade_llm.context.points import points_of
+from spade_llm.context.salient import is_question, sentences_of
+from spade_llm.context.terms import terms_of, text_of
+from spade_llm.context.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spade_llm.context.points import Point
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.text.vectors import Vectors
+
+MAX_TERM_BLOCKS = 400
+"""Of one word the latest places; a word of more says little."""
+MAX_DISTANCES = 32
+"""Of the latest answers it is known how far back they referred."""
+RARE_BLOCKS = 3
+"""Of which a word that stands in no more can tell what an answer refers to."""
+MAX_OPEN = 200
+"""Questions that wait for an answer; beyond, the oldest is given up."""
+
+_PUT_OFF = re.compile(
+    r"\b(?:don'?t know|not sure|no idea|let me (?:check|see|look|think)|later|not yet|unknown|"
+    r"i(?:'ll| will) (?:check|look|see|get back|tell you|let you know|find out)|try again|"
+    r"no (?:lo )?s[eé]|ni idea|luego|m[aá]s tarde|todav[ií]a no|a[uú]n no|"
+    r"lo (?:miro|consulto|averiguo)|d[eé]jame)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A message, or an exchange of tool calls."""
+
+    place: range
+    """Among the noted messages."""
+    role: str
+    """Of its first message."""
+    turn: int
+    terms: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    block: int
+    speaker: str
+    text: str
+    terms: frozenset[int]
+    is_put_off: bool = False
+    """It was reacted to, and not answered."""
+
+    def put_off(self) -> OpenQuestion:
+        return replace(self, is_put_off=True)
+
+    def is_answered_by(self, terms: frozenset[int]) -> bool:
+        return not self.is_put_off or len(self.terms & terms) * 2 >= max(len(self.terms), 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A summary that a model wrote of the first `blocks` blocks, with everything that had to be
+    in it."""
+
+    blocks: int
+    text: str
+
+
+class Notes:
+    """Of one history; grows at its end."""
+
+    def __init__(self) -> None:
+        self.messages: list[ContextMessage] = []
+        self.blocks: list[Block] = []
+        self.turns = 0
+        self.open: list[OpenQuestion] = []
+        self.places: defaultdict[int, list[int]] = defaultdict(list)
+        """Of each term, the latest blocks that have it."""
+        self.counts: defaultdict[int, int] = defaultdict(int)
+        """Of each term, all blocks that have it."""
+        self.turn_starts: list[int] = []
+        """The first block of each turn."""
+        self.distances: list[int] = []
+        """How many turns back the latest answers referred that referred to something."""
+        self.told = (Told(), Told())
+        """Of people, and of assistants and tools."""
+        self.written: Written | None = None
+        self.tried = 0
+        """Up to which block a model was asked for a summary."""
+        self.vectors: Vectors | None = None
+        self.with_vector = 0
+        """Blocks that have theirs: the first so many."""
+        self.question_vector: tuple[str, NDArray[np.float32]] | None = None
+        self._said: set[str] = set()
+        self._last_turn_of: dict[int, int] = {}
+
+    def extend(self, messages: Sequence[ContextMessage]) -> None:
+        """Whole blocks of finished turns."""
+        start = len(self.messages)
+        self.messages.extend(messages)
+        for place in blocks_oldest_first(self.messages, start):
+            self._note(place)
+
+    def _note(self, place: range) -> None:
+        messages = self.messages[place.start : place.stop]
+        role, index = messages[0]["role"], len(self.blocks)
+        if role == "user" or not self.blocks:
+            self.turn_starts.append(index)
+            self.turns += 1
+        terms = terms_of(" ".join(map(text_of, messages)))
+        self._answer_questions(messages[0])
+        self._measure(messages, terms)
+        points = [point for message in messages for point in points_of(message)]
+        self._open_questions(points, index)
+        self._index(terms, index)
+        for point in filter(self._is_new, points):
+            self.told[point.speaker != "user"].add(index, point)
+        self.blocks.append(Block(place=place, role=role, turn=self.turns - 1, terms=terms))
+
+    def _is_new(self, point: Point) -> bool:
+        """What was said once in these words is not told twice."""
+        key = f"{point.speaker}:{point.forms[0]}"
+        if not point.forms[0] or key in self._said:
+            return False
+        self._said.add(key)
+        return True
+
+    def _answer_questions(self, message: ContextMessage) -> None:
+        """The other side's latest, if it tells something; older ones if it speaks of the same."""
+        text, role = message["content"] or "", message["role"]
+        if not text.strip() or role not in ("user", "assistant"):
+            return
+        if not _tells(text):
+            self.open = [one if one.speaker == role else one.put_off() for one in self.open]
+            return
+        terms = terms_of(text)
+        self.open = [
+            one for one in self.open if one.speaker == role or not one.is_answered_by(terms)
+        ]
+
+    def _open_questions(self, points: Sequence[Point], index: int) -> None:
+        self.open += [
+            OpenQuestion(index, point.speaker, point.question, terms_of(point.question))
+            for point in points
+            if point.question and point.speaker != "tool"
+        ]
+        del self.open[:-MAX_OPEN]
+
+    def _measure(self, messages: Sequence[ContextMessage], terms: frozenset[int]) -> None:
+        """How far back an answer refers: to where its rare words were said last, those of its own
+        turn left out."""
+        if len(messages) > 1 or messages[0]["role"] != "assistant":
+            return
+        here = self.turns - 1
+        back = [
+            here - self._last_turn_of[term]
+            for term in terms
+            if 0 < self.counts.get(term, 0) <= RARE_BLOCKS
+        ]
+        if any(back):
+            self.distances = [*self.distances, max(back)][-MAX_DISTANCES:]
+
+    def _index(self, terms: frozenset[int], index: int) -> None:
+        for term in terms:
+            places = self.places[term]
+            places.append(index)
+            self.counts[term] += 1
+            if len(places) > 2 * MAX_TERM_BLOCKS:
+                del places[:-MAX_TERM_BLOCKS]
+            self._last_turn_of[term] = self.turns - 1
+
+
+def _tells(text: str) -> bool:
+    """Whether it is more than questions, and does not put off."""
+    return not _PUT_OFF.search(text) and not all(map(is_question, sentences_of(text)))
