@@ -43,19 +43,22 @@ class Compression(Composable):
 
     def reserve(self, filling: Filling) -> None:
         room, noted = filling.retention.room, filling.noted
-        if noted.notes.blocks and room.messages >= 1:
+        if filling.summariser is None and noted.notes.blocks and room.messages >= 1:
             tokens = int(min(wanted_tokens(noted.notes), self._most(room.tokens)))
             if tokens >= FRAME_TOKENS:
+                filling.summariser = self
                 filling.reserved = Cost(1, tokens)
                 room.take(filling.reserved)
 
     def finish(self, filling: Filling) -> None:
         """The summary is cut to what was reserved as the model's tokens are counted."""
+        if filling.summariser is not self:
+            return
         reserved, retention = filling.reserved, filling.retention
         retention.room.give_back(reserved)
         tokens = reserved.tokens
         stop = _first_shown(filling)
-        for _ in range(TRIES if reserved.messages else 0):
+        for _ in range(TRIES):
             summary = summarise(filling.noted.notes, stop, tokens, is_shown=_is_shown(filling))
             if not summary.lines:
                 return

@@ -20,7 +20,8 @@ class Filling:
         self.retention = retention
         self._histories = histories
         self.reserved = Cost(0, 0)
-        """For a summary."""
+        """For a summary: there is one, by the first part that writes one."""
+        self.summariser: object = None
         self.is_whole = False
         """Everything fits."""
         self.summarised = 0

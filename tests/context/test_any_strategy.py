@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spade_llm.context import CombinedContext, EstimatedTokens, TokenBudget
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.context import ContextManagement, ContextMessage
 
 PROMPT = "You are brief."
+FEW = settings(max_examples=40)
 HISTORIES = st.one_of(conversations(), wordy_conversations())
 
 
@@ -36,6 +37,7 @@ def is_same(shown: ContextMessage, said: ContextMessage) -> bool:
     )
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_the_system_prompt_comes_first_and_once(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -46,6 +48,7 @@ def test_the_system_prompt_comes_first_and_once(
     assert kept.count(system(PROMPT)) == 1
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_no_call_is_without_results_and_no_result_without_its_call(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -53,6 +56,7 @@ def test_no_call_is_without_results_and_no_result_without_its_call(
     assert has_whole_exchanges_only(strategy.apply_context_strategy(history, PROMPT))
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_the_newest_question_is_there_as_it_was_said(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -63,6 +67,7 @@ def test_the_newest_question_is_there_as_it_was_said(
     assert any(one is question for one in kept)
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_the_exchange_that_is_being_answered_is_there(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -72,6 +77,7 @@ def test_the_exchange_that_is_being_answered_is_there(
     assert all(any(is_same(one, said) for one in kept) for said in open_turn(history))
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_what_is_kept_is_in_the_order_of_the_history(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -82,6 +88,7 @@ def test_what_is_kept_is_in_the_order_of_the_history(
     assert all(any(is_same(one, said) for said in rest) for one in kept)
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_a_summary_is_quoted_in_a_message_of_lower_trust_before_everything_that_was_said(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -95,6 +102,7 @@ def test_a_summary_is_quoted_in_a_message_of_lower_trust_before_everything_that_
         assert all(one["role"] == "system" for one in kept[:place])
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_the_same_history_gives_the_same_context(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -104,6 +112,7 @@ def test_the_same_history_gives_the_same_context(
     assert strategy.apply_context_strategy(list(history), PROMPT) == once
 
 
+@FEW
 @given(SINGLE, HISTORIES)
 def test_a_context_does_not_depend_on_what_was_asked_before(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -119,6 +128,7 @@ def test_a_context_does_not_depend_on_what_was_asked_before(
     assert strategy.apply_context_strategy(at_once, PROMPT) == followed
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_the_history_is_left_as_it_was(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -130,6 +140,7 @@ def test_the_history_is_left_as_it_was(
     assert history == before
 
 
+@FEW
 @given(STRATEGIES, HISTORIES)
 def test_what_a_strategy_says_of_a_history_is_what_it_does(
     strategy: ContextManagement, history: list[ContextMessage]
@@ -142,6 +153,7 @@ def test_what_a_strategy_says_of_a_history_is_what_it_does(
     assert stats["messages_dropped"] == total - stats["messages_in_context"]
 
 
+@FEW
 @given(WITHIN_TOKENS, HISTORIES)
 def test_the_budget_is_never_exceeded_but_by_what_no_context_can_do_without(
     strategy: CombinedContext, history: list[ContextMessage]
@@ -158,6 +170,7 @@ def test_the_budget_is_never_exceeded_but_by_what_no_context_can_do_without(
         assert count([one for one in kept if one["role"] == "tool"]) <= 40 * len(kept)
 
 
+@FEW
 @given(BUDGETS, st.integers(1, 40), st.integers(1, 5))
 def test_a_result_larger_than_the_budget_is_cut_with_a_note(
     limit: int, times: int, results: int
@@ -176,6 +189,7 @@ def test_a_result_larger_than_the_budget_is_cut_with_a_note(
     assert strategy.stats_of(history, PROMPT)["messages_cut"] == results
 
 
+@FEW
 @given(COMBINED, st.integers(0, 5000))
 def test_statistics_of_a_number_add_up(strategy: CombinedContext, total: int) -> None:
     stats = strategy.get_stats(total)
@@ -185,6 +199,7 @@ def test_statistics_of_a_number_add_up(strategy: CombinedContext, total: int) ->
     assert stats["messages_in_context"] >= 0
 
 
+@FEW
 @given(HISTORIES)
 def test_what_a_strategy_of_a_programs_own_leaves_out_the_others_do_not_see(
     history: list[ContextMessage],
