@@ -30,11 +30,12 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "limits": settings.LimitsTable,
         "limits.peer": settings.PeerLimitsTable,
         "telemetry": settings.TelemetryTable,
+        "guardrails": settings.GuardrailTable,
         "calls": settings.TermsTable,
         "python": settings.PythonTable,
         "mcp": settings.McpTable,
     }
-    named = set(re.findall(r"`\[?(\w+)\]?`", PAGE))
+    named = set(re.findall(r"`\[*(\w+)\]*`", PAGE))
     expected = set(settings.AgentSettings.model_fields).union(
         *(table.model_fields for table in tables.values())
     )

@@ -14,6 +14,7 @@ from spade_llm.behaviour.heard import heard
 from spade_llm.behaviour.layers import Outcome
 from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.recall import Recalled
+from spade_llm.conversation.recorder import current
 from spade_llm.conversation.turn import TurnResult
 from spade_llm.guardrails.chain import judged
 from spade_llm.guardrails.composite import part_guard_of
@@ -51,7 +52,10 @@ class Guarding:
     ) -> Outcome:
         said = await self._judged_input(utterance)
         if said.is_blocked:
+            _note("a guardrail, which withheld your message")
             return Outcome(question="", result=_answer(said.text), is_kept=False)
+        if said.text != utterance.text:
+            _note("a guardrail, which changed your message")
         utterance = replace(utterance, text=said.text)
         guardrails = [one for one in self.output_guardrails if one.enabled]
         if not guardrails:
@@ -88,8 +92,13 @@ class _GuardedTurn:
 
     async def judged(self, outcome: Outcome) -> Outcome:
         answer = await self._judged(outcome.result.text)
+        if (recorder := current()) is not None:
+            recorder.leave_reasons_out()
         if answer.is_blocked:
+            _note("a guardrail, which withheld my answer")
             return _blocked(outcome, answer.text)
+        if answer.text != outcome.result.text:
+            _note("a guardrail, which changed my answer")
         return replace(outcome, result=_changed(outcome.result, answer.text))
 
     async def _judged(self, text: str) -> Judged:
@@ -131,6 +140,12 @@ class _Parts:
             await self._on_delta(ready)
 
 
+def _note(what: str) -> None:
+    """For /why."""
+    if (recorder := current()) is not None:
+        recorder.changed(what)
+
+
 def _context(utterance: Utterance) -> Mapping[str, object]:
     return {"sender": utterance.peer, "conversation_id": utterance.conversation}
 
@@ -141,9 +156,8 @@ def _answer(text: str) -> TurnResult:
 
 def _blocked(outcome: Outcome, text: str) -> Outcome:
     """What it cost stays; what it was made of, which may be what was blocked, does not."""
-    recalled = Recalled(missing=outcome.recalled.missing)
     result = replace(_answer(text), usage=outcome.result.usage)
-    return replace(outcome, result=result, recalled=recalled)
+    return replace(outcome, result=result, recalled=Recalled(), missing=())
 
 
 def _changed(result: TurnResult, text: str) -> TurnResult:

@@ -96,5 +96,9 @@ def _memory_lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]
 
 
 def _tool_line(tool: ToolOutcome) -> str:
-    outcome = "ok" if tool.is_success else f"failed: {tool.why}"
+    outcome = "ok" if tool.is_success else _failed(tool)
     return f"Tool: {tool.name}, {tool.seconds:.2f} s, {outcome}"
+
+
+def _failed(tool: ToolOutcome) -> str:
+    return f"failed: {tool.why}" if tool.why else "failed"

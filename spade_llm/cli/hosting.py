@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.guardrails import build_guardrails
 from spade_llm.cli.model_choice import (
     build_model,
     choose_fallback,
@@ -115,17 +116,21 @@ async def _assistant(
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,
         ),
-        conduct=_conduct(definition),
+        conduct=await _conduct(definition, model, stack),
         options=_options(definition, host),
     )
 
 
-def _conduct(definition: Definition) -> Conduct:
+async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitStack) -> Conduct:
     from spade_llm.agent.conduct import Conduct
     from spade_llm.conversation.peer_limits import PeerLimits
 
-    table = definition.settings.limits.peer
-    return Conduct(peer_limits=PeerLimits(**table.model_dump()))
+    guardrails = await build_guardrails(definition, model, stack)
+    return Conduct(
+        input_guardrails=guardrails.input,
+        output_guardrails=guardrails.output,
+        peer_limits=PeerLimits(**definition.settings.limits.peer.model_dump()),
+    )
 
 
 async def _model(definition: Definition, stack: AsyncExitStack) -> ChatModel:

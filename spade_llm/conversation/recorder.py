@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,10 @@ class Recorder:
     def tools_called(self, called: Sequence[CalledTool]) -> None:
         room = MAX_CALLS - len(self._tools)
         self._tools.extend(map(_tool, called[:room]))
+
+    def leave_reasons_out(self) -> None:
+        """Why tools failed, in their own words: those may be what guardrails are there for."""
+        self._tools = [replace(one, why="") for one in self._tools]
 
     def read(self, *, history: int, read: int) -> None:
         """How much of the conversation the model got to read."""

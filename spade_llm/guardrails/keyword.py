@@ -154,11 +154,13 @@ class _Parts:
 
 def _search(name: str, keywords: Sequence[str], case_sensitive: bool) -> KeywordSearch:
     if isinstance(keywords, str):
-        raise ConfigurationError(f"guardrail {name!r}: blocked_keywords: give a list of words")
+        raise ConfigurationError(
+            f"guardrail {name!r}: blocked_keywords: it is one text: give a list"
+        )
     search = KeywordSearch(keywords, keeps_case=case_sensitive)
     if not search.keywords or "" in search.keywords:
         raise ConfigurationError(
-            f"guardrail {name!r}: blocked_keywords: give at least one, each with something visible"
+            f"guardrail {name!r}: give at least one keyword, each with something visible"
         )
     return search
 

@@ -56,6 +56,38 @@ MISTAKES = {
         ASSISTANT + "[limits]\napproval_seconds = 3600",
         "limits.approval_seconds: ",
     ),
+    "a guardrail of no kind": (ASSISTANT + "[[guardrails]]", "guardrails.0.kind: missing"),
+    "a guardrail without its words": (
+        ASSISTANT + "[[guardrails]]\nkind = 'keyword'",
+        'guardrails.0: kind = "keyword" needs the key keywords',
+    ),
+    "the second guardrail with a key of another kind": (
+        ASSISTANT
+        + "[[guardrails]]\nkind = 'model'\n[[guardrails]]\nkind = 'regex'\nkeywords = ['x']",
+        'guardrails.1: kind = "regex" takes no keywords',
+    ),
+    "a guardrail of no side": (
+        ASSISTANT + "[[guardrails]]\nkind = 'model'\non = 'inside'",
+        "guardrails.0.on: ",
+    ),
+    "a replacement where nothing is replaced": (
+        ASSISTANT + "[[guardrails]]\nkind = 'keyword'\nkeywords = ['x']\nreplacement = 'y'",
+        'guardrails.0: replacement goes with action = "modify" only',
+    ),
+    "a message where nothing is blocked": (
+        ASSISTANT
+        + "[[guardrails]]\nkind = 'regex'\npatterns = ['x']\naction = 'modify'\nmessage = 'no'",
+        'guardrails.0: message goes with action = "block" only',
+    ),
+    "parts of what is said": (
+        ASSISTANT
+        + "[[guardrails]]\nkind = 'regex'\npatterns = ['x']\non = 'input'\nearly_parts = true",
+        "guardrails.0: early_parts is of answers",
+    ),
+    "guardrails for a memory": (
+        'kind = "memory"\njid = "m"\n[[guardrails]]\nkind = "model"',
+        'kind = "memory" takes no guardrails',
+    ),
     "discovery by a memory": (
         'kind = "memory"\njid = "m"\n[services]\ndiscover = ["x"]',
         'kind = "memory" takes no services',
