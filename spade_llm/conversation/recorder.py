@@ -92,8 +92,9 @@ class Recorder:
 
     def changed(self, what: str) -> None:
         """Something changed the question or the answer, or answered instead of the model."""
-        if what not in self._changes and len(self._changes) < MAX_NOTES:
-            self._changes.append(what)
+        note = one_line(what, MAX_WHY_CHARS)
+        if note not in self._changes and len(self._changes) < MAX_NOTES:
+            self._changes.append(note)
 
     def degraded(self, what: str) -> None:
         """Something answered with less than it has."""
