@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from spade_llm.agent.rag import RAGAgent, RagOptions
     from spade_llm.agent.tools import ToolAgent
     from spade_llm.conversation.turn import TurnLimits
+    from spade_llm.programs.interactive import run_interactive_chat
+    from spade_llm.programs.retrieval_agent import RetrievalAgent
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
     from spade_llm.xmpp.connection import Connection
 
@@ -26,10 +28,12 @@ __all__ = [
     "MemoryAgent",
     "RAGAgent",
     "RagOptions",
+    "RetrievalAgent",
     "Services",
     "ToolAgent",
     "TurnLimits",
     "XmppAgent",
+    "run_interactive_chat",
 ]
 
 _HOME = {
@@ -40,10 +44,12 @@ _HOME = {
     "MemoryAgent": "agent.memory",
     "RAGAgent": "agent.rag",
     "RagOptions": "agent.rag",
+    "RetrievalAgent": "programs.retrieval_agent",
     "Services": "agent.llm",
     "ToolAgent": "agent.tools",
     "TurnLimits": "conversation.turn",
     "XmppAgent": "xmpp.agent",
+    "run_interactive_chat": "programs.interactive",
 }
 
 

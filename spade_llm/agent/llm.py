@@ -24,6 +24,7 @@ from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory.entry_tools import MAX_BATCH
 from spade_llm.programs.assistant import AssistantKeywords, check_context, conduct_of
+from spade_llm.programs.bound_tools import bind_tools
 from spade_llm.programs.security import note_security
 from spade_llm.programs.surroundings import connection_here
 from spade_llm.providers.offline import OfflineProvider
@@ -102,6 +103,7 @@ class LLMAgent(XmppAgent):
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
         self._own_tools = list(conduct.tools)
+        bind_tools(self, conduct.tools)
         self._guarding = Guarding(
             conduct.input_guardrails,
             conduct.output_guardrails,
@@ -163,6 +165,7 @@ class LLMAgent(XmppAgent):
         """From the next turn on. Raises ConfigurationError if there is one of this name."""
         if tool.spec.name in (known.spec.name for known in self._own_tools):
             raise ConfigurationError(f"there are two tools {tool.spec.name!r}; rename one")
+        bind_tools(self, [tool])
         self._own_tools.append(tool)
         self.llm_behaviour.shared_tools.add(LocalToolbox([tool]))
 

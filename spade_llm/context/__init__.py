@@ -1,4 +1,10 @@
-"""What of a conversation reaches the model. Pure: knows no agent and no storage."""
+"""What of a conversation reaches the model. Pure: knows no agent and no storage.
+
+A door, too, to what programs written for spade_llm 0.2/0.3 import from here.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from spade_llm.context.adaptive_smart import AdaptiveSmartContext
 from spade_llm.context.adaptive_window import AdaptiveWindow
@@ -19,6 +25,19 @@ from spade_llm.providers.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from spade_llm.providers.messages import FunctionCall as ToolCallFunction
+from spade_llm.providers.messages import ToolCallEntry as ToolCall
+
+if TYPE_CHECKING:
+    from spade_llm.programs.context_manager import ContextManager
+    from spade_llm.programs.context_messages import (
+        create_assistant_message,
+        create_assistant_tool_call_message,
+        create_system_message,
+        create_tool_result_message,
+        create_user_message,
+        spade_message_to_user_message,
+    )
 
 __all__ = [
     "AdaptiveSmartContext",
@@ -27,6 +46,7 @@ __all__ = [
     "CombinedContext",
     "Compression",
     "ContextManagement",
+    "ContextManager",
     "ContextMessage",
     "ContextStats",
     "EstimatedTokens",
@@ -36,8 +56,32 @@ __all__ = [
     "SystemMessage",
     "TokenBudget",
     "TokenCounter",
+    "ToolCall",
+    "ToolCallFunction",
     "ToolResultMessage",
     "UserMessage",
     "WindowSizeContext",
     "counter_for",
+    "create_assistant_message",
+    "create_assistant_tool_call_message",
+    "create_system_message",
+    "create_tool_result_message",
+    "create_user_message",
+    "spade_message_to_user_message",
 ]
+
+_PROGRAMS = {
+    "ContextManager": "context_manager",
+    "create_assistant_message": "context_messages",
+    "create_assistant_tool_call_message": "context_messages",
+    "create_system_message": "context_messages",
+    "create_tool_result_message": "context_messages",
+    "create_user_message": "context_messages",
+    "spade_message_to_user_message": "context_messages",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PROGRAMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)

@@ -1,6 +1,7 @@
 """Documents: split, stored and found again by meaning and by words.
 
-Names are loaded at first use, so that importing this package costs nothing.
+Names are loaded at first use, so that importing this package costs nothing. `Document` here takes
+both forms, ours and that of spade_llm 0.3 (programs/document.py); ours alone is in documents.py.
 """
 
 from __future__ import annotations
@@ -9,11 +10,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.programs.chroma import Chroma
+    from spade_llm.programs.document import Document
+    from spade_llm.programs.document_loaders import (
+        BaseDocumentLoader,
+        DirectoryLoader,
+        TextLoader,
+    )
+    from spade_llm.programs.text_splitters import (
+        CharacterTextSplitter,
+        RecursiveCharacterTextSplitter,
+        TextSplitter,
+    )
+    from spade_llm.programs.vector_store import (
+        BaseRetriever,
+        VectorStore,
+        VectorStoreRetriever,
+    )
     from spade_llm.rag.answering import Answerer, Citation, SourcedAnswer
     from spade_llm.rag.documents import (
         Access,
         Catalogue,
-        Document,
         DocumentPage,
         DocumentSummary,
         Ingested,
@@ -41,9 +58,14 @@ __all__ = [
     "DEFAULT_NAMESPACE",
     "Access",
     "Answerer",
+    "BaseDocumentLoader",
+    "BaseRetriever",
     "Catalogue",
+    "CharacterTextSplitter",
+    "Chroma",
     "Chunk",
     "Citation",
+    "DirectoryLoader",
     "Document",
     "DocumentLibrary",
     "DocumentPage",
@@ -57,6 +79,7 @@ __all__ = [
     "OwnedLibrary",
     "Passage",
     "Progress",
+    "RecursiveCharacterTextSplitter",
     "Retrieval",
     "RetrievalOptions",
     "Retriever",
@@ -64,6 +87,10 @@ __all__ = [
     "Sharing",
     "SourcedAnswer",
     "Splitting",
+    "TextLoader",
+    "TextSplitter",
+    "VectorStore",
+    "VectorStoreRetriever",
     "split",
 ]
 
@@ -72,7 +99,6 @@ _HOME = {
     "Answerer": "answering",
     "Catalogue": "documents",
     "Citation": "answering",
-    "Document": "documents",
     "DocumentLibrary": "library",
     "DocumentPage": "documents",
     "DocumentSummary": "documents",
@@ -91,8 +117,24 @@ _HOME = {
     "split": "splitter",
 }
 
+_PROGRAMS = {
+    "BaseDocumentLoader": "document_loaders",
+    "BaseRetriever": "vector_store",
+    "CharacterTextSplitter": "text_splitters",
+    "Chroma": "chroma",
+    "DirectoryLoader": "document_loaders",
+    "Document": "document",
+    "RecursiveCharacterTextSplitter": "text_splitters",
+    "TextLoader": "document_loaders",
+    "TextSplitter": "text_splitters",
+    "VectorStore": "vector_store",
+    "VectorStoreRetriever": "vector_store",
+}
+
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _PROGRAMS:
+        return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'retriever')}"), name)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chromadb.api import ClientAPI
     from chromadb.api.client import Client
 
 _Result = TypeVar("_Result")
@@ -51,7 +52,7 @@ def open_server(url: str) -> Client:
             anonymized_telemetry=False,
         )
     )
-    _set_deadlines(client)
+    set_deadlines(client)
     return client
 
 
@@ -88,7 +89,7 @@ def close_client(client: Client) -> None:
         session.close()
 
 
-def _set_deadlines(client: Client) -> None:
+def set_deadlines(client: ClientAPI) -> None:
     """chromadb (1.5.9, api/fastapi.py) waits for ever and has no setting for it."""
     sessions = _sessions(client)
     if not sessions:
@@ -98,7 +99,7 @@ def _set_deadlines(client: Client) -> None:
         session.event_hooks["response"].append(_raise_server_error)
 
 
-def _sessions(client: Client) -> list[httpx.Client]:
+def _sessions(client: ClientAPI) -> list[httpx.Client]:
     """Its own, and that of the client for administration that it makes; none in a directory."""
     servers = (vars(one)["_server"] for one in (client, vars(client)["_admin_client"]))
     found = (vars(server).get("_session") for server in servers)

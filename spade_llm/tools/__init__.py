@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.programs.retrieval_tool import RetrievalTool
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox
     from spade_llm.tools.function_tool import FunctionTool, tool
@@ -24,6 +25,7 @@ __all__ = [
     "FunctionTool",
     "LLMTool",
     "LocalToolbox",
+    "RetrievalTool",
     "Terms",
     "Tool",
     "ToolGroup",
@@ -48,8 +50,14 @@ _HOME = {
     "tool": "function_tool",
 }
 
+_PROGRAMS = {
+    "RetrievalTool": "retrieval_tool",
+}
+
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _PROGRAMS:
+        return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'toolbox')}"), name)

@@ -46,5 +46,13 @@ with _server_imported_later():
     from spade.container import Container
     from spade.message import Message as SpadeMessage
     from spade.presence import PresenceManager
+    from spade.template import Template as SpadeTemplate
 
-__all__ = ["Agent", "Container", "PresenceManager", "SpadeCyclicBehaviour", "SpadeMessage"]
+__all__ = [
+    "Agent",
+    "Container",
+    "PresenceManager",
+    "SpadeCyclicBehaviour",
+    "SpadeMessage",
+    "SpadeTemplate",
+]

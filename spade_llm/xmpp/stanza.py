@@ -40,6 +40,9 @@ MAX_NAME_CHARS = 1024
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 
+FOR_MODELS = "llm"
+"""The `message_type` of spade_llm 0.3 that is chat."""
+
 _ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
 _FORM = "{jabber:x:data}"
@@ -140,6 +143,7 @@ def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
     _check_names({"id": xml.get("id", ""), "thread": thread, **metadata})
     metadata.setdefault("conversation-id", thread)
     metadata.setdefault("reply-with", xml.get("id") or new_id())
+    _name_kind(metadata)
     return from_metadata(
         metadata,
         sender=xml.get("from", ""),
@@ -147,6 +151,16 @@ def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
         content=xml.findtext(f"{_CLIENT}body") or "",
         encoding=encoding_of(xml),
     )
+
+
+def _name_kind(metadata: dict[str, str]) -> None:
+    """What spade_llm 0.3 says to other behaviours than a model's is no chat, and no answer of one
+    is a request: an assistant would answer it for ever."""
+    kind = metadata.get("message_type", FOR_MODELS)
+    if kind != FOR_MODELS:
+        metadata.setdefault("ontology", f"message-type:{kind}")
+    if kind.endswith(("_response", "_error")):
+        metadata.setdefault("performative", Performative.INFORM)
 
 
 def _chat(xml: Element) -> AclMessage | None:

@@ -9,7 +9,7 @@ import pytest
 from fpdf import FPDF
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.rag import Document, split
+from spade_llm.rag import split
 from spade_llm.rag.headings import markup_of
 from spade_llm.rag.loader import FoundFile, Loader
 from tests.rag.files import write_docx, write_drawing_pdf, write_encrypted_pdf, write_pdf
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from spade_llm.rag.documents import Document
     from spade_llm.rag.loading.text import LoadedText
     from spade_llm.rag.splitter import Passage
 
