@@ -17,5 +17,8 @@ setup(
         *(f"{SHIPPED}.{name}" for name in FOLDERS),
     ],
     package_dir={SHIPPED: "agents"},
-    package_data={"": ["py.typed", "agent.toml", "prompt.md"]},
+    package_data={
+        "": ["py.typed", "agent.toml", "prompt.md"],
+        "spade_llm.conversation": ["prompts/*.md"],
+    },
 )

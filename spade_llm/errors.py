@@ -19,7 +19,7 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, QuotaReached, NotFound,
 │   │   │  UnknownTool, DeadlinePassed
 │   └─ Failure                       -> failure
-│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted
+│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer
 └─ ModelError                        -> failure
     ├─ ModelUnavailable              worth trying again
     ├─ RateLimited                   worth trying again after .retry_after seconds
@@ -214,6 +214,12 @@ class Interrupted(Failure):
     """The process died while it ran, and it must not run twice."""
 
     code = "interrupted"
+
+
+class InvalidAnswer(Failure):
+    """The model's answer has not the form that was asked for, also when it was asked again."""
+
+    code = "invalid-answer"
 
 
 class ModelError(SpadeLLMError):

@@ -211,7 +211,7 @@ class PeerLimitsTable(_Table):
 
 
 class LimitsTable(_Table):
-    """`[limits]`: what one turn may cost."""
+    """`[limits]`: what one turn may cost. One that reaches a limit ends with what there is."""
 
     tool_rounds: int = Field(default=5, ge=1, le=20)
     """Of calling tools; then the model is asked once more, without tools."""
@@ -219,19 +219,22 @@ class LimitsTable(_Table):
     seconds: Seconds = Field(default=120.0)
     approval_seconds: float = Field(default=300.0, gt=0, le=600)
     """How long a person's yes to a call is waited for; not a part of `seconds`."""
-    model_calls: int | None = Field(default=None, ge=2, le=21)
-    """As files of 0.2.0 and before say it: `tool_rounds` + 1."""
+    model_calls: int | None = Field(default=None, ge=1, le=100)
+    """All of them: rounds, the answer, what is asked twice. Without `tool_rounds`, as files of
+    0.2.0 and before have it, so many rounds that one call is left for the answer."""
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    """Prompts and answers of all calls of the model together, as its server counts them."""
     peer: PeerLimitsTable = PeerLimitsTable()
-
-    @model_validator(mode="after")
-    def _says_it_once(self) -> LimitsTable:
-        if self.model_calls is not None and "tool_rounds" in self.model_fields_set:
-            raise ValueError("model_calls is the old way to say tool_rounds: leave it out")
-        return self
 
     @property
     def rounds(self) -> int:
-        return self.tool_rounds if self.model_calls is None else self.model_calls - 1
+        if self.model_calls is None or "tool_rounds" in self.model_fields_set:
+            return self.tool_rounds
+        return min(max(self.model_calls - 1, 1), 20)
+
+    @property
+    def calls_of_model(self) -> int:
+        return 24 if self.model_calls is None else self.model_calls
 
 
 def _checked_collector(url: str) -> str:

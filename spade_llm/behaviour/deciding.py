@@ -93,8 +93,8 @@ class Deciding:
 
 
 def _context(conversation: Conversation) -> dict[str, object]:
-    said = sum(message["role"] == "user" for message in conversation.messages)
-    return {"conversation_id": conversation.key, "state": {"interaction_count": said}}
+    before = sum(message["role"] == "user" for message in conversation.messages)
+    return {"conversation_id": conversation.key, "state": {"interaction_count": before + 1}}
 
 
 def _listed(routed: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,14 @@ from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, user_message
 from spade_llm.conversation.speaking import speaking_with
 from spade_llm.conversation.tool_calls import Person
-from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.conversation.wishes import offered
 from spade_llm.errors import (
     ContextTooLong,
+    Failure,
     ModelError,
     RateLimited,
+    ServiceError,
     StorageFailed,
 )
 from spade_llm.services.chat import Reply, ToolUse, Utterance
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.context import ContextManagement
+    from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.memory_toolbox import MemoryOffer
     from spade_llm.conversation.recall import Recalled
     from spade_llm.conversation.tool_calls import CalledTool
+    from spade_llm.providers.messages import ContextMessage, UserMessage
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox
 
@@ -69,9 +73,11 @@ class LLMBehaviour(Behaviour):
         toolboxes: Sequence[Toolbox],
         limits: TurnLimits,
         layers: Sequence[Layer] = (),
+        form: AnswerForm | None = None,
     ) -> None:
         """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change.
-        `layers`: around each turn, the first of them outermost."""
+        `layers`: around each turn, the first of them outermost. `form`: of every answer whose asker
+        wants no other."""
         super().__init__()
         self.model = model
         self.strategy = strategy
@@ -83,6 +89,7 @@ class LLMBehaviour(Behaviour):
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
         self._layers = layers
+        self._form = form
         self.commands = Commands()
         self.commands.add(
             "status", self._status, "/status – which model I use, and what can be reached"
@@ -104,13 +111,20 @@ class LLMBehaviour(Behaviour):
             return Reply(text=obeyed)
         speaking_with.set(utterance.peer)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
-        proceed = layered(self._layers, conversation, partial(self._respond, conversation))
-        outcome = await proceed(utterance)
+        attempt = _Attempt()
+        proceed = layered(self._layers, conversation, partial(self._respond, conversation, attempt))
+        try:
+            outcome = await proceed(utterance)
+        except (asyncio.CancelledError, ServiceError):
+            attempt.leave_in(conversation)
+            raise
         unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing))
 
-    async def _respond(self, conversation: Conversation, utterance: Utterance) -> Outcome:
+    async def _respond(
+        self, conversation: Conversation, attempt: _Attempt, utterance: Utterance
+    ) -> Outcome:
         """What every layer is around."""
         toolbox = self._toolbox(utterance.peer)
         _, recalled, specs = await asyncio.gather(
@@ -119,19 +133,20 @@ class LLMBehaviour(Behaviour):
             toolbox.list(),
         )
         offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
-        conversation.extend([user_message(utterance.text, peer=utterance.peer)])
-        recalled = self._chosen(conversation, recalled)
-        result, missing_tools = await self._turn(conversation, recalled, utterance, toolbox)
+        attempt.question = user_message(utterance.text, peer=utterance.peer)
+        history = (*conversation.messages, attempt.question)
+        recalled = self._chosen(history, recalled)
+        result = await self._turn(history, recalled, utterance, toolbox, attempt.result)
         return Outcome(
             question=utterance.text,
             result=result,
             recalled=recalled,
-            missing=(*recalled.missing, *missing_tools),
+            missing=(*recalled.missing, *self._missing_tools()),
         )
 
-    def _chosen(self, conversation: Conversation, recalled: Recalled) -> Recalled:
+    def _chosen(self, history: Sequence[ContextMessage], recalled: Recalled) -> Recalled:
         """What fits, and is not in the part of the conversation that the model reads anyway."""
-        read = self.strategy.apply_context_strategy(list(conversation.messages), None)
+        read = self.strategy.apply_context_strategy(list(history), None)
         said = {str(message["content"]) for message in read}
         chosen = choose(recalled.memories, said=said, tokens=self._limits.recall_tokens)
         return replace(recalled, memories=chosen)
@@ -140,7 +155,8 @@ class LLMBehaviour(Behaviour):
         self, conversation: Conversation, utterance: Utterance, outcome: Outcome
     ) -> tuple[str, ...]:
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
-        conversation.extend(outcome.result.added)
+        question = user_message(outcome.question, peer=utterance.peer)
+        conversation.extend([question, *outcome.result.added])
         try:
             await self._memory.observe(
                 conversation,
@@ -156,11 +172,12 @@ class LLMBehaviour(Behaviour):
 
     async def _turn(
         self,
-        conversation: Conversation,
+        history: Sequence[ContextMessage],
         recalled: Recalled,
         utterance: Utterance,
         toolbox: CombinedToolbox,
-    ) -> tuple[TurnResult, tuple[str, ...]]:
+        result: TurnResult,
+    ) -> TurnResult:
         turn = Turn(
             self.model,
             strategy=self.strategy,
@@ -168,19 +185,24 @@ class LLMBehaviour(Behaviour):
             toolbox=toolbox,
             limits=self._limits,
         )
+        asker = self._asker(utterance)
         try:
-            history = tuple(conversation.messages)
-            result = await turn.run(
-                history,
-                recalled,
-                on_delta=utterance.on_delta,
-                wishes=utterance.wishes,
-                person=self._person(utterance),
-            )
+            return await turn.run(history, recalled, asker=asker, result=result)
         except (ModelError, TimeoutError) as error:
-            logger.warning("conversation %s: the model failed: %s", conversation.key, error)
-            result = _apology(error)
-        return result, self._missing_tools()
+            logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
+            if asker.form is not None:
+                raise Failure(_apology(error)) from error
+            result.close_as(_apology(error))
+            result.is_apology = True
+            return result
+
+    def _asker(self, utterance: Utterance) -> Asker:
+        return Asker(
+            on_delta=utterance.on_delta,
+            wishes=utterance.wishes,
+            person=self._person(utterance),
+            form=utterance.form or self._form,
+        )
 
     def _person(self, utterance: Utterance) -> Person:
         return Person(
@@ -207,6 +229,21 @@ class LLMBehaviour(Behaviour):
             f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."
             f" {'Not reachable: ' + ', '.join(missing) if missing else 'Everything is reachable'}."
         )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What a turn has come to, where it ends without an outcome."""
+
+    question: UserMessage | None = None
+    """None: it has not begun."""
+    result: TurnResult = field(default_factory=TurnResult)
+
+    def leave_in(self, conversation: Conversation) -> None:
+        """The model reads next time what was asked and done. What it said is nobody's."""
+        if self.question is not None:
+            self.result.stop()
+            conversation.extend([self.question, *self.result.added])
 
 
 async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
@@ -246,12 +283,11 @@ def _note(missing: tuple[str, ...]) -> str:
     return f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)" if missing else ""
 
 
-def _apology(error: ModelError | TimeoutError) -> TurnResult:
+def _apology(error: ModelError | TimeoutError) -> str:
     match error:
         case RateLimited():
-            text = "I am being asked too much right now. Please try again in a minute."
+            return "I am being asked too much right now. Please try again in a minute."
         case ContextTooLong():
-            text = "Our conversation has become too long for my model. /new begins a new one."
+            return "Our conversation has become too long for my model. /new begins a new one."
         case _:
-            text = "Sorry, my language model is not answering right now. Please try again."
-    return TurnResult(text=text, added=[{"role": "assistant", "content": text}], is_apology=True)
+            return "Sorry, my language model is not answering right now. Please try again."

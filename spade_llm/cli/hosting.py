@@ -112,6 +112,8 @@ async def _assistant(
         limits=TurnLimits(
             tool_rounds=limits.rounds,
             tool_calls=limits.tool_calls,
+            model_calls=limits.calls_of_model,
+            tokens=limits.tokens,
             seconds=limits.seconds,
             approval_seconds=limits.approval_seconds,
             recall_tokens=settings.memory.recall_tokens,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from spade_llm import tracing
 from spade_llm.conversation import recorder
 from spade_llm.conversation.approval import Question, Verdict, shown_arguments
+from spade_llm.conversation.prompt_files import prompt_text
 from spade_llm.conversation.usage_ledger import Spent
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
@@ -89,19 +90,37 @@ class ToolCalls:
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
         self._consent = _Consent(person, scope)
         self._person = person
+        self._running: list[tuple[CalledTool, asyncio.Task[CalledTool]]] = []
+        """Of the latest round: each call as it is if it is stopped, and what runs it."""
 
     async def run(
         self, calls: Sequence[ToolCall], *, round: int, room: int
     ) -> Sequence[CalledTool]:
         """All of them side by side, `room` of them at most; every call gets its result."""
         with recorder.phase("tools"):
-            called = await asyncio.gather(
-                *(self._run(call, round) for call in calls[:room]),
-                *(_left_out(call, round) for call in calls[room:]),
-            )
+            called = await self._all(calls, round, room)
         if of_turn := recorder.current():
             of_turn.tools_called(called)
         return called
+
+    async def _all(self, calls: Sequence[ToolCall], round: int, room: int) -> Sequence[CalledTool]:
+        stopped = prompt_text("call_stopped")
+        self._running = [
+            (_failed(call, round, stopped), asyncio.create_task(self._run(call, round)))
+            for call in calls[:room]
+        ]
+        ran = await asyncio.gather(*(task for _, task in self._running))
+        left_out = prompt_text("calls_used_up")
+        return [*ran, *(_failed(call, round, left_out) for call in calls[room:])]
+
+    def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[CalledTool]:
+        """Of a round that was stopped: every call has its result, also those that were not run."""
+        ran = [
+            stopped if task.cancelled() or not task.done() or task.exception() else task.result()
+            for stopped, task in self._running
+        ]
+        left_out = prompt_text("calls_used_up")
+        return [*ran, *(_failed(call, round, left_out) for call in calls[len(ran) :])]
 
     async def _run(self, call: ToolCall, round: int) -> CalledTool:
         called = _failed(call, round, "")
@@ -113,7 +132,7 @@ class ToolCalls:
         if call.name in self._sensitive:
             verdict = await self._consent.to(call.name, arguments)
             if verdict is not Verdict.YES:
-                return replace(called, result=_NOT_RUN[verdict])
+                return replace(called, result=prompt_text(f"not_run_{verdict}"))
             approved_by = self._person.jid
         return await self._call(called, arguments, approved_by)
 
@@ -206,16 +225,6 @@ class _Consent:
         return verdict
 
 
-_NOT_RUN = {
-    Verdict.NO: "Not run: the person was asked and said no.",
-    Verdict.EXPIRED: "Not run: the person was asked and did not answer in time.",
-    Verdict.OTHER: "Not run: the person was asked and did not say yes. What they said instead "
-    "comes next: answer briefly now.",
-    Verdict.NOBODY: "Not run: this tool needs a person's yes, and nobody can be asked here.",
-}
-"""For the model; rules without a model say them as they are."""
-
-
 @contextmanager
 def _standing_still(scope: asyncio.Timeout) -> Iterator[None]:
     clock = asyncio.get_running_loop().time
@@ -251,11 +260,6 @@ def _failed(call: ToolCall, round: int, why: str) -> CalledTool:
         result=why,
         is_success=False,
     )
-
-
-async def _left_out(call: ToolCall, round: int) -> CalledTool:
-    why = "Not run: this turn has used all of its tool calls. Answer with what you have."
-    return _failed(call, round, why)
 
 
 def _bounded(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.prompt_files import prompt
 from spade_llm.conversation.wishes import AUTO, REQUIRED
 from spade_llm.providers.messages import ContextMessage
 from spade_llm.providers.model import Completion, ToolCall, ToolSpec
@@ -55,7 +56,7 @@ def _only_chosen(completion: Completion, tool_choice: str) -> Completion:
 
 def _reminder(wanted: Sequence[ToolSpec]) -> SystemMessage:
     names = ", ".join(spec.name for spec in wanted)
-    return {"role": "system", "content": f"Do not answer yet. First call one of: {names}."}
+    return {"role": "system", "content": prompt("call_first", names=names)}
 
 
 def _forced(completion: Completion, wanted: Sequence[ToolSpec]) -> Chosen:

@@ -14,6 +14,7 @@ from spade_llm import tracing
 from spade_llm.conversation import recorder
 from spade_llm.conversation.turn_record import ModelCall
 from spade_llm.conversation.usage_ledger import Spent
+from spade_llm.providers.closing import closing
 from spade_llm.providers.model import Completion, TextDelta, Usage
 from spade_llm.text.tokens import tokens_of
 
@@ -55,11 +56,13 @@ class WatchedModel:
         response_schema: Mapping[str, object] | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         with self._watched(messages) as call:
-            async for piece in self._model.stream(
+            pieces = self._model.stream(
                 messages, tools, tool_choice=tool_choice, response_schema=response_schema
-            ):
-                call.take(piece)
-                yield piece
+            )
+            async with closing(pieces):
+                async for piece in pieces:
+                    call.take(piece)
+                    yield piece
 
     @contextmanager
     def _watched(self, messages: Sequence[ContextMessage]) -> Iterator[_Call]:

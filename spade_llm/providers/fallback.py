@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -18,10 +17,11 @@ from spade_llm.errors import (
     RateLimited,
 )
 from spade_llm.providers.circuit import Circuit
+from spade_llm.providers.closing import closing
 from spade_llm.providers.model import Completion, TextDelta
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, ToolSpec
@@ -106,7 +106,7 @@ class FallbackModel:
                 messages, tools, tool_choice=tool_choice, response_schema=response_schema
             )
             try:
-                async with _asking(link, patience_s) as clock, _closing(answer):
+                async with _asking(link, patience_s) as clock, closing(answer):
                     async for part in answer:
                         clock.reschedule(None)
                         has_begun = True
@@ -166,16 +166,6 @@ def _note_away(link: _Link, error: ModelError) -> None:
     asked_s = error.retry_after if isinstance(error, RateLimited) else None
     link.circuit.fail(asked_s=asked_s)
     logger.warning("The model %s is away (%s); others are asked.", link.model.name, error.code)
-
-
-@asynccontextmanager
-async def _closing(parts: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
-    """Its connection is closed with it, where the model knows how."""
-    try:
-        yield
-    finally:
-        if isinstance(parts, AsyncGenerator):
-            await parts.aclose()
 
 
 def _signed(completion: Completion, link: _Link) -> Completion:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.acl import AclMessage
+    from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.approval import Ask, Question
     from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.runtime import Dispatcher, Handler, Requester, Stopped
@@ -89,6 +90,8 @@ class Utterance:
     wishes: ToolWishes = NO_WISHES
     ask: Ask | None = None
     """Asks back, and waits; None: whoever said this cannot be asked."""
+    form: AnswerForm | None = None
+    """What the answer must be, as JSON text; None: any text."""
 
 
 ChatHandler = Callable[[Utterance], Awaitable[Reply]]

@@ -22,50 +22,67 @@ if TYPE_CHECKING:
 MAX_FAULTS = 5
 """Of one call that are named."""
 MAX_FAULT_CHARS = 200
+MAX_STEPS = 50_000
+"""Keywords of a foreign schema that are applied in one check: about a second."""
 
 
 class ArgumentCheck:
     """Of one tool; compiled at the first call."""
 
     def __init__(
-        self, name: str, schema: Mapping[str, object], *, is_foreign: bool = False
+        self,
+        name: str,
+        schema: Mapping[str, object],
+        *,
+        is_foreign: bool = False,
+        of: str = "parameters of tool",
     ) -> None:
-        """`is_foreign`: its regular expressions are not run. A hostile one can hold the process
-        for hours, and whoever wrote the tool checks for itself."""
-        self._name = name
+        """`is_foreign`: its regular expressions are not run, and it is applied for MAX_STEPS at
+        the most. A hostile one can hold the process for hours, and whoever wrote the tool checks
+        for itself. `of`: what the schema is of, in a complaint about it."""
+        self._whose = f"{of} {name!r}"
         self._schema = schema
         self._is_foreign = is_foreign
+        self._steps_left = MAX_STEPS
 
     def check_schema(self) -> None:
         """Raises ConfigurationError unless it is a schema of an object."""
         from jsonschema.exceptions import SchemaError
 
         if self._schema.get("type") != "object":
-            raise ConfigurationError(
-                f"parameters of tool {self._name!r} must be a schema of type 'object'"
-            )
+            raise ConfigurationError(f"{self._whose} must be a schema of type 'object'")
         try:
             type(self._validator).check_schema(dict(self._schema))
         except (SchemaError, RecursionError) as error:
             reason = getattr(error, "message", "nested too deeply")
-            raise ConfigurationError(
-                f"parameters of tool {self._name!r} are not a JSON Schema: {reason}"
-            ) from error
+            raise ConfigurationError(f"{self._whose} are not a JSON Schema: {reason}") from error
 
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raises InvalidArguments, written for the model: what is wrong where."""
         from referencing.exceptions import Unresolvable
 
+        self._steps_left = MAX_STEPS
         try:
             faults = sorted(self._validator.iter_errors(dict(arguments)), key=_place)
         except Unresolvable as error:
             raise InvalidArguments(f"the tool's schema points nowhere: {error.ref!r}") from error
         except RecursionError as error:
             raise InvalidArguments("the tool's schema, or the arguments, have no end") from error
+        except _TooManySteps as error:
+            raise InvalidArguments("the schema is too laborious to apply") from error
         except ArithmeticError as error:
             raise InvalidArguments("a number is out of range") from error
         if faults:
             raise InvalidArguments("; ".join(map(_described, faults[:MAX_FAULTS])))
+
+    def _counted(self, keyword: _Keyword) -> _Keyword:
+        def apply(*of: object) -> Iterator[ValidationError]:
+            self._steps_left -= 1
+            if self._steps_left < 0:
+                raise _TooManySteps
+            return keyword(*of) or _unchecked()
+
+        return apply
 
     @cached_property
     def _validator(self) -> Validator:
@@ -76,8 +93,14 @@ class ArgumentCheck:
         kind = validator_for(self._schema, default=Draft202012Validator)
         if self._is_foreign:
             kind = extend(kind, _without_expressions(kind))
+            counted = {name: self._counted(one) for name, one in kind.VALIDATORS.items()}
+            kind = extend(kind, counted)
         # Without a registry of its own, jsonschema 4.25 fetches what a `$ref` names.
         return kind(dict(self._schema), registry=EMPTY_REGISTRY, format_checker=kind.FORMAT_CHECKER)
+
+
+class _TooManySteps(Exception):
+    """A schema of a few lines may branch without end."""
 
 
 def _without_expressions(kind: type[Validator]) -> dict[str, _Keyword]:

@@ -215,7 +215,7 @@ async def test_what_tools_gave_does_not_go_beside_a_guarded_answer(
     async with staged(ScriptedProvider(script), answered=[guardrail], tools=[LOOK_UP]) as stage:
         reply, parts = await stage.say_as_program("what is the key?")
 
-        assert reply.text == answer
+        assert reply.text.endswith(answer)
         assert KEY not in reply.model_dump_json()
         assert KEY not in "".join(parts)
         assert f"I look up {KEY}" not in stage.history()

@@ -48,10 +48,8 @@ MISTAKES = {
     "no time at all": (ASSISTANT + "[limits]\nseconds = 0", "limits.seconds: "),
     "no round at all": (ASSISTANT + "[limits]\ntool_rounds = 0", "limits.tool_rounds: "),
     "too many rounds": (ASSISTANT + "[limits]\ntool_rounds = 21", "limits.tool_rounds: "),
-    "rounds said twice": (
-        ASSISTANT + "[limits]\ntool_rounds = 3\nmodel_calls = 4",
-        "limits: model_calls is the old way to say tool_rounds",
-    ),
+    "no call of the model": (ASSISTANT + "[limits]\nmodel_calls = 0", "limits.model_calls: "),
+    "no tokens": (ASSISTANT + "[limits]\ntokens = 0", "limits.tokens: "),
     "a question for an hour": (
         ASSISTANT + "[limits]\napproval_seconds = 3600",
         "limits.approval_seconds: ",
@@ -248,12 +246,21 @@ def test_the_memory_tools_are_the_three_unless_others_are_chosen(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("limits", "rounds"), [("", 5), ("tool_rounds = 3", 3), ("model_calls = 6", 5)]
+    ("limits", "rounds", "calls"),
+    [
+        ("", 5, 24),
+        ("tool_rounds = 3", 3, 24),
+        ("model_calls = 6", 5, 6),
+        ("model_calls = 60", 20, 60),
+        ("tool_rounds = 3\nmodel_calls = 10", 3, 10),
+    ],
 )
 def test_older_files_say_rounds_by_calls_of_the_model(
-    tmp_path: Path, limits: str, rounds: int
+    tmp_path: Path, limits: str, rounds: int, calls: int
 ) -> None:
     path = tmp_path / "agent.toml"
     path.write_text(f"{ASSISTANT}[limits]\n{limits}\n", encoding="utf-8")
 
-    assert load_agent(path).limits.rounds == rounds
+    read = load_agent(path).limits
+
+    assert (read.rounds, read.calls_of_model) == (rounds, calls)

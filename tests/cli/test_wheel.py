@@ -36,6 +36,13 @@ def test_the_wheel_ships_every_module(wheel_names: set[str]) -> None:
     assert modules <= wheel_names
 
 
+def test_the_wheel_ships_every_prompt(wheel_names: set[str]) -> None:
+    prompts = {str(path.relative_to(ROOT)) for path in (ROOT / "spade_llm").rglob("*.md")}
+
+    assert "spade_llm/conversation/prompts/assistant.md" in prompts
+    assert prompts <= wheel_names
+
+
 def test_the_wheel_ships_the_standard_agents(wheel_names: set[str]) -> None:
     files = [path for path in (ROOT / "agents").glob("*/*") if path.suffix in {".toml", ".md"}]
 

@@ -11,7 +11,7 @@ from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.tool_calls import Person
-from spade_llm.conversation.turn import Turn, TurnLimits
+from spade_llm.conversation.turn import Asker, Turn, TurnLimits
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
@@ -79,7 +79,7 @@ async def run(
         limits=limits or TurnLimits(),
     )
     history = [user_message("hello?", peer=person.jid)]
-    return await turn.run(history, Recalled(), person=person)
+    return await turn.run(history, Recalled(), asker=Asker(person=person))
 
 
 def person(asked: Asked | None) -> Person:

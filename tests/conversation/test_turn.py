@@ -10,7 +10,7 @@ import pytest
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
-from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall, Usage
 from spade_llm.tools import LLMTool, LocalToolbox
@@ -163,8 +163,9 @@ async def test_a_model_that_fails_raises() -> None:
 async def test_a_turn_ends_at_its_deadline() -> None:
     model = ScriptedProvider(["late"], delay=60)
 
-    with pytest.raises(TimeoutError):
-        await run(a_turn(model, limits=TurnLimits(seconds=0.05)))
+    result = await run(a_turn(model, limits=TurnLimits(seconds=0.05)))
+
+    assert result.text == "I stopped before I had an answer: it took longer than 0.05 seconds."
 
 
 async def test_a_streamed_turn_hands_on_the_text_in_order() -> None:
@@ -174,6 +175,8 @@ async def test_a_streamed_turn_hands_on_the_text_in_order() -> None:
         pieces.append(text)
 
     turn = a_turn(ScriptedProvider(["one two three"]))
-    result = await turn.run([user_message("go", peer="you@x")], Recalled(), on_delta=keep)
+    result = await turn.run(
+        [user_message("go", peer="you@x")], Recalled(), asker=Asker(on_delta=keep)
+    )
 
     assert "".join(pieces) == "one two three" == result.text

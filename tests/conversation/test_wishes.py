@@ -9,7 +9,7 @@ import pytest
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
-from spade_llm.conversation.turn import Turn, TurnLimits, TurnResult
+from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.conversation.wishes import ToolWishes
 from spade_llm.errors import InvalidArguments
 from spade_llm.providers import Completion, OfflineProvider, ScriptedProvider, ToolCall
@@ -41,7 +41,7 @@ async def run(
         limits=TurnLimits(tool_rounds=limits.get("tool_rounds", 5)),
     )
     history = [user_message(question, peer="you@x")]
-    return await turn.run(history, Recalled(), wishes=wishes)
+    return await turn.run(history, Recalled(), asker=Asker(wishes=wishes))
 
 
 async def test_none_offers_no_tools() -> None:
