@@ -177,6 +177,30 @@ async def assistant(part: Part) -> AsyncIterator[None]:
             yield
 
 
+@asynccontextmanager
+async def guarded(part: Part) -> AsyncIterator[None]:
+    """An assistant with all that stands around a turn."""
+    from bench.guards import CONDUCT
+    from spade_llm.agent import LLMAgent, Services
+    from spade_llm.context import AdaptiveSmartContext
+    from spade_llm.providers import LLMProvider
+
+    account = part.account
+    model = LLMProvider.create_vllm(MODEL, base_url=part.model_url)
+    async with model as provider, local_embedder(part) as embedder:
+        agent = LLMAgent(
+            account.jid,
+            account.password,
+            provider,
+            AdaptiveSmartContext(embedder=embedder),
+            services=Services(memory=MEMORY, rag=RAG, tools=(TOOLS,)),
+            conduct=CONDUCT,
+            options=account.options,
+        )
+        async with running(agent):
+            yield
+
+
 KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "raw-echo": raw_echo,
     "raw-bot": raw_bot,
@@ -187,6 +211,7 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "mcp-tools": mcp_tools,
     "rag": rag,
     "assistant": assistant,
+    "guarded": guarded,
 }
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
+    "guarded",
     *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )

@@ -64,7 +64,8 @@ async def _tell(
 ) -> None:
     """The log gets no reason: it may quote the text."""
     where, what = context.get("conversation_id"), result.action.value
-    logger.warning("conversation %s: %s: %s by %r", where, side.value, what, guardrail.name)
+    level = logging.INFO if result.action is GuardrailAction.MODIFY else logging.WARNING
+    logger.log(level, "conversation %s: %s: %s by %r", where, side.value, what, guardrail.name)
     if on_trigger is not None:
         added = {"guardrail": guardrail.name, "on": side.value}
         told = replace(result, metadata={**result.metadata, **added})

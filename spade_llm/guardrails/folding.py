@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_CLUSTER = 32
 """Characters of one letter with its marks that count; ordering more costs time that is squared."""
 _DIACRITICS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_ASCII_BLANKS = re.compile(r"\s[\s\x00-\x1f\x7f]*")
 _JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff]")
 
 
@@ -53,9 +55,9 @@ def folded(original: str, *, keeps_case: bool = False, is_whole: bool = True) ->
 
 def folded_text(original: str, *, keeps_case: bool = False) -> str:
     """As `folded`, quicker, where nobody asks for places."""
-    if original.isascii() and original.isprintable():
-        one_spaced = re.sub(" +", " ", original)
-        return one_spaced if keeps_case else one_spaced.lower()
+    if original.isascii():
+        shown = _CONTROLS.sub("", _ASCII_BLANKS.sub(" ", original))
+        return shown if keeps_case else shown.lower()
     return folded(original, keeps_case=keeps_case).text
 
 
@@ -94,7 +96,8 @@ def _letter(cluster: str, keeps_case: bool) -> str:
         return " "
     text = _decomposed(_bare(cluster)[:MAX_CLUSTER])
     if not keeps_case:
-        text = _decomposed(text.casefold())
+        # Unicode's folding keeps them apart, as Turkish does.
+        text = _decomposed(text.casefold().replace("ı", "i"))
     return unicodedata.normalize("NFC", text)
 
 

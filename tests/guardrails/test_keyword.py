@@ -29,7 +29,7 @@ TRICKS = {
     "turned round for the eye": "how to \u202dhack\u202c it",
     "in Hangul fillers": "how to ha\u3164ck it",
 }
-LETTERS = st.text("aAbßſsS\u0301\u200b \n[ﬁfi가ᄀ\u1161", max_size=30)
+LETTERS = st.text("aA\t\x07\x1c\x7fbßſsS\u0301\u200b \n[ﬁfi가ᄀ\u1161", max_size=30)
 KEYWORDS = st.lists(st.text("abßsf i가", min_size=1, max_size=4), min_size=1, max_size=4).filter(
     lambda words: all(folded_text(word) for word in words)
 )
@@ -40,6 +40,11 @@ async def test_a_keyword_is_found_behind_tricks(text: str) -> None:
     guardrail = KeywordGuardrail("k", ["hack"])
 
     assert (await guardrail(text, {})).action is GuardrailAction.BLOCK
+
+
+@pytest.mark.parametrize("text", ["KILL", "kıll", "KİLL", "kill"])
+async def test_an_i_is_an_i_with_or_without_its_dot(text: str) -> None:
+    assert (await KeywordGuardrail("k", ["kill"])(text, {})).action is GuardrailAction.BLOCK
 
 
 async def test_a_keyword_with_spaces_is_found_across_lines() -> None:
