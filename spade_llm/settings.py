@@ -520,6 +520,11 @@ def variable(name: str, *, named_in: str) -> str:
     return value
 
 
+def found_variable(name: str) -> str | None:
+    """An environment variable that a program's libraries name; empty counts as not set."""
+    return os.environ.get(name) or None
+
+
 class Environment(_Table):
     """The environment variables that we read ourselves."""
 

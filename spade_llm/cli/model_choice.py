@@ -18,8 +18,8 @@ from spade_llm.settings import Environment, FallbackTable, ProviderTable, read_e
 
 if TYPE_CHECKING:
     from spade_llm.cli.definition import Definition
+    from spade_llm.programs.llm_provider import ModelOptions
     from spade_llm.providers import LLMProvider, OfflineProvider
-    from spade_llm.providers.openai_provider import ModelOptions
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,7 @@
-"""Language models and embedders. Each name is imported only when it is first used."""
+"""Language models and embedders. Each name is imported only when it is first used.
+
+A door, too, to what programs written for spade_llm 0.2/0.3 find here.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.programs.base_provider import BaseLLMProvider
+    from spade_llm.programs.llm_provider import LLMProvider
     from spade_llm.providers.embedder import Embedder
     from spade_llm.providers.fallback import FallbackModel
     from spade_llm.providers.minilm import MiniLmEmbedder
@@ -20,11 +25,12 @@ if TYPE_CHECKING:
     )
     from spade_llm.providers.offline import OfflineProvider
     from spade_llm.providers.openai_embedder import OpenAIEmbedder
-    from spade_llm.providers.openai_provider import LLMProvider
+    from spade_llm.providers.openai_model import OpenAIModel
     from spade_llm.providers.retry import ModelLimits
     from spade_llm.providers.scripted import ScriptedProvider
 
 __all__ = [
+    "BaseLLMProvider",
     "ChatModel",
     "Completion",
     "Embedder",
@@ -34,6 +40,7 @@ __all__ = [
     "ModelLimits",
     "OfflineProvider",
     "OpenAIEmbedder",
+    "OpenAIModel",
     "ScriptedProvider",
     "TextDelta",
     "ToolCall",
@@ -44,15 +51,17 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "BaseLLMProvider": "spade_llm.programs.base_provider",
     "ChatModel": "model",
     "Completion": "model",
     "Embedder": "embedder",
     "FallbackModel": "fallback",
-    "LLMProvider": "openai_provider",
+    "LLMProvider": "spade_llm.programs.llm_provider",
     "MiniLmEmbedder": "minilm",
     "ModelLimits": "retry",
     "OfflineProvider": "offline",
     "OpenAIEmbedder": "openai_embedder",
+    "OpenAIModel": "openai_model",
     "ScriptedProvider": "scripted",
     "TextDelta": "model",
     "ToolCall": "model",
@@ -66,7 +75,8 @@ _MODULE_OF = {
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    module = _MODULE_OF[name]
+    return getattr(import_module(module if "." in module else f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from spade_llm.errors import (
     RateLimited,
 )
 from spade_llm.providers.attempts import Attempts
-from spade_llm.providers.openai_provider import NO_KEY, server_of
+from spade_llm.providers.openai_model import NO_KEY, server_of
 from spade_llm.providers.query_vectors import QueryVectors
 from spade_llm.providers.retry import ModelLimits
 

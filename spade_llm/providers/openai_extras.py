@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 KEPT_REFUSALS = 32
 _COMPLAINT_OF = {
     "stream_options": re.compile(r"stream_options"),
+    # OpenAI's reasoning models take no value but their own.
+    "temperature": re.compile(r"temperature"),
     "response_format": re.compile(
         r"response_format|json.?schema|grammar|structured", re.IGNORECASE
     ),

@@ -1,4 +1,4 @@
-"""LLMProvider: any model behind an OpenAI-compatible server; deadlines and repeated attempts.
+"""OpenAIModel: any model behind an OpenAI-compatible server; deadlines and repeated attempts.
 
 Knows nothing of HTTP: `openai_endpoint.py` does, and the openai SDK is imported only when a
 provider is made.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable
@@ -28,23 +28,11 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "not-needed"
 """What local servers get as their key: the SDK insists on one, they ignore it."""
-
-
 DEFAULT_TIMEOUT_S = 60.0
 
 
-class ModelOptions(TypedDict, total=False):
-    """What every `create_…` takes besides model and address."""
-
-    temperature: float | None
-    max_tokens: int | None
-    timeout: float
-    """Seconds for one attempt; in a stream, for the wait until the next piece."""
-    limits: ModelLimits | None
-
-
-class LLMProvider:
-    """A ChatModel. Make one with a `create_…` class method; close it with `aclose()`.
+class OpenAIModel:
+    """A ChatModel. Close it with `aclose()`. LLMProvider makes them by their makers' names.
 
     `timeout` bounds one attempt (in a stream: the wait for the next piece), `limits.deadline_s`
     the whole call. A call is repeated after 429, 5xx, a lost connection or a timeout, but never
@@ -61,6 +49,8 @@ class LLMProvider:
         limits: ModelLimits | None = None,
     ) -> None:
         """`settings` goes into every request: `model` and, for instance, `temperature`."""
+        if not settings.get("model"):
+            raise ConfigurationError("A provider needs the name of a model.")
         from spade_llm.providers.openai_endpoint import OpenAIEndpoint
 
         self._server = server_of(base_url)
@@ -71,72 +61,14 @@ class LLMProvider:
         self._places = asyncio.Semaphore(self._limits.max_concurrency)
         self._extras = Extras(server=self._server)
 
-    @classmethod
-    def create_openai(
-        cls,
-        api_key: str,
-        model: str = "gpt-5-mini",
-        *,
-        base_url: str | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> LLMProvider:
-        """OpenAI itself, or with `base_url` any server that speaks its protocol and wants a key."""
-        key = api_key.strip()
-        if not key or not key.isascii() or not key.isprintable():
-            raise ConfigurationError(
-                "create_openai needs an api_key of visible characters; local servers need none."
-            )
-        # OpenAI's newer models refuse `max_tokens`; the other servers know only that.
-        bound = "max_tokens" if base_url else "max_completion_tokens"
-        return cls._create(base_url or OPENAI_URL, key, model, bound, options)
-
-    @classmethod
-    def create_ollama(
-        cls,
-        model: str,
-        base_url: str = "http://localhost:11434/v1",
-        **options: Unpack[ModelOptions],
-    ) -> LLMProvider:
-        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
-
-    @classmethod
-    def create_lm_studio(
-        cls,
-        model: str,
-        base_url: str = "http://localhost:1234/v1",
-        **options: Unpack[ModelOptions],
-    ) -> LLMProvider:
-        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
-
-    @classmethod
-    def create_vllm(
-        cls,
-        model: str,
-        base_url: str = "http://localhost:8000/v1",
-        **options: Unpack[ModelOptions],
-    ) -> LLMProvider:
-        return cls._create(base_url, NO_KEY, model, "max_tokens", options)
-
-    @classmethod
-    def _create(
-        cls, base_url: str, api_key: str, model: str, bound: str, options: ModelOptions
-    ) -> LLMProvider:
-        return cls(
-            base_url=base_url,
-            api_key=api_key,
-            settings=_settings(model, bound, options),
-            timeout=options.get("timeout", DEFAULT_TIMEOUT_S),
-            limits=options.get("limits"),
-        )
-
     @property
     def name(self) -> str:
         return str(self._settings["model"])
 
     def __repr__(self) -> str:
-        return f"LLMProvider(model={self.name!r}, server={self._server!r})"
+        return f"{type(self).__name__}(model={self.name!r}, server={self._server!r})"
 
-    async def __aenter__(self) -> LLMProvider:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -258,13 +190,6 @@ class LLMProvider:
             yield
         finally:
             self._places.release()
-
-
-def _settings(model: str, bound: str, options: ModelOptions) -> RequestBody:
-    if not model:
-        raise ConfigurationError("A provider needs the name of a model.")
-    chosen = {"temperature": options.get("temperature"), bound: options.get("max_tokens")}
-    return {"model": model, **{key: value for key, value in chosen.items() if value is not None}}
 
 
 def server_of(base_url: str) -> str:
