@@ -325,6 +325,21 @@ class TermsTable(_Table):
     """A longer result is given in pages of this size."""
 
 
+class HumanTable(_Table):
+    """`[human.NAME]`: a person whom a model may ask by chat while it works, with `ask_NAME`."""
+
+    jid: Name
+    """A name without `@` is on our own domain."""
+    knows: str = ""
+    """What to ask them about, for the model."""
+    seconds: float = Field(default=300.0, gt=0, le=86_400)
+    """For so long their answer is waited for; of a tool agent's, 570 at most."""
+
+
+MAX_HUMAN_SECONDS_OF_TOOLS = 570
+"""A tool agent works on one request for 600 s at most."""
+
+
 class PythonTable(_Table):
     """`[python]`: tools of your own."""
 
@@ -386,6 +401,7 @@ def _checked_server_name(name: str) -> str:
     return name
 
 
+HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
 McpName = Annotated[str, AfterValidator(_checked_server_name)]
 
 
@@ -423,6 +439,8 @@ class AgentSettings(_Table):
     """tools: `[tools.NAME]`, of one tool, from wherever it comes."""
     python: PythonTable = PythonTable()
     """tools: of your own."""
+    human: dict[HumanName, HumanTable] = {}
+    """assistant, tools: `[human.NAME]`, people whom a model may ask."""
     mcp: dict[McpName, McpTable] = {}
     """tools: of MCP servers."""
     roots: list[Name] = ["documents"]
@@ -444,7 +462,16 @@ class AgentSettings(_Table):
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
         if self.password_file and self.password_env:
             raise ValueError("give password_file or password_env, not both")
+        self._check_patience()
         return self
+
+    def _check_patience(self) -> None:
+        longest = max((person.seconds for person in self.human.values()), default=0.0)
+        if self.kind == "tools" and longest > MAX_HUMAN_SECONDS_OF_TOOLS:
+            raise ValueError(
+                f'with kind = "tools" seconds of a person is {MAX_HUMAN_SECONDS_OF_TOOLS} at most:'
+                " ask those who take longer from an assistant"
+            )
 
 
 _KEYS_OF_ALL = {
@@ -454,11 +481,11 @@ _KEYS_OF_ALL = {
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails"),
+        *("prompt_file", "guardrails", "human"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
-    "tools": {"calls", "tools", "python", "mcp"},
+    "tools": {"calls", "tools", "python", "human", "mcp"},
 }
 
 

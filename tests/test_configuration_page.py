@@ -33,6 +33,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "guardrails": settings.GuardrailTable,
         "calls": settings.TermsTable,
         "python": settings.PythonTable,
+        "human": settings.HumanTable,
         "mcp": settings.McpTable,
     }
     named = set(re.findall(r"`\[*(\w+)\]*`", PAGE))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.guardrails import Guardrail
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.routing import RoutingFunction
+    from spade_llm.services.expert_tool import Expert
     from spade_llm.tools import Tool
 
 
@@ -48,3 +49,5 @@ class Conduct:
     """Who gets the answers instead of who asked, where `routing_function` names nobody."""
     routing_function: RoutingFunction | None = None
     """Says for each answer who gets it; may be a coroutine function, and may block."""
+    experts: tuple[Expert, ...] = ()
+    """People whom the model may ask while an answer is made: a tool `ask_NAME` for each."""

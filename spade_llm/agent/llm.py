@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
+from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
@@ -40,6 +41,7 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
+    from spade_llm.acl import AclMessage
     from spade_llm.agent.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
@@ -102,6 +104,10 @@ class LLMAgent(XmppAgent):
         super().__init__(jid, password, options=options, find_connection=find)
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
+        self._chat = ChatService(self._answer)
+        self.experts = experts_of(self, self.letters, is_for_others=self._is_no_answer)
+        tools_of_experts = expert_tools(conduct.experts, self.experts)
+        conduct = replace(conduct, tools=(*conduct.tools, *tools_of_experts))
         self._own_tools = list(conduct.tools)
         bind_tools(self, conduct.tools)
         self._guarding = Guarding(
@@ -150,7 +156,7 @@ class LLMAgent(XmppAgent):
             run=self.submit,
         )
         self.announce(kind="assistant")
-        chat = ChatService(self._answer)
+        chat = self._chat
         self._watch.attach(self.llm_behaviour.commands, chat.service, self.memory_behaviour)
         chat.attach(self.node.dispatcher)
         status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
@@ -159,6 +165,7 @@ class LLMAgent(XmppAgent):
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._outbox)
+        await stack.enter_async_context(self.experts)
         await stack.enter_async_context(self._watch.ledger)
 
     def add_tool(self, tool: Tool) -> None:
@@ -197,6 +204,11 @@ class LLMAgent(XmppAgent):
         """The strategy's statistics for the longest conversation in RAM (specs/5)."""
         longest = self.llm_behaviour.conversations.longest()
         return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
+
+    def _is_no_answer(self, message: AclMessage) -> bool:
+        """Of somebody who was asked as an expert: a command, or a yes to a tool."""
+        is_command = self.llm_behaviour.commands.knows(message.content)
+        return is_command or self._chat.is_settling(message)
 
     def _layers(self, conduct: Conduct) -> list[Layer]:
         """What stands around a turn within quota and record: ending, routing, guarding."""

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.behaviour.announcing import AnnouncingBehaviour
 from spade_llm.errors import ConfigurationError
 from spade_llm.services import status
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
+    from spade_llm.services.expert_tool import Expert
     from spade_llm.tools import Tool
 
 logger = logging.getLogger(__name__)
@@ -34,7 +36,8 @@ CALLS = "calls"
 
 class ToolAgent(XmppAgent):
     """`tools=None`: get_current_datetime and calculator. `groups`: further toolboxes, for instance
-    of MCP servers. `rules=None`: agents and people of our own domain may call everything."""
+    of MCP servers. `rules=None`: agents and people of our own domain may call everything.
+    `experts`: people whom callers may ask, by a tool `ask_NAME` for each."""
 
     def __init__(
         self,
@@ -44,11 +47,14 @@ class ToolAgent(XmppAgent):
         tools: Sequence[Tool] | None = None,
         groups: Sequence[ToolGroup] = (),
         rules: ToolRules | None = None,
+        experts: Sequence[Expert] = (),
         options: AgentOptions | None = None,
     ) -> None:
         super().__init__(jid, password, options=options)
         self._rules = rules = rules or ToolRules()
+        self.experts = experts_of(self)
         tools = builtin_tools() if tools is None else tools
+        tools = (*tools, *expert_tools(experts, self.experts))
         if not groups:
             _check_names(tools, rules)
         data = self.options.data
@@ -67,6 +73,7 @@ class ToolAgent(XmppAgent):
         status.serve(self.node.dispatcher, kind="tools", summary=self._summary, notes=self._notes)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self.experts)
         if self._calls is not None:
             await stack.enter_async_context(self._calls)
         for group in self._groups:

@@ -31,6 +31,10 @@ class Commands:
         self._handlers[name] = handler
         self._lines.extend(lines)
 
+    def knows(self, text: str) -> bool:
+        """Whether this is one of them."""
+        return parse_command(text, self._handlers) is not None
+
     async def obey(self, utterance: Utterance) -> str | None:
         """The answer to a command; None: this is none."""
         command = parse_command(utterance.text, self._handlers)

@@ -210,6 +210,7 @@ class LLMBehaviour(Behaviour):
             turn_id=utterance.id,
             ask=utterance.ask,
             expiry_s=self._limits.approval_seconds,
+            aside=utterance.aside,
         )
 
     def _toolbox(self, peer: str) -> CombinedToolbox:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.place import Place
     from spade_llm.context import ContextManagement
     from spade_llm.providers import ChatModel
+    from spade_llm.services.expert_tool import Expert
     from spade_llm.settings import ContextTable, TelemetryTable, TermsTable
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
@@ -132,6 +133,16 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
         input_guardrails=guardrails.input,
         output_guardrails=guardrails.output,
         peer_limits=PeerLimits(**definition.settings.limits.peer.model_dump()),
+        experts=_experts(definition),
+    )
+
+
+def _experts(definition: Definition) -> tuple[Expert, ...]:
+    from spade_llm.services.expert_tool import Expert
+
+    return tuple(
+        Expert(name=name, jid=definition.full(one.jid), knows=one.knows, seconds=one.seconds)
+        for name, one in definition.settings.human.items()
     )
 
 
@@ -207,6 +218,7 @@ def _tools(definition: Definition, password: str, host: Host) -> XmppAgent:
         tools=_own_tools(definition),
         groups=mcp_groups(definition, host.place.data),
         rules=rules,
+        experts=_experts(definition),
         options=_options(definition, host),
     )
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import time
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,14 @@ from spade_llm import tracing
 from spade_llm.conversation import recorder
 from spade_llm.conversation.approval import Question, Verdict, shown_arguments
 from spade_llm.conversation.prompt_files import prompt_text
+from spade_llm.conversation.turn_clock import TurnClock
 from spade_llm.conversation.usage_ledger import Spent
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from spade_llm.conversation.approval import Ask
     from spade_llm.providers.model import ToolCall, ToolSpec
@@ -51,6 +53,8 @@ class Person:
     ask: Ask | None = None
     """None: they cannot be asked back."""
     expiry_s: float = EXPIRY_S
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Lets others be served while a tool waits for somebody."""
 
 
 NOBODY = Person()
@@ -84,11 +88,13 @@ class ToolCalls:
         person: Person,
         scope: asyncio.Timeout,
     ) -> None:
-        """`scope` is the turn's time limit: it stands still while a person is waited for."""
+        """`scope` is the turn's time limit: it stands still while somebody is waited for."""
         self._toolbox = toolbox
         self._names = frozenset(spec.name for spec in specs)
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
-        self._consent = _Consent(person, scope)
+        self._asking = frozenset(spec.name for spec in specs if spec.asks_others)
+        self._clock = TurnClock(scope)
+        self._consent = _Consent(person, self._clock)
         self._person = person
         self._running: list[tuple[CalledTool, asyncio.Task[CalledTool]]] = []
         """Of the latest round: each call as it is if it is stopped, and what runs it."""
@@ -139,7 +145,9 @@ class ToolCalls:
     async def _call(
         self, called: CalledTool, arguments: Mapping[str, object], approved_by: str
     ) -> CalledTool:
-        context = CallContext(on_behalf_of=self._person.jid, approved_by=approved_by)
+        context = CallContext(
+            on_behalf_of=self._person.jid, approved_by=approved_by, turn=self._person.turn_id
+        )
         began = time.perf_counter()
         with self._traced(called) as span:
             outcome = await self._outcome(called.name, arguments, context)
@@ -165,6 +173,16 @@ class ToolCalls:
                 span.quote({"gen_ai.tool.call.arguments": called.arguments})
             yield span
 
+    @asynccontextmanager
+    async def _waiting(self, name: str) -> AsyncIterator[None]:
+        """For a tool that asks others: nobody waits with it, and the turn's time stands still."""
+        if name not in self._asking:
+            yield
+            return
+        async with self._person.aside():
+            with self._clock.standing_still():
+                yield
+
     async def _outcome(
         self, name: str, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
@@ -172,7 +190,8 @@ class ToolCalls:
             known = ", ".join(sorted(self._names))
             return ToolResult(text=f"There is no tool {name!r}; there are: {known}", is_error=True)
         try:
-            return await self._toolbox.call(name, arguments, context=context)
+            async with self._waiting(name):
+                return await self._toolbox.call(name, arguments, context=context)
         except (RequestError, ServiceError) as error:
             logger.info("tool %s: %s", name, error)
             text = f"The tool {name} could not be used: {error}"
@@ -182,9 +201,9 @@ class ToolCalls:
 class _Consent:
     """The person's yes to single calls, asked for one after another."""
 
-    def __init__(self, person: Person, scope: asyncio.Timeout) -> None:
+    def __init__(self, person: Person, clock: TurnClock) -> None:
         self._person = person
-        self._scope = scope
+        self._clock = clock
         self._left_s = MAX_WAITING_S
         self._one_question = asyncio.Lock()
         self._declined: set[str] = set()
@@ -211,7 +230,7 @@ class _Consent:
             expires_s=min(self._person.expiry_s, self._left_s),
         )
         began = time.monotonic()
-        with _standing_still(self._scope):
+        with self._clock.standing_still():
             verdict = await self._person.ask(question) if self._person.ask else Verdict.NOBODY
         self._left_s -= time.monotonic() - began
         logger.info("tool %s: %s was asked: %s", tool, self._person.jid, verdict)
@@ -225,13 +244,6 @@ class _Consent:
         return verdict
 
 
-@contextmanager
-def _standing_still(scope: asyncio.Timeout) -> Iterator[None]:
-    clock = asyncio.get_running_loop().time
-    left_s = (scope.when() or clock()) - clock()
-    scope.reschedule(None)
-    yield
-    scope.reschedule(clock() + left_s)
 
 
 def _digest(*parts: str) -> str:

@@ -24,6 +24,9 @@ class ToolSpec:
     """A person must say yes to each call first; no model sees this field."""
     is_strict: bool = False
     """Models that can are bound to `parameters`, which must then name every object's fields."""
+    asks_others: bool = False
+    """It waits for a person or another agent, within a limit of its own: a turn's time stands still
+    meanwhile. No model sees this field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -92,6 +92,8 @@ class Utterance:
     """Asks back, and waits; None: whoever said this cannot be asked."""
     form: AnswerForm | None = None
     """What the answer must be, as JSON text; None: any text."""
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """While something waits for somebody else: others are served meanwhile."""
 
 
 ChatHandler = Callable[[Utterance], Awaitable[Reply]]
@@ -121,14 +123,15 @@ class ChatService:
     async def _answer_text(self, request: Request) -> str:
         utterance = _utterance(request.message, request.message.content)
         ask = partial(self._ask_person, request)
-        reply = await self._handler(replace(utterance, ask=ask))
+        reply = await self._handler(replace(utterance, ask=ask, aside=request.set_aside))
         return reply.text if reply.is_for_asker else NOTHING
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
         async with _Parts(request) as parts:
             utterance = _utterance(request.message, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
-            return _fitting(await self._handler(replace(utterance, ask=ask, wishes=body.wishes)))
+            utterance = replace(utterance, ask=ask, aside=request.set_aside, wishes=body.wishes)
+            return _fitting(await self._handler(utterance))
 
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
         text = question_text(question, language_of(request.message.content))
@@ -154,6 +157,11 @@ class ChatService:
                 return await self._questions.ask(question, place=place, peer=peer, show=show)
         except RequestError:
             return Verdict.EXPIRED
+
+    def is_settling(self, message: AclMessage) -> bool:
+        """A yes or no to what is asked in its conversation."""
+        is_asked = self._questions.at(place_of(message), peer=message.owner) is not None
+        return is_asked and read_answer(message.content) is not None
 
     def _divert_text(self, message: AclMessage) -> Handler | None:
         """A stop; a yes or no to what is asked in this conversation. Anything else is a no, and

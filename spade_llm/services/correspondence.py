@@ -163,9 +163,9 @@ class Correspondence:
 
     @contextmanager
     def _opened(self, message: AclMessage) -> Iterator[_Question]:
-        keys = [(bare(message.receiver), message.reply_with)]
-        if message.conversation_id:
-            keys.append((bare(message.receiver), message.conversation_id))
+        peer = bare(message.receiver).lower()  # As servers write it.
+        names = filter(None, (message.reply_with, message.conversation_id))
+        keys = [(peer, name) for name in names]
         if len(self._open) >= 2 * self._max_open or any(key in self._open for key in keys):
             reason = "too many questions are open, or this one already is; ask again later"
             raise RequestRefused(reason, peer=message.receiver, wire_code="busy")

@@ -35,6 +35,8 @@ TIMEOUT_S = 45.0
 """Longer than tools usually may take (30 s): the tool's own word about its limit comes first."""
 MARGIN_S = 15.0
 """For the way, and for waiting behind other calls, beside a tool's own limit."""
+MAX_PATIENCE_S = 3600.0
+"""For one call, whatever limit the other agent says it has."""
 MAX_LISTED = 1000
 """Tools of one agent; the rest are not seen."""
 
@@ -146,4 +148,6 @@ class ToolsClient:
 
     def _patience_s(self, name: str) -> float:
         limit_s = self._time_limits.get(name)
-        return self._timeout_s if limit_s is None else max(self._timeout_s, limit_s + MARGIN_S)
+        if limit_s is None:
+            return self._timeout_s
+        return max(self._timeout_s, min(limit_s, MAX_PATIENCE_S) + MARGIN_S)

@@ -16,7 +16,7 @@ from spade_llm.tools.result_text import bounded, result_of
 from spade_llm.tools.tasks import run_in_task
 from spade_llm.tools.terms import NO_TERMS, Terms
 from spade_llm.tools.threads import run_in_thread
-from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, current_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -85,7 +85,11 @@ class LocalToolbox:
             return _failed(f"Invalid arguments for {name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's own check failed
             return _broken(name, error)
-        return bounded(await self._in_time(tool, name, call), self._max_chars(tool))
+        token = current_context.set(context)
+        try:
+            return bounded(await self._in_time(tool, name, call), self._max_chars(tool))
+        finally:
+            current_context.reset(token)
 
     def _max_chars(self, tool: Tool) -> int:
         if self._max_result_chars is None:

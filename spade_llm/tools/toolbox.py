@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,9 +30,14 @@ class CallContext:
     """Bare JID of the person whose turn it is."""
     approved_by: str = ""
     """Bare JID of the person who said yes to this very call."""
+    turn: str = ""
+    """Of what it is a part: the same when a turn is taken up again after a kill."""
 
 
 NO_CONTEXT = CallContext()
+
+current_context: ContextVar[CallContext] = ContextVar("current_context", default=NO_CONTEXT)
+"""Of the call that runs, for the few tools that need it."""
 
 
 class Toolbox(Protocol):

@@ -264,3 +264,15 @@ def test_older_files_say_rounds_by_calls_of_the_model(
     read = load_agent(path).limits
 
     assert (read.rounds, read.calls_of_model) == (rounds, calls)
+
+
+def test_people_who_may_be_asked_are_bounded_by_what_a_tool_agent_waits(tmp_path: Path) -> None:
+    person = '[human.eve]\njid = "eve"\nseconds = {}\n'
+
+    assistant = load_agent(write(tmp_path, ASSISTANT + person.format(86_400)))
+    assert assistant.human["eve"].seconds == 86_400
+    load_agent(write(tmp_path, 'kind = "tools"\njid = "t"\n' + person.format(570)))
+    with pytest.raises(ConfigurationError, match="570 at most"):
+        load_agent(write(tmp_path, 'kind = "tools"\njid = "t"\n' + person.format(571)))
+    with pytest.raises(ConfigurationError, match="human"):
+        load_agent(write(tmp_path, ASSISTANT + '[human."a b"]\njid = "eve"\n'))
