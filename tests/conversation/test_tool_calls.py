@@ -91,7 +91,7 @@ async def test_every_call_says_for_whom_it_is_made() -> None:
 
     await run(box, ScriptedProvider([wishing(wish("look")), "ok"]), person(None))
 
-    assert box.calls == [("look", {}, CallContext(on_behalf_of="ada@x"))]
+    assert box.calls == [("look", {}, CallContext(on_behalf_of="ada@x", turn="t"))]
 
 
 async def test_a_yes_lets_a_tool_run_and_says_whose_yes_it_was() -> None:
@@ -100,7 +100,7 @@ async def test_a_yes_lets_a_tool_run_and_says_whose_yes_it_was() -> None:
 
     result = await run(box, model, person(asked))
 
-    context = CallContext(on_behalf_of="ada@x", approved_by="ada@x")
+    context = CallContext(on_behalf_of="ada@x", approved_by="ada@x", turn="t")
     assert box.calls == [("send", {"to": "bob"}, context)]
     assert [question.arguments for question in asked.questions] == [('to = "bob"',)]
     assert result.called[0].is_success
