@@ -244,8 +244,6 @@ class _Consent:
         return verdict
 
 
-
-
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
 
