@@ -124,7 +124,7 @@ def aside(name: str, kind: Kind = Kind.INTERNAL) -> AbstractContextManager[Span]
 
 def read_trace_parent(text: str) -> str:
     """As W3C wants it: what cannot be read is as if it were not there."""
-    return text if _TRACE_PARENT.fullmatch(text) else ""
+    return text if text and _TRACE_PARENT.fullmatch(text) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
