@@ -50,6 +50,20 @@ MISTAKES = {
     "too many rounds": (ASSISTANT + "[limits]\ntool_rounds = 21", "limits.tool_rounds: "),
     "no call of the model": (ASSISTANT + "[limits]\nmodel_calls = 0", "limits.model_calls: "),
     "no tokens": (ASSISTANT + "[limits]\ntokens = 0", "limits.tokens: "),
+    "no answer a day": (ASSISTANT + "[limits.peer]\nturns = 0", "limits.peer.turns: "),
+    "an unknown limit of peers": (ASSISTANT + "[limits.peer]\ncalls = 1", "limits.peer.calls: unk"),
+    "limits of a memory's peers": (
+        'kind = "memory"\njid = "m"\n[limits.peer]\nturns = 1',
+        'kind = "memory" takes no limits',
+    ),
+    "a collector that is no address": (
+        ASSISTANT + "[telemetry]\nendpoint = 'localhost:4318'",
+        "telemetry.endpoint: 'localhost:4318' is no http",
+    ),
+    "a collector's password in the file": (
+        ASSISTANT + "[telemetry]\nendpoint = 'https://me:secret@x'",
+        "telemetry.endpoint: no secrets in addresses",
+    ),
     "a question for an hour": (
         ASSISTANT + "[limits]\napproval_seconds = 3600",
         "limits.approval_seconds: ",
@@ -276,3 +290,14 @@ def test_people_who_may_be_asked_are_bounded_by_what_a_tool_agent_waits(tmp_path
         load_agent(write(tmp_path, 'kind = "tools"\njid = "t"\n' + person.format(571)))
     with pytest.raises(ConfigurationError, match="human"):
         load_agent(write(tmp_path, ASSISTANT + '[human."a b"]\njid = "eve"\n'))
+
+
+def test_the_collector_of_the_environment_is_checked_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
+    assert read_environment().collector == "http://collector:4318"
+
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector")
+    with pytest.raises(ConfigurationError, match="OTEL_EXPORTER_OTLP_ENDPOINT: .*'collector'"):
+        read_environment()
