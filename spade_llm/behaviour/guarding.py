@@ -10,31 +10,38 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.behaviour.heard import heard
 from spade_llm.behaviour.layers import Outcome
+from spade_llm.behaviour.object_texts import texts_of, with_texts
+from spade_llm.conversation.answer_form import AnswerFault
 from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.recorder import current
 from spade_llm.conversation.turn import TurnResult
-from spade_llm.guardrails.chain import judged
+from spade_llm.errors import Failure, InvalidAnswer, Refusal
+from spade_llm.guardrails.chain import Judged, judged
 from spade_llm.guardrails.composite import part_guard_of
-from spade_llm.guardrails.sides import Side
+from spade_llm.guardrails.sides import Side, default_message
+from spade_llm.xmpp.as_spade import as_spade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from spade_llm.behaviour.layers import Proceed
+    from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.approval import Ask, Question
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.turn import OnDelta
     from spade_llm.guardrails import Guardrail, PartGuard
-    from spade_llm.guardrails.chain import Judged, OnTrigger
+    from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.services.chat import Utterance
 
 
 class Guarding:
-    """A layer. Its lists may be changed while the assistant runs: the next turn has them."""
+    """A layer. Its lists may be changed while the assistant runs: the next turn has them.
+
+    Raises Refusal or Failure for what is blocked where an answer must have a form.
+    """
 
     def __init__(
         self,
@@ -53,6 +60,8 @@ class Guarding:
         said = await self._judged_input(utterance)
         if said.is_blocked:
             _note("a guardrail, which withheld your message")
+            if utterance.form is not None:
+                raise Refusal(said.text)
             return Outcome(question="", result=_answer(said.text), is_kept=False)
         if said.text != utterance.text:
             _note("a guardrail, which changed your message")
@@ -61,10 +70,13 @@ class Guarding:
         if not guardrails:
             return await proceed(utterance)
         turn = _GuardedTurn(utterance, guardrails, self._on_trigger)
-        return await turn.judged(await proceed(turn.utterance))
+        try:
+            return await turn.judged(await proceed(turn.utterance))
+        except InvalidAnswer as fault:
+            raise await turn.judged_fault(fault) from None
 
     async def _judged_input(self, utterance: Utterance) -> Judged:
-        context = {"message": heard(utterance), **_context(utterance)}
+        context = {"message": _message(utterance), **_context(utterance)}
         return await judged(
             utterance.text,
             context,
@@ -82,7 +94,7 @@ class _GuardedTurn:
     ) -> None:
         self._guardrails = guardrails
         self._on_trigger = on_trigger
-        self._context = {"original_message": heard(utterance), **_context(utterance)}
+        self._context = {"original_message": _message(utterance), **_context(utterance)}
         self.utterance = replace(
             utterance,
             on_delta=_guarded_parts(guardrails, utterance.on_delta),
@@ -91,15 +103,46 @@ class _GuardedTurn:
         """As it goes on inwards."""
 
     async def judged(self, outcome: Outcome) -> Outcome:
-        answer = await self._judged(outcome.result.text)
+        answer = await self._judged_answer(outcome.result.text)
         if (recorder := current()) is not None:
             recorder.leave_reasons_out()
         if answer.is_blocked:
             _note("a guardrail, which withheld my answer")
+            if self.utterance.form is not None:
+                raise Failure(answer.text)
             return _blocked(outcome, answer.text)
         if answer.text != outcome.result.text:
             _note("a guardrail, which changed my answer")
         return replace(outcome, result=_changed(outcome.result, answer.text))
+
+    async def judged_fault(self, fault: InvalidAnswer) -> InvalidAnswer:
+        """It may quote the answer whose form is wrong."""
+        found = await self._judged(str(fault))
+        if found.is_blocked or found.text != str(fault):
+            return InvalidAnswer("there is no answer of the form that was asked for")
+        return fault
+
+    async def _judged_answer(self, text: str) -> Judged:
+        form = self.utterance.form
+        return await self._judged(text) if form is None else await self._judged_object(text, form)
+
+    async def _judged_object(self, answer: str, form: AnswerForm) -> Judged:
+        """What is replaced must leave an object of the form."""
+        texts = list(dict.fromkeys(texts_of(answer)))
+        whole = await self._judged("\n".join(texts))
+        if whole.is_blocked or whole.text == "\n".join(texts):
+            return whole if whole.is_blocked else Judged(text=answer)
+        found = await asyncio.gather(*map(self._judged, texts))
+        changed = {old: new.text for old, new in zip(texts, found, strict=True)}
+        blocked = next((one for one in found if one.is_blocked), None)
+        return blocked or self._formed(with_texts(answer, changed), form)
+
+    def _formed(self, answer: str, form: AnswerForm) -> Judged:
+        try:
+            return Judged(text=form.checked(answer))
+        except AnswerFault:
+            text = default_message(Side.OUTPUT, self.utterance.text)
+            return Judged(text=text, is_blocked=True)
 
     async def _judged(self, text: str) -> Judged:
         context = {**self._context, "llm_response": text}
@@ -146,6 +189,11 @@ def _note(what: str) -> None:
         recorder.changed(what)
 
 
+def _message(utterance: Utterance) -> object:
+    """With the text as it is to be used now, after guardrails have changed it."""
+    return as_spade(utterance.message, body=utterance.text)
+
+
 def _context(utterance: Utterance) -> Mapping[str, object]:
     return {"sender": utterance.peer, "conversation_id": utterance.conversation}
 
@@ -155,8 +203,14 @@ def _answer(text: str) -> TurnResult:
 
 
 def _blocked(outcome: Outcome, text: str) -> Outcome:
-    """What it cost stays; what it was made of, which may be what was blocked, does not."""
-    result = replace(_answer(text), usage=outcome.result.usage)
+    """What it cost stays; what it was made of, which may be what was blocked, does not. As an
+    apology it is for who asked, whoever gets the answers."""
+    result = replace(
+        _answer(text),
+        usage=outcome.result.usage,
+        model_calls=outcome.result.model_calls,
+        is_apology=True,
+    )
     return replace(outcome, result=result, recalled=Recalled(), missing=())
 
 

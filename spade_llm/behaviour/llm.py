@@ -109,6 +109,7 @@ class LLMBehaviour(Behaviour):
         obeyed = await self.commands.obey(utterance)
         if obeyed is not None:
             return Reply(text=obeyed)
+        utterance = replace(utterance, form=utterance.form or self._form)
         speaking_with.set(utterance.peer)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
         attempt = _Attempt()
@@ -201,7 +202,7 @@ class LLMBehaviour(Behaviour):
             on_delta=utterance.on_delta,
             wishes=utterance.wishes,
             person=self._person(utterance),
-            form=utterance.form or self._form,
+            form=utterance.form,
         )
 
     def _person(self, utterance: Utterance) -> Person:

@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
 
 from spade_llm.behaviour.guarding import Guarding
+from spade_llm.behaviour.layers import Outcome
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.answer_form import ModelForm
 from spade_llm.conversation.approval import Verdict
+from spade_llm.conversation.history import Conversation
 from spade_llm.conversation.memory_toolbox import MemoryOffer
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
+from spade_llm.conversation.turn_result import TurnResult
+from spade_llm.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails import (
     CustomFunctionGuardrail,
     Guardrail,
@@ -42,7 +48,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
-    from spade_llm.services.chat import Reply
+    from spade_llm.services.chat import Reply, Utterance
 
 MODIFY = GuardrailAction.MODIFY
 KEY = "sk-12345"
@@ -295,7 +301,7 @@ async def test_guardrails_are_told_who_said_what_where() -> None:
     assert (heard["sender"], heard["conversation_id"]) == ("you@x", "you@x")
     assert answered["llm_response"] == "ok"
     message = answered["original_message"]
-    assert (message.body, message.sender, message.thread) == ("hi", "you@x/1", None)  # type: ignore[attr-defined]
+    assert (message.body, str(message.sender), message.thread) == ("hi", "you@x/1", None)  # type: ignore[attr-defined]
 
 
 async def test_commands_are_obeyed_whatever_the_guardrails_say() -> None:
@@ -305,6 +311,87 @@ async def test_commands_are_obeyed_whatever_the_guardrails_say() -> None:
 
 
 BITS = ["sk-", "s", "12", "3", " ", "\n", "SEC", "RET", "\u200b", "Ünï", "secret", "sk-123", "k-1"]
+
+
+class Card(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    phone: str | int = ""
+    notes: list[str] = []
+    is_new: bool = False
+
+
+async def answered_as_card(answer: str, *guardrails: Guardrail, heard: str = "a card") -> str:
+    async with staged(ScriptedProvider([answer] * 2), answered=guardrails) as stage:
+        utterance = replace(an_utterance(heard), form=ModelForm(Card))
+        return (await stage.assistant.answer(utterance)).text
+
+
+async def test_what_is_replaced_in_an_object_leaves_an_object() -> None:
+    answer = '{"name": "Ada", "notes": ["the key is\\nsk\\u002d12345", "fine"], "is_new": true}'
+
+    guarded = await answered_as_card(answer, HIDE_KEY)
+
+    assert json.loads(guarded) == {
+        "name": "Ada",
+        "notes": ["the key is\n[KEY]", "fine"],
+        "is_new": True,
+    }
+    assert await answered_as_card('{"name":   "Ada"}', HIDE_KEY) == '{"name":   "Ada"}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"name": "s\\u006b-12345"}',
+        '{"name": "Ada", "notes": ["sk-12345"]}',
+        '{"name": "Ada", "phone": 5551234}',
+    ],
+)
+async def test_an_object_that_is_blocked_fails_in_words_of_the_guardrail(answer: str) -> None:
+    phone = RegexGuardrail("p", {"5551234": GuardrailAction.BLOCK}, blocked_message="No keys.")
+
+    with pytest.raises(Failure, match=r"^No keys\.$"):
+        await answered_as_card(answer, BLOCK_KEY, phone)
+
+
+async def test_an_object_that_would_lose_its_form_is_blocked() -> None:
+    names = RegexGuardrail("names", {"^name$": "field"})
+
+    with pytest.raises(Failure, match="I may not give the answer"):
+        await answered_as_card('{"name": "Ada"}', RegexGuardrail("n", {r"(?m)^name$": "field"}))
+    assert await answered_as_card('{"name": "Ada"}', names) == '{"name": "Ada"}'
+
+
+async def test_what_is_said_of_a_wrong_form_quotes_nothing_that_is_guarded() -> None:
+    with pytest.raises(InvalidAnswer) as plain:
+        await answered_as_card(f'{{"name": "Ada", "{KEY}": 1}}')
+    with pytest.raises(InvalidAnswer) as guarded:
+        await answered_as_card(f'{{"name": "Ada", "{KEY}": 1}}', HIDE_KEY)
+
+    assert KEY in str(plain.value)
+    assert KEY not in str(guarded.value)
+
+
+async def test_a_blocked_message_that_wants_an_object_is_refused() -> None:
+    async with staged(ScriptedProvider([]), heard=[BLOCK_KEY]) as stage:
+        with pytest.raises(Refusal, match="No keys"):
+            await stage.assistant.answer(replace(an_utterance(KEY), form=ModelForm(Card)))
+
+        assert KEY not in stage.history()
+
+
+async def test_a_blocked_answer_is_told_to_who_asked_and_routed_to_nobody() -> None:
+    async def proceed(utterance: Utterance) -> Outcome:
+        return Outcome(question="?", result=TurnResult(text=KEY))
+
+    conversation = Conversation("you@x", "you@x")
+    outcome = await Guarding([], [BLOCK_KEY])(an_utterance("?"), conversation, proceed)
+
+    assert outcome.result.is_apology
+
+
 ANSWERS = st.lists(st.sampled_from(BITS), min_size=1, max_size=12).map("".join).filter(str.strip)
 
 
