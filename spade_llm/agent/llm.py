@@ -26,6 +26,7 @@ from spade_llm.errors import ConfigurationError
 from spade_llm.memory.entry_tools import MAX_BATCH
 from spade_llm.programs.assistant import AssistantKeywords, check_context, conduct_of
 from spade_llm.programs.bound_tools import bind_tools
+from spade_llm.programs.mcp_servers import McpServers
 from spade_llm.programs.security import note_security
 from spade_llm.programs.surroundings import connection_here
 from spade_llm.providers.offline import OfflineProvider
@@ -133,6 +134,8 @@ class LLMAgent(XmppAgent):
             notes=conduct.notes,
         )
         tools = [ToolsClient(ask, jid) for jid in services.tools]
+        servers = program.get("mcp_servers") or ()
+        self._mcp_servers = [McpServers(servers, data=data)] if servers else []
         self.llm_behaviour = LLMBehaviour(
             model,
             strategy=context_management or NoContextManagement(),
@@ -144,7 +147,12 @@ class LLMAgent(XmppAgent):
                 max_batch=services.memory_max_batch,
                 model=None if isinstance(provider, OfflineProvider) else model,
             ),
-            toolboxes=[*_own_tools(conduct), *_document_tools(documents, services), *tools],
+            toolboxes=[
+                *_own_tools(conduct),
+                *self._mcp_servers,
+                *_document_tools(documents, services),
+                *tools,
+            ],
             limits=limits or TurnLimits(),
             layers=[*self._watch.layers, *self._layers(conduct)],
         )
@@ -165,6 +173,8 @@ class LLMAgent(XmppAgent):
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._outbox)
+        for servers in self._mcp_servers:
+            await stack.enter_async_context(servers)
         await stack.enter_async_context(self.experts)
         await stack.enter_async_context(self._watch.ledger)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spade_llm.guardrails import Guardrail
+    from spade_llm.programs.mcp_configs import MCPServerConfig
     from spade_llm.routing import RoutingFunction
     from spade_llm.tools import Tool
 
@@ -26,6 +27,7 @@ class AssistantKeywords(TypedDict, total=False):
     """Beside what LLMAgent takes anyway. What is said in `conduct`, too, is said by these."""
 
     tools: Sequence[Tool] | None
+    mcp_servers: Sequence[MCPServerConfig] | None
     termination_markers: Sequence[str] | None
     max_interactions_per_conversation: int | None
     on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None

@@ -94,6 +94,13 @@ class McpToolbox:
         finally:
             self._calls -= 1
 
+    async def arrive(self) -> bool:
+        """Whether it is here, with its tools judged; one that is just starting is waited for."""
+        if await self._supervisor.connection(self._patience.start_wait_s) is None:
+            return False
+        await self._judge_aside()
+        return True
+
     def state(self) -> str:
         """One clause for people: how many tools, or why none."""
         absence = self._supervisor.absence
