@@ -269,7 +269,8 @@ class _Ending:
         return self._span
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
+        # A stream that its reader needs no longer has not failed.
+        if kind not in (None, GeneratorExit):
             self._span.fail(kind.__name__)
         self._span.end()
 

@@ -79,7 +79,7 @@ def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
 
 def _model_line(call: ModelCall) -> str:
     if call.error:
-        return f"Model: {call.model}, no answer ({call.error}), {call.seconds:.2f} s"
+        return f"Model: {call.model}, no whole answer ({call.error}), {call.seconds:.2f} s"
     note = ", estimated" if call.is_estimated else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens{note}"
     return f"Model: {call.model}, {tokens}, {call.seconds:.2f} s"

@@ -6,6 +6,7 @@ ends. Where no server has counted the tokens they are estimated, and said to be.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from spade_llm.providers.model import Completion, TextDelta, Usage
 from spade_llm.text.tokens import tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, ToolSpec
@@ -54,7 +55,7 @@ class WatchedModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
-    ) -> AsyncIterator[TextDelta | Completion]:
+    ) -> AsyncGenerator[TextDelta | Completion]:
         with self._watched(messages) as call:
             pieces = self._model.stream(
                 messages, tools, tool_choice=tool_choice, response_schema=response_schema
@@ -72,7 +73,7 @@ class WatchedModel:
             try:
                 yield call
             except BaseException as error:
-                call.error = type(error).__name__
+                call.error = _LEFT.get(type(error)) or type(error).__name__
                 raise
             finally:
                 call.end(span)
@@ -122,7 +123,7 @@ class _Call:
         counted = self.completion.usage if self.completion else Usage()
         if counted != Usage():
             return counted, False
-        if self.completion is None and not self._text_chars and self.error not in _CANCELLED:
+        if self.completion is None and not self._text_chars and self.error not in _LEFT.values():
             return counted, False
         prompt = sum(len(str(message.get("content") or "")) for message in self._messages)
         estimated = Usage(
@@ -142,7 +143,10 @@ class _Call:
         span.quote({"spade_llm.last_message": question, "spade_llm.answer": answer})
 
 
-_CANCELLED = ("CancelledError", "GeneratorExit")
+_LEFT: dict[type[BaseException], str] = {
+    asyncio.CancelledError: "stopped",
+    GeneratorExit: "not read to its end",
+}
 """What was asked for is charged also where nobody waits for the answer any more; what the model
 did not even begin is not."""
 

@@ -105,7 +105,7 @@ async def test_a_model_that_did_not_answer_and_who_was_away_are_named() -> None:
         await assistant.say("hi")
         why = await assistant.say("/why")
 
-    assert "Model: scripted, no answer (ModelUnavailable)" in why
+    assert "Model: scripted, no whole answer (ModelUnavailable)" in why
     assert "10.0.0.7" not in why
 
 

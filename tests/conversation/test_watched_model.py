@@ -13,7 +13,7 @@ from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.conversation.usage_ledger import Spent, UsageLedger
 from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ModelUnavailable
-from spade_llm.providers import Completion, ScriptedProvider, TextDelta
+from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
 from spade_llm.providers.model import Usage
 from tests.interaction.gated_model import GatedModel
 
@@ -93,6 +93,30 @@ async def test_a_call_that_fails_counts_and_has_its_kind_noted() -> None:
 
     assert (spent.model_calls, spent.tokens) == (1, 0)
     assert call.error == "ModelUnavailable"
+
+
+async def test_a_stream_that_is_left_is_charged_what_came_of_it() -> None:
+    model = WatchedModel(ScriptedProvider([" ".join(["word"] * 40)]))
+    async with a_turn() as (ledger, recorder):
+        pieces = model.stream(QUESTION)
+        await anext(pieces)
+        await pieces.aclose()
+
+        spent = ledger.of_today(PEER)
+        (call,) = recorder.record(Recalled(), ()).models
+
+    assert spent.prompt_tokens == 10
+    assert 0 < spent.completion_tokens < 40
+    assert call.error == "not read to its end"
+
+
+async def test_the_model_that_answered_for_another_is_named() -> None:
+    away = ScriptedProvider([ModelUnavailable("gone")])
+    async with a_turn() as (_, recorder):
+        await WatchedModel(FallbackModel(away, ScriptedProvider.echo())).complete(QUESTION)
+        (call,) = recorder.record(Recalled(), ()).models
+
+    assert (call.model, call.error) == ("scripted", "")
 
 
 async def test_outside_of_a_turn_a_model_answers_and_nobody_pays() -> None:
