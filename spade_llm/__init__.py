@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         AgentOptions,
         ChatAgent,
         Connection,
+        CoordinatorAgent,
         LLMAgent,
         MemoryAgent,
         RAGAgent,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
     from spade_llm.providers import LLMProvider, OfflineProvider, ScriptedProvider
     from spade_llm.routing import RoutingFunction, RoutingResponse
-    from spade_llm.tools import LLMTool, RetrievalTool
+    from spade_llm.tools import HumanInTheLoopTool, LLMTool, RetrievalTool
     from spade_llm.utils import load_env_vars
     from spade_llm.xmpp.local_network import LocalNetwork
 
@@ -41,9 +42,11 @@ __all__ = [
     "ChatAgent",
     "Connection",
     "ContextManager",
+    "CoordinatorAgent",
     "Guardrail",
     "GuardrailAction",
     "GuardrailResult",
+    "HumanInTheLoopTool",
     "LLMAgent",
     "LLMBehaviour",
     "LLMProvider",
@@ -70,6 +73,7 @@ _NAMES_OF = {
         "AgentOptions",
         "ChatAgent",
         "Connection",
+        "CoordinatorAgent",
         "LLMAgent",
         "MemoryAgent",
         "RAGAgent",
@@ -84,7 +88,7 @@ _NAMES_OF = {
     "guardrails": ["Guardrail", "GuardrailAction", "GuardrailResult"],
     "providers": ["LLMProvider", "OfflineProvider", "ScriptedProvider"],
     "routing": ["RoutingFunction", "RoutingResponse"],
-    "tools": ["LLMTool", "RetrievalTool"],
+    "tools": ["HumanInTheLoopTool", "LLMTool", "RetrievalTool"],
     "utils": ["load_env_vars"],
     "xmpp.local_network": ["LocalNetwork"],
 }

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spade_llm.agent.chat import ChatAgent
+    from spade_llm.agent.conduct import Conduct
+    from spade_llm.agent.coordinator import CoordinatorAgent
     from spade_llm.agent.llm import LLMAgent, Services
     from spade_llm.agent.memory import MemoryAgent
     from spade_llm.agent.rag import RAGAgent, RagOptions
@@ -17,13 +19,17 @@ if TYPE_CHECKING:
     from spade_llm.conversation.turn import TurnLimits
     from spade_llm.programs.interactive import run_interactive_chat
     from spade_llm.programs.retrieval_agent import RetrievalAgent
+    from spade_llm.services.expert_tool import Expert
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
     from spade_llm.xmpp.connection import Connection
 
 __all__ = [
     "AgentOptions",
     "ChatAgent",
+    "Conduct",
     "Connection",
+    "CoordinatorAgent",
+    "Expert",
     "LLMAgent",
     "MemoryAgent",
     "RAGAgent",
@@ -39,7 +45,10 @@ __all__ = [
 _HOME = {
     "AgentOptions": "xmpp.agent",
     "ChatAgent": "agent.chat",
+    "Conduct": "agent.conduct",
     "Connection": "xmpp.connection",
+    "CoordinatorAgent": "agent.coordinator",
+    "Expert": "services.expert_tool",
     "LLMAgent": "agent.llm",
     "MemoryAgent": "agent.memory",
     "RAGAgent": "agent.rag",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.expert_log import ExpertLog
-from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.expert_tool import Expert, ExpertTool
 from spade_llm.services.experts import Experts
 
@@ -13,13 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spade_llm.acl import AclMessage
+    from spade_llm.services.correspondence import Correspondence
     from spade_llm.tools import Tool
     from spade_llm.xmpp.agent import XmppAgent
 
 
 def experts_of(
     agent: XmppAgent,
-    letters: Correspondence | None = None,
+    letters: Correspondence,
     *,
     is_for_others: Callable[[AclMessage], bool] | None = None,
 ) -> Experts:
@@ -27,7 +27,7 @@ def experts_of(
     data = agent.options.data
     return Experts(
         agent.node,
-        letters or Correspondence(agent.node),
+        letters,
         ExpertLog(data / f"experts-{agent.jid.local}.db" if data else None),
         run=agent.submit,
         is_alone=is_for_others is None,

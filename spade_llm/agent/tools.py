@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.behaviour.announcing import AnnouncingBehaviour
 from spade_llm.errors import ConfigurationError
+from spade_llm.programs.bound_tools import bind_tools
 from spade_llm.services import status
+from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.tools import ToolService
 from spade_llm.tools import LocalToolbox, builtin_tools
 from spade_llm.tools.call_file import CallFile
@@ -52,8 +54,10 @@ class ToolAgent(XmppAgent):
     ) -> None:
         super().__init__(jid, password, options=options)
         self._rules = rules = rules or ToolRules()
-        self.experts = experts_of(self)
+        self.letters = Correspondence(self.node)
+        self.experts = experts_of(self, self.letters)
         tools = builtin_tools() if tools is None else tools
+        bind_tools(self, tools)
         tools = (*tools, *expert_tools(experts, self.experts))
         if not groups:
             _check_names(tools, rules)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spade_llm.behaviour.llm import LLMBehaviour
+    from spade_llm.programs.human_interaction import HumanInteractionBehaviour
     from spade_llm.programs.retrieval_behaviour import RetrievalBehaviour
 
-__all__ = ["LLMBehaviour", "RetrievalBehaviour"]
+__all__ = ["HumanInteractionBehaviour", "LLMBehaviour", "RetrievalBehaviour"]
 
 _HOME = {
+    "HumanInteractionBehaviour": "programs.human_interaction",
     "LLMBehaviour": "behaviour.llm",
     "RetrievalBehaviour": "programs.retrieval_behaviour",
 }

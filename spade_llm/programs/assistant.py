@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AssistantKeywords(TypedDict, total=False):
-    """Beside what LLMAgent takes anyway. What is said in `conduct`, too, is said by these."""
+class SharedKeywords(TypedDict, total=False):
+    """Beside what assistants take anyway. What is said in `conduct`, too, is said by these."""
 
     tools: Sequence[Tool] | None
     mcp_servers: Sequence[MCPServerConfig] | None
@@ -35,8 +35,13 @@ class AssistantKeywords(TypedDict, total=False):
     output_guardrails: Sequence[Guardrail] | None
     output_schema: type[BaseModel] | None
     reply_to: str | None
-    routing_function: RoutingFunction | None
     verify_security: bool
+
+
+class AssistantKeywords(SharedKeywords, total=False):
+    """Those of LLMAgent."""
+
+    routing_function: RoutingFunction | None
 
 
 def conduct_of(

@@ -8,13 +8,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from spade_llm.services.correspondence import Correspondence
+    from spade_llm.services.experts import Experts
 
 
+@runtime_checkable
 class Correspondent(Protocol):
-    """An agent that asks others by chat messages: LLMAgent."""
+    """An agent that asks others by chat messages: LLMAgent, ToolAgent."""
 
     @property
     def letters(self) -> Correspondence: ...
+
+    @property
+    def experts(self) -> Experts: ...
 
 
 @runtime_checkable

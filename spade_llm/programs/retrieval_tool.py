@@ -49,6 +49,7 @@ class RetrievalTool(LLMTool):
             _parameters(default_k),
             self._retrieve,
             timeout_s=timeout + 1,
+            asks_others=True,
         )
         self.retrieval_agent_jid = retrieval_agent_jid
         self.agent_instance = agent_instance

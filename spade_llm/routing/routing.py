@@ -5,7 +5,7 @@ The names and their meaning are those of spade_llm 0.2/0.3.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,8 +24,7 @@ class RoutedMessage(Protocol):
     @property
     def thread(self) -> str | None: ...
 
-    @property
-    def metadata(self) -> Mapping[str, str]: ...
+    def get_metadata(self, key: str) -> str | None: ...
 
 
 @dataclass(slots=True)

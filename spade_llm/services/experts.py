@@ -65,10 +65,10 @@ class ExpertQuestion:
     background: str = ""
     seconds: float = 300.0
     """For so long an answer counts."""
-    metadata: Mapping[str, str] | None = None
-    """Of a program's convention; None: a plain chat message."""
     id: str = ""
     """Empty: made of the question and the turn that it is asked in: asked again, it is the same."""
+    metadata_of: Callable[[str], Mapping[str, str]] | None = None
+    """By its id, as a program has agreed with the expert's; None: a plain chat message."""
 
 
 @dataclass(slots=True, eq=False)
@@ -187,7 +187,8 @@ class Experts:
             seconds=question.seconds,
         )
         id = asked.row.id
-        letter = chat_message(question.expert, text, thread=id, id=id, metadata=question.metadata)
+        metadata = question.metadata_of(id) if question.metadata_of else None
+        letter = chat_message(question.expert, text, thread=id, id=id, metadata=metadata)
         try:
             await self._letters.say(letter, on_return=lambda why: self._returned(asked, why))
         except RequestError:

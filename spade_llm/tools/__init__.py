@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spade_llm.programs.human_tool import HumanInTheLoopTool
     from spade_llm.programs.retrieval_tool import RetrievalTool
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox
@@ -23,6 +24,7 @@ __all__ = [
     "CallContext",
     "CombinedToolbox",
     "FunctionTool",
+    "HumanInTheLoopTool",
     "LLMTool",
     "LocalToolbox",
     "RetrievalTool",
@@ -51,6 +53,7 @@ _HOME = {
 }
 
 _PROGRAMS = {
+    "HumanInTheLoopTool": "human_tool",
     "RetrievalTool": "retrieval_tool",
 }
 

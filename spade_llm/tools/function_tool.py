@@ -77,6 +77,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
             description=self._description,
             parameters=schema,
             needs_approval=self._options.needs_approval,
+            asks_others=self._options.asks_others,
         )
 
     @property
@@ -126,7 +127,7 @@ def tool(
 ):
     """Make a tool of a function; name and description come from it unless they are given.
 
-    Options: timeout_s, max_concurrent, max_result_chars, needs_approval (see ToolOptions).
+    Options: those of ToolOptions (timeout_s, max_concurrent, max_result_chars, …).
     """
     chosen = ToolOptions(**options)
 

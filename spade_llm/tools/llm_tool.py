@@ -96,6 +96,7 @@ class LLMTool:
             description=self.description,
             parameters=dict(self.parameters),
             needs_approval=self._options.needs_approval,
+            asks_others=self._options.asks_others,
             is_strict=self.strict,
         )
 

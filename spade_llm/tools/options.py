@@ -13,6 +13,7 @@ class Options(TypedDict, total=False):
     max_concurrent: int | None
     max_result_chars: int | None
     needs_approval: bool
+    asks_others: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +27,5 @@ class ToolOptions:
     """A longer result is cut, or given in pages of this size."""
     needs_approval: bool = False
     """A person must say yes to each call first."""
+    asks_others: bool = False
+    """It waits for a person or another agent: a turn's own time stands still meanwhile."""

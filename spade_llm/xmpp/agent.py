@@ -241,6 +241,11 @@ class XmppAgent(Agent):
         if self.link and self.link.connected.is_set():
             self._run_errand(self._ask_to_see(frozenset({jid})))
 
+    def sees(self, jid: str) -> bool:
+        """Whether this bare JID lets us see its presence: if there is none, it is away."""
+        is_known = bool(self.link) and jid in self.client.client_roster
+        return is_known and self.client.client_roster[jid]["subscription"] in ("to", "both")
+
     async def discover(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> Announcement:
         """What the one at this full JID says of itself. Raises RequestError."""
         return await discovery.discover(self.client, jid, timeout_s=timeout_s)

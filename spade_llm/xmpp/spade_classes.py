@@ -43,6 +43,7 @@ def _made_later(module: str, name: str) -> Callable[..., object]:
 with _server_imported_later():
     from spade.agent import Agent
     from spade.behaviour import CyclicBehaviour as SpadeCyclicBehaviour
+    from spade.behaviour import OneShotBehaviour as SpadeOneShotBehaviour
     from spade.container import Container
     from spade.message import Message as SpadeMessage
     from spade.presence import PresenceManager
@@ -54,5 +55,6 @@ __all__ = [
     "PresenceManager",
     "SpadeCyclicBehaviour",
     "SpadeMessage",
+    "SpadeOneShotBehaviour",
     "SpadeTemplate",
 ]

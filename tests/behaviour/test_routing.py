@@ -122,6 +122,7 @@ async def test_a_function_names_several_who_get_it_transformed_and_with_metadata
     def route(message: RoutedMessage, answer: str, context: dict[str, object]) -> RoutingResponse:
         assert str(message.sender) == "ada@net/1"
         assert (message.body, message.thread) == ("hello", THREAD)
+        assert message.get_metadata("nothing") is None
         assert context["conversation_id"]
         return RoutingResponse(["eve@net", "ada@net"], str.upper, {"reason": answer})
 

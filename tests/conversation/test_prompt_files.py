@@ -17,6 +17,7 @@ PINNED = {
     "call_first": "e7e3392c23b7",
     "call_stopped": "2c3a2f9064e2",
     "calls_used_up": "ba263f5ef07b",
+    "coordinator": "f503d61b567e",
     "not_run_expired": "4d51c6e39131",
     "not_run_no": "f505710921f2",
     "not_run_nobody": "dd07a9dcaf40",
