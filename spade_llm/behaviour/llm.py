@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.behaviour.commands import Commands
 from spade_llm.behaviour.layers import Outcome, layered
+from spade_llm.behaviour.learning_commands import LearningCommands
 from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
@@ -98,6 +99,7 @@ class LLMBehaviour(Behaviour):
             STOP, _nothing_to_stop, "/stop – stop the answer that I am working on, and what waits"
         )
         MemoryCommands(memory, self.conversations).add_to(self.commands)
+        LearningCommands(memory).add_to(self.commands)
 
     async def run(self) -> None:
         """Turns begin with messages (services/chat.py); between them conversations expire."""

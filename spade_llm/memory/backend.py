@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from spade_llm.memory.store import (
+    ConsentStore,
     DecayStore,
     GrantStore,
     HistoryStore,
@@ -13,7 +14,9 @@ from spade_llm.memory.store import (
 )
 
 
-class OwnedMemory(MemoryStore, HistoryStore, LinkStore, GrantStore, DecayStore, Protocol):
+class OwnedMemory(
+    MemoryStore, HistoryStore, LinkStore, GrantStore, DecayStore, ConsentStore, Protocol
+):
     """All that one owner has, and what it decides about it."""
 
 

@@ -57,6 +57,8 @@ class Origin(StrEnum):
     """Cut from a conversation."""
     CONSOLIDATED = "consolidated"
     """A summary of others."""
+    PATTERN = "pattern"
+    """What several conversations of a person have in common; its sources are their episodes."""
     MESSAGE = "message"
     """Not an entry: one message of a conversation, as a search found it."""
 
@@ -392,6 +394,14 @@ class DecayStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """Whether a person lets one owner learn from several of their conversations together."""
+
+    since: datetime | None = None
+    """None: they do not; nobody does who has not said so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedMessage:
     """One message of a conversation, kept verbatim."""
 
@@ -595,6 +605,16 @@ class DecayStore(Protocol):
     async def decay_status(self) -> DecayStatus: ...
 
 
+class ConsentStore(Protocol):
+    """What people allow an owner. Raises as MemoryStore."""
+
+    async def consent(self, subject: str) -> Consent: ...
+
+    async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
+        """Withdrawn: the patterns that it allowed are gone when this returns."""
+        ...
+
+
 class SubjectStore(Protocol):
     """What all owners together remember about one subject, who may see, correct and remove it."""
 
@@ -635,6 +655,30 @@ class Episode:
     last_message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An episode and the messages that it was cut from, oldest first."""
+
+    episode: MemoryEntry
+    messages: tuple[ObservedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquaintance:
+    """What one owner has heard from a person who allows to learn from all of it together."""
+
+    owner: str
+    subject: str
+    told: tuple[Told, ...]
+    """Oldest first; of episodes that have been read, the newest MAX_EPISODES."""
+    changed: int
+    """Counts what was new about them."""
+
+
+MAX_EPISODES = 100
+"""Of a person that are looked at together."""
+
+
 class LearningStore(Protocol):
     """What is still to be learned from conversations, of all owners. Raises StorageFailed, Busy.
 
@@ -663,4 +707,19 @@ class LearningStore(Protocol):
         """Add what the episode says (the same again strengthens what is there), close the entries
         `invalid` (they were true until the episode), and count the episode as read; returns the ids
         of the drafts' entries."""
+        ...
+
+    async def acquaintances(self, *, limit: int = 4) -> Sequence[Acquaintance]:
+        """People who allow it and about whom there is something new."""
+        ...
+
+    async def keep_patterns(
+        self, known: Acquaintance, drafts: Mapping[str, MemoryDraft]
+    ) -> Sequence[str]:
+        """These, by a name that stays the same, are all patterns of this person now; returns their
+        ids.
+
+        Left out: what was made from an episode that is gone meanwhile, and what the person removed
+        before. What they corrected stays corrected. Nothing is kept once they do not allow it.
+        """
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.services.memory_body import MAX_LIMIT, ONTOLOGY
+from spade_llm.services.memory_consent import ConsentClient, ConsentService
 from spade_llm.services.memory_decay import DecayClient, DecayService
 from spade_llm.services.memory_entries import EntriesClient, EntriesService
 from spade_llm.services.memory_forgetting import ForgettingClient, ForgettingService
@@ -53,6 +54,7 @@ class MemoryService:
         for role in _ROLES:
             role(self._store).attach(service)
         ForgettingService(self._store, dispatcher).attach(service)
+        ConsentService(self._store, dispatcher, on_given=self._on_observed).attach(service)
         HistoryService(self._store, on_observed=self._on_observed).attach(service)
         service.attach(dispatcher)
 
@@ -100,6 +102,8 @@ class MemoryClient:
         self.configure_decay = decay.configure_decay
         self.run_decay = decay.run_decay
         self.decay_status = decay.decay_status
+        consent = ConsentClient(peer)
+        self.consent, self.set_consent = consent.consent, consent.set_consent
         texts = TextsClient(peer)
         self.retrieve, self.session_context = texts.retrieve, texts.session_context
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from spade_llm.agent import Services
 from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage
 from spade_llm.services.memory import MemoryClient
-from tests.interaction.network import eventually, jid_of
+from tests.interaction.network import answer_to, eventually, jid_of
 
 if TYPE_CHECKING:
     from tests.interaction.network import Network
@@ -38,3 +39,26 @@ async def test_a_conversation_that_has_rested_is_an_episode_with_facts(network: 
     assert '- user: "I live in Lisbon."\n- assistant: "Noted!"' in text
     context = await client.session_context("c", language="en")
     assert "## Key Facts\n\n- The user lives in Lisbon." in context.context_text
+
+
+async def test_a_person_allows_to_compare_conversations_and_takes_it_back(network: Network) -> None:
+    memory = await network.memory()
+    assistant = await network.assistant(services=Services(memory=jid_of(memory)))
+    ada = await network.person()
+    client = MemoryClient(assistant.node.requester, jid_of(memory))
+    for days in (9, 7, 5):
+        at = datetime.now(UTC) - timedelta(days=days)
+        said = ObservedMessage(id=str(days), role="user", content="we fly to Lisbon", at=at)
+        await client.observe(ada.bare, [said], subject=ada.bare)
+    assert "do not compare" in await answer_to(ada, assistant, "/learn")
+
+    await answer_to(ada, assistant, "/learn on")
+
+    async def is_found() -> bool:
+        return "often talks about Lisbon" in await answer_to(ada, assistant, "/learn")
+
+    await eventually(is_found)
+    assert "often talks about Lisbon" in await answer_to(ada, assistant, "/memories often")
+    await answer_to(ada, assistant, "/learn off")
+    assert "Lisbon" not in await answer_to(ada, assistant, "/learn")
+    assert "often talks about" not in await answer_to(ada, assistant, "/memories")

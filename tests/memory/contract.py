@@ -344,6 +344,30 @@ async def test_a_history_is_read_page_by_page(store: OwnedMemory) -> None:
     assert list(await store.history("c", before="unknown")) == []
 
 
+async def test_nobody_is_compared_who_did_not_allow_it_and_each_owner_is_told_apart(
+    store: OwnedMemory, other_store: OwnedMemory
+) -> None:
+    assert (await store.consent("Ada@X/phone")).since is None
+
+    given = await store.set_consent("Ada@X/phone", is_given=True)
+
+    assert given.since is not None
+    assert await store.set_consent("ada@x", is_given=True) == given
+    assert await store.consent("ada@x") == given
+    assert (await store.consent("bob@x")).since is None
+    assert (await other_store.consent("ada@x")).since is None
+    assert (await store.set_consent("ada@x", is_given=False)).since is None
+    assert (await store.consent("ada@x")).since is None
+
+
+async def test_who_is_forgotten_allows_nothing_any_more(store: OwnedMemory) -> None:
+    await store.set_consent("ada@x", is_given=True)
+
+    await store.forget_subject("ada@x")
+
+    assert (await store.consent("ada@x")).since is None
+
+
 async def test_a_message_observed_twice_is_kept_once(store: OwnedMemory) -> None:
     await store.observe("c", [said("1", "first")])
 

@@ -133,6 +133,23 @@ async def test_memories_and_conversations_of_version_1_work_as_before(old: Path)
         assert [entry.content for entry in (await other.list()).entries] == ["foreign tea"]
 
 
+async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with SQLiteMemoryBackend(path) as backend:
+        await backend.for_owner(OWNER).add(MemoryDraft(content="Ada rows"))
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TABLE consent")
+        file.execute("DROP INDEX entry_pattern")
+        file.execute("PRAGMA user_version = 2")
+
+    async with SQLiteMemoryBackend(path) as backend:
+        store = backend.for_owner(OWNER)
+
+        assert await contents(store, "who rows?") == ["Ada rows"]
+        assert (await store.set_consent("ada@x", is_given=True)).since is not None
+    assert verify(path) == []
+
+
 async def test_a_migrated_file_is_whole_and_has_nothing_of_the_old_one(old: Path) -> None:
     async with SQLiteMemoryBackend(old):
         pass

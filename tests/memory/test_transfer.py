@@ -68,6 +68,7 @@ async def filled(path: Path) -> Path:
         await one.link(first.id, second.id, relation="before")
         await one.grant("two@localhost", access=Access.WRITE, tag="té")
         await one.configure_decay(DecayPolicy(older_than_s=60))
+        await one.set_consent(ADA, is_given=True)
         await two.add(MemoryDraft(content="of another"))
         await one.observe("c", [said("1"), said("2", "…", "assistant")], subject=ADA)
         await one.close_conversation("c")

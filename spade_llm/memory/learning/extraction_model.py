@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from spade_llm.errors import InvalidModelOutput, ModelUnavailable
 from spade_llm.memory.learning.extraction_prompt import (
     MAX_FACT_CHARS,
     MAX_FACTS,
     REPAIR,
     TOOL,
-    TOOL_NAME,
     build_extraction,
 )
+from spade_llm.memory.learning.form import Form
 from spade_llm.memory.learning.learned import Learned, about
 from spade_llm.memory.one_line import one_line
 from spade_llm.memory.store import (
@@ -34,16 +31,12 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.learning.learned import KnownMemories, Reading
     from spade_llm.memory.store import MemoryEntry
-    from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, Completion
-
-logger = logging.getLogger(__name__)
+    from spade_llm.providers.model import ChatModel
 
 DEADLINE_S = 120.0
 """For an episode: both calls."""
 MAX_KNOWN = 15
 MAX_QUERY_CHARS = 2000
-MAX_PROBLEMS = 5
 TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
@@ -63,6 +56,9 @@ class _Facts(BaseModel):
     facts: list[_Fact] = Field(max_length=MAX_FACTS)
 
 
+FORM = Form(tool=TOOL, fields=_Facts, repair=REPAIR, what="facts")
+
+
 class ModelExtractor:
     """Raises ModelError; InvalidModelOutput when the second answer is no better than the first."""
 
@@ -74,29 +70,12 @@ class ModelExtractor:
         if not any(message.content.strip() for message in reading.messages):
             return Learned()
         candidates = await _candidates(reading, known)
-        found = await self._ask(build_extraction(reading, candidates))
+        messages = build_extraction(reading, candidates)
+        found = await FORM.filled(self._model, messages, deadline_s=self._deadline_s)
         return Learned(
             drafts=tuple(_draft(fact, reading) for fact in found.facts),
             invalid=_closed(found, candidates),
         )
-
-    async def _ask(self, messages: Sequence[ContextMessage]) -> _Facts:
-        try:
-            async with asyncio.timeout(self._deadline_s):
-                answer = await self._complete(messages)
-                try:
-                    return _read(answer)
-                except ValidationError as error:
-                    return _read(await self._complete([*messages, *_repair(answer, error)]))
-        except TimeoutError:
-            raise ModelUnavailable(f"{self._model.name} did not answer in time.") from None
-        except ValidationError as error:
-            raise InvalidModelOutput(
-                f"{self._model.name} gave no facts that fit the schema: {_problems(error)}."
-            ) from None
-
-    async def _complete(self, messages: Sequence[ContextMessage]) -> str:
-        return _answered(await self._model.complete(messages, [TOOL], tool_choice=TOOL_NAME))
 
 
 async def _candidates(reading: Reading, known: KnownMemories) -> list[MemoryEntry]:
@@ -109,36 +88,6 @@ async def _candidates(reading: Reading, known: KnownMemories) -> list[MemoryEntr
     until = max(message.at for message in reading.messages)
     entries = about(reading, [hit.entry for hit in found.hits])
     return [entry for entry in entries if (entry.valid_at or entry.created_at) <= until]
-
-
-def _answered(completion: Completion) -> str:
-    """The arguments of the tool; else the text, without the fence that models like to draw."""
-    for call in completion.tool_calls:
-        if call.name == TOOL_NAME:
-            return call.arguments
-    begin, end = completion.text.find("{"), completion.text.rfind("}")
-    return completion.text[begin : end + 1] if 0 <= begin < end else completion.text
-
-
-def _read(answer: str) -> _Facts:
-    """Raises ValidationError."""
-    return _Facts.model_validate_json(answer)
-
-
-def _repair(answer: str, error: ValidationError) -> list[ContextMessage]:
-    return [
-        {"role": "assistant", "content": answer or "(nothing)"},
-        {"role": "user", "content": REPAIR.format(problems=_problems(error))},
-    ]
-
-
-def _problems(error: ValidationError) -> str:
-    """Where, and what; nothing of the answer itself."""
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
-        for one in problems[:MAX_PROBLEMS]
-    )
 
 
 def _closed(found: _Facts, candidates: Sequence[MemoryEntry]) -> tuple[str, ...]:

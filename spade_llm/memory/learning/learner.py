@@ -1,4 +1,5 @@
-"""Learner: turns conversations into episodes and episodes into facts, in the background.
+"""Learner: turns conversations into episodes, episodes into facts, and what several have in common
+into patterns, in the background.
 
 Knows no XMPP and no SQLite. Nobody waits for it: what was observed is kept before it looks. Its
 progress is in the store's transactions, so that it can be ended at any moment and begin again.
@@ -26,6 +27,9 @@ from spade_llm.memory.learning.extraction_model import ModelExtractor
 from spade_llm.memory.learning.extraction_rules import RuleExtractor
 from spade_llm.memory.learning.fresh import fresh_text
 from spade_llm.memory.learning.learned import Reading
+from spade_llm.memory.learning.occasions import occasions_of
+from spade_llm.memory.learning.pattern_model import ask_for_patterns
+from spade_llm.memory.learning.pattern_rules import find_patterns
 from spade_llm.memory.learning.recalled import recalled_texts
 
 if TYPE_CHECKING:
@@ -34,7 +38,14 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
     from spade_llm.memory.learning.learned import Extractor, Learned
-    from spade_llm.memory.store import LearningStore, MemoryEntry, Stretch
+    from spade_llm.memory.learning.occasions import Occasion
+    from spade_llm.memory.store import (
+        Acquaintance,
+        LearningStore,
+        MemoryDraft,
+        MemoryEntry,
+        Stretch,
+    )
     from spade_llm.providers.model import ChatModel
 
 logger = logging.getLogger(__name__)
@@ -52,6 +63,7 @@ class Pace:
     """Between two looks, however often it is woken."""
     stretches: int = 16
     episodes: int = 16
+    acquaintances: int = 4
     model_calls: int = 2
     """Side by side; those of one owner never are."""
     first_pause_s: float = 5.0
@@ -77,6 +89,7 @@ class Learner:
     ) -> None:
         self._store = store
         self._backend = backend
+        self._model = model
         self._rules = RuleExtractor()
         self._extractor: Extractor = ModelExtractor(model) if model else self._rules
         self._pace = pace or Pace()
@@ -131,7 +144,7 @@ class Learner:
 
     async def _step(self) -> int:
         """Cut what has rested, and read some: what is cut does not wait for all to be read."""
-        return await self._cut_all() + await self._read_some()
+        return await self._cut_all() + await self._read_some() + await self._compare_some()
 
     async def _wait(self) -> None:
         """Until it is woken, or it is time to look."""
@@ -183,6 +196,34 @@ class Learner:
             return 0
         episodes = await self._store.unread_episodes(limit=self._pace.episodes)
         return await self._read_groups(_by_owner(episodes))
+
+    async def _compare_some(self) -> int:
+        """The conversations of those who allow it, person by person."""
+        if self._clock() < self._read_after:
+            return 0
+        known = await self._store.acquaintances(limit=self._pace.acquaintances)
+        try:
+            for one in known:
+                await self._compare(one)
+        except ModelError as error:
+            self._pause_reading(error)
+            return 0
+        return len(known)
+
+    async def _compare(self, known: Acquaintance) -> None:
+        """Raises ModelError if the model is away, ServiceError (the store)."""
+        occasions = await asyncio.to_thread(occasions_of, known.told)
+        await self._store.keep_patterns(known, await self._patterns(known, occasions))
+
+    async def _patterns(
+        self, known: Acquaintance, occasions: Sequence[Occasion]
+    ) -> dict[str, MemoryDraft]:
+        if self._model is not None:
+            try:
+                return await ask_for_patterns(self._model, occasions)
+            except (InvalidModelOutput, ContextTooLong) as error:
+                logger.warning("patterns of %s are found by rules: %s", known.owner, error)
+        return await asyncio.to_thread(find_patterns, occasions)
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
         """All of them end before one's failure is raised."""

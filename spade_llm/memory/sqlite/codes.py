@@ -45,6 +45,8 @@ TIERS = Codes((Tier.SHORT_TERM, Tier.LONG_TERM, Tier.WORKING))
 CONTENT_TYPES = Codes(
     (ContentType.TEXT, ContentType.IMAGE, ContentType.CODE, ContentType.JSON, ContentType.YAML)
 )
-ORIGINS = Codes((Origin.TOLD, Origin.EXTRACTED, Origin.EPISODE, Origin.CONSOLIDATED))
+ORIGINS = Codes(
+    (Origin.TOLD, Origin.EXTRACTED, Origin.EPISODE, Origin.CONSOLIDATED, Origin.PATTERN)
+)
 ROLES = Codes(("user", "assistant"))
 ACCESSES = Codes((Access.READ, Access.WRITE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.sqlite import audit
+from spade_llm.memory.sqlite import audit, patterns
 from spade_llm.memory.sqlite.adding import owner_number
 from spade_llm.memory.sqlite.codes import TIERS
 from spade_llm.memory.sqlite.conditions import VISIBLE
@@ -108,6 +108,7 @@ def run(transaction: Transaction, owner: str, *, now: int) -> Sequence[bytes]:
     transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
     transaction.count(RAN, {"owner": owner, "now": now, "count": len(rows)})
     ids = [id for _, id in rows]
+    patterns.remove_with(transaction, owner, set(ids), now=now)
     audit.note(transaction, owner, "decay", ids, now=now)
     return ids
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.memory import limits
-from spade_llm.memory.sqlite import adding
+from spade_llm.memory.sqlite import acquaintances, adding, patterns
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.sqlite.rows import (
@@ -23,11 +23,11 @@ from spade_llm.memory.sqlite.rows import (
 from spade_llm.memory.store import MemoryType, Origin, Stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spade_llm.memory.sqlite.database import Database
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
-    from spade_llm.memory.store import Episode, MemoryDraft, MemoryEntry
+    from spade_llm.memory.store import Acquaintance, Episode, MemoryDraft, MemoryEntry
 
 UNTOUCHED = """
     SELECT jid, message.owner, conversation, name, max(seq) AS last
@@ -114,6 +114,21 @@ class SqliteLearningStore:
             database=self._database,
         )
         return await self._database.write(operation)
+
+    async def acquaintances(self, *, limit: int = 4) -> Sequence[Acquaintance]:
+        limits.check_number("limit", limit, 1, limits.MAX_ROWS)
+        now = to_microseconds(self._database.now())
+        return await self._database.read(partial(acquaintances.due, limit=limit, now=now))
+
+    async def keep_patterns(
+        self, known: Acquaintance, drafts: Mapping[str, MemoryDraft]
+    ) -> Sequence[str]:
+        for draft in drafts.values():
+            limits.check_draft(draft)
+        now = to_microseconds(self._database.now())
+        return await self._database.write(
+            partial(acquaintances.keep, known=known, drafts=drafts, now=now)
+        )
 
 
 def _episode_draft(draft: MemoryDraft, stretch: Stretch) -> MemoryDraft:
@@ -208,6 +223,7 @@ def _keep_learned(
         which: dict[str, Value] = {"owner": episode.owner, "id": id, "at": at, "now": now}
         closed = transaction.all(CLOSE, which)
         transaction.touch(episode.owner, [entry_key(seq) for (seq,) in closed])
+    patterns.note_change(transaction, episode.owner, episode.subject)
     rows = [
         _add(transaction, draft, episode.owner, f"{episode.id}\0{index}", database, merge=True)
         for index, draft in enumerate(drafts)

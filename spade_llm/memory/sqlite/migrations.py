@@ -9,14 +9,21 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.memory.sqlite.schema import APPLICATION_ID, OLDEST_SQLITE, SCHEMA, SCHEMA_VERSION
+from spade_llm.memory.sqlite.schema import (
+    APPLICATION_ID,
+    CONSENT,
+    CONSENT_INDEXES,
+    OLDEST_SQLITE,
+    SCHEMA,
+    SCHEMA_VERSION,
+)
 from spade_llm.memory.subject import known_as
 from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TO_2: Sequence[str] = (
+TO_NEWEST: Sequence[str] = (
     "DROP TABLE entry_text",
     "DROP INDEX entry_by_age",
     "DROP INDEX entry_by_category",
@@ -80,10 +87,14 @@ TO_2: Sequence[str] = (
 )
 """FTS5 and owners as text, to terms and numbers."""
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {0: SCHEMA, 1: TO_2}
-"""By the version that a file has. 0: an empty file, which becomes the newest at once."""
+TO_3: Sequence[str] = (CONSENT, *CONSENT_INDEXES)
+"""Whom an owner may learn about across conversations."""
 
-AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: 2}
+MIGRATIONS: Mapping[int, Sequence[str]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3}
+"""By the version that a file has. 0: an empty file, which becomes the newest at once, as one of
+version 1 does: its tables are made anew."""
+
+AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3}
 """Which version each leads to."""
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.sqlite import audit
+from spade_llm.memory.sqlite import audit, consent, patterns
 from spade_llm.memory.sqlite.codes import ORIGINS, TYPES
 from spade_llm.memory.sqlite.conditions import (
     VISIBLE,
@@ -86,6 +86,11 @@ EPISODES_WITH = f"""
     WHERE {OWNED} AND message.seq IN (SELECT value FROM json_each(:seqs))
 """
 
+PATTERNS = f"""
+    SELECT subject, id FROM entry WHERE {OWNED} AND origin = 5
+        AND seq IN (SELECT value FROM json_each(:seqs))
+"""
+
 DUE = """
     SELECT jid, seq, id FROM entry JOIN owner ON owner.number = entry.owner
     WHERE deleted_at <= :deleted_before OR expires_at <= :now
@@ -129,6 +134,8 @@ def hide(
     transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
     hidden = [id for _, id in rows]
     if hidden:
+        _refuse(transaction, owner, [seq for seq, _ in rows])
+        patterns.remove_with(transaction, owner, set(hidden), now=now)
         audit.note(transaction, owner, "delete", hidden, now=now)
     return hidden
 
@@ -149,6 +156,7 @@ def forget_ids(
     about = [] if subject is None else [_of("subject", subject)]
     conditions = [all_of([_has_id(id), within(scopes), *about]) for id in dict.fromkeys(ids)]
     doomed = [one for condition in conditions for one in _doomed(transaction, owner, condition)]
+    _refuse(transaction, owner, [one.seq for one in doomed])
     return _erase(transaction, owner, doomed, messages_within(scopes), now=now)
 
 
@@ -158,7 +166,9 @@ def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: i
     doomed = _doomed(transaction, owner, about)
     _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, doomed=doomed, now=now)
     transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
-    return _erase(transaction, owner, doomed, ALL, now=now)
+    count = _erase(transaction, owner, doomed, ALL, now=now)
+    consent.withdraw(transaction, owner, subject, now=now)
+    return count
 
 
 def forget_session(transaction: Transaction, owner: str, session: str, *, now: int) -> Cleared:
@@ -181,7 +191,9 @@ def purge(transaction: Transaction, *, deleted_before: int, now: int, limit: int
         transaction.count(REMOVE, {"owner": owner, "seq": seq})
         transaction.touch(owner, [entry_key(seq)])
     for owner in {row[0] for row in rows}:
-        audit.note(transaction, owner, "purge", [id for o, _, id in rows if o == owner], now=now)
+        ids = [id for o, _, id in rows if o == owner]
+        patterns.remove_with(transaction, owner, set(ids), now=now)
+        audit.note(transaction, owner, "purge", ids, now=now)
     transaction.is_erasing = transaction.is_erasing or bool(rows)
     return len(rows)
 
@@ -217,6 +229,7 @@ def _erase(
             _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
         transaction.count(REMOVE, which)
     if doomed:
+        patterns.remove_with(transaction, owner, {one.id for one in doomed}, now=now)
         transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
         transaction.touch(owner, [entry_key(one.seq) for one in doomed])
         audit.note(transaction, owner, "forget", [one.id for one in doomed], now=now)
@@ -256,8 +269,16 @@ def _erase_episodes(
         transaction.count(RELEASE_MESSAGES, {"episode": seq})
         transaction.count(REMOVE, {"owner": owner, "seq": seq})
     if rows:
+        patterns.remove_with(transaction, owner, {id for _, id in rows}, now=now)
         transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
         audit.note(transaction, owner, "forget", [id for _, id in rows], now=now)
+
+
+def _refuse(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:
+    """Patterns among what a person or their assistant removes do not come back."""
+    which: dict[str, Value] = {"owner": owner, "seqs": json.dumps(seqs)}
+    for subject, id in transaction.all(PATTERNS, which):
+        patterns.refuse(transaction, owner, subject, [id])
 
 
 def _has_id(id: bytes) -> Condition:

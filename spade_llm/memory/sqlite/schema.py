@@ -1,4 +1,4 @@
-"""The memory's tables and indexes, version 2. Knows no query and no older file.
+"""The memory's tables and indexes, version 3. Knows no query and no older file.
 
 Times are INTEGER microseconds since 1970, UTC. Enumerations are the numbers in `codes.py`. A row's
 key in the vectors and in the index is `seq * 2` for an entry, `seq * 2 + 1` for a message.
@@ -9,7 +9,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """`SPME` in the file's header: tells our files from another program's."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 OLDEST_SQLITE = (3, 37)
 """STRICT tables; RETURNING and partial indexes are older."""
@@ -242,6 +242,26 @@ DECAY = """
     ) STRICT
 """
 
+# changed counts what is new about a person, learned says up to which count it was looked at.
+# refused: 16 bytes for each pattern that they removed.
+CONSENT = """
+    CREATE TABLE consent (
+        owner INTEGER NOT NULL REFERENCES owner (number),
+        subject TEXT NOT NULL,
+        since INTEGER NOT NULL,
+        changed INTEGER NOT NULL DEFAULT 1,
+        learned INTEGER NOT NULL DEFAULT 0,
+        refused BLOB,
+        PRIMARY KEY (owner, subject)
+    ) STRICT, WITHOUT ROWID
+"""
+
+CONSENT_INDEXES = (
+    "CREATE INDEX consent_to_learn ON consent (owner, subject) WHERE changed > learned",
+    # 5: a pattern.
+    "CREATE INDEX entry_pattern ON entry (owner) WHERE origin = 5",
+)
+
 SCHEMA = (
     OWNER,
     ENTRY,
@@ -261,5 +281,7 @@ SCHEMA = (
     *ACCESS_GRANT_INDEXES,
     AUDIT,
     DECAY,
+    CONSENT,
+    *CONSENT_INDEXES,
 )
 """All of it, for a file that is empty."""

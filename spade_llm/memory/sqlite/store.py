@@ -15,6 +15,7 @@ from spade_llm.memory import limits
 from spade_llm.memory.sqlite import (
     adding,
     changing,
+    consent,
     conversations,
     decay,
     finding,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.transaction import Value
     from spade_llm.memory.store import (
         Cleared,
+        Consent,
         DecayPolicy,
         DecayStatus,
         Grant,
@@ -393,6 +395,19 @@ class SqliteMemoryStore:
 
     async def decay_status(self) -> DecayStatus:
         return await self._database.read(partial(decay.status, owner=self._owner, now=self._now()))
+
+    async def consent(self, subject: str) -> Consent:
+        limits.check_name("subject", subject)
+        return await self._database.read(
+            partial(consent.state, jid=self._owner, subject=str(known_as(subject)))
+        )
+
+    async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
+        limits.check_name("subject", subject)
+        change = consent.give if is_given else consent.withdraw
+        return await self._database.write(
+            partial(change, jid=self._owner, subject=str(known_as(subject)), now=self._now())
+        )
 
     def _now(self) -> int:
         return rows.to_microseconds(self._database.now())

@@ -35,7 +35,8 @@ OWNER_OF = """
 OWNERS = """
     SELECT jid FROM owner WHERE number IN (
         SELECT owner FROM entry WHERE subject = :subject
-        UNION SELECT owner FROM message WHERE subject = :subject)
+        UNION SELECT owner FROM message WHERE subject = :subject
+        UNION SELECT owner FROM consent WHERE subject = :subject)
 """
 
 

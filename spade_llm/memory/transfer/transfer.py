@@ -301,6 +301,12 @@ KINDS: Mapping[str, Mapping[str, Field]] = {
         "last_run_at": TIME,
         "last_deleted": WHOLE,
     },
+    "consent": {
+        "owner": REQUIRED_TEXT,
+        "subject": REQUIRED_TEXT,
+        "since": REQUIRED_TIME,
+        "refused": IDS,
+    },
     "audit": {
         "owner": REQUIRED_TEXT,
         "at": REQUIRED_TIME,

@@ -50,6 +50,10 @@ SELECT = {
             last_deleted
         FROM decay JOIN owner ON owner.number = decay.owner ORDER BY jid
     """,
+    "consent": """
+        SELECT jid AS owner, subject, since, refused
+        FROM consent JOIN owner ON owner.number = consent.owner ORDER BY jid, subject
+    """,
     "audit": """
         SELECT jid AS owner, at, action, count, ids
         FROM audit JOIN owner ON owner.number = audit.owner ORDER BY seq
@@ -61,6 +65,7 @@ COUNT = """
         + (SELECT count(*) FROM message) + (SELECT count(*) FROM conversation)
         + (SELECT count(*) FROM link) + (SELECT count(*) FROM access_grant)
         + (SELECT count(*) FROM decay) + (SELECT count(*) FROM audit)
+        + (SELECT count(*) FROM consent)
 """
 
 ADD_OWNER = "INSERT OR IGNORE INTO owner (jid) VALUES (:owner)"
@@ -131,6 +136,11 @@ INSERT = {
             :last_deleted
         FROM owner WHERE jid = :owner
         ON CONFLICT (owner) DO NOTHING
+    """,
+    "consent": """
+        INSERT INTO consent (owner, subject, since, refused)
+        SELECT number, :subject, :since, :refused FROM owner WHERE jid = :owner
+        ON CONFLICT DO NOTHING
     """,
     "audit": """
         INSERT INTO audit (owner, at, action, count, ids)

@@ -1,0 +1,103 @@
+"""What several conversations have in common, in the file: entries of their own origin.
+
+A pattern goes with any episode that it was made from, and with the consent. One that a person
+removed does not come back: its id is kept with the consent, and no text of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.sqlite import audit
+from spade_llm.memory.sqlite.finding import OWNED
+from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence, Set
+
+    from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+
+# 5: a pattern.
+ALL = f"SELECT seq, id, subject, sources FROM entry WHERE {OWNED} AND origin = 5"
+
+REMOVE = f"DELETE FROM entry WHERE {OWNED} AND seq = :seq"
+
+CHANGED = """
+    UPDATE consent SET changed = changed + 1
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+REFUSED = """
+    SELECT refused FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+REFUSE = """
+    UPDATE consent SET refused = :refused
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+MAX_REFUSED = 256
+"""Ids of one person; beyond, the oldest may come back."""
+
+
+def remove_with(transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int) -> None:
+    """Those that were made from one of these; what remains is looked at anew."""
+    gone = [row for row in _all(transaction, owner) if not episodes.isdisjoint(_sources(row))]
+    _remove(transaction, owner, gone, now=now)
+    for subject in {row[2] for row in gone}:
+        note_change(transaction, owner, subject)
+
+
+def remove_all(transaction: Transaction, owner: str, subject: str, *, now: int) -> None:
+    """All that are about this person."""
+    gone = [row for row in _all(transaction, owner) if row[2] == subject]
+    _remove(transaction, owner, gone, now=now)
+
+
+def remove_others(
+    transaction: Transaction, owner: str, subject: str, kept: Set[bytes], *, now: int
+) -> None:
+    """Those of this person that are not found any more."""
+    rows = [row for row in _all(transaction, owner) if row[2] == subject]
+    _remove(transaction, owner, [row for row in rows if row[1] not in kept], now=now)
+
+
+def refuse(transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]) -> None:
+    """These do not come back."""
+    known = refused(transaction, owner, subject)
+    last = list(dict.fromkeys([*known, *ids]))[-MAX_REFUSED:]
+    transaction.count(REFUSE, {"owner": owner, "subject": subject, "refused": b"".join(last)})
+
+
+def refused(transaction: Transaction, owner: str, subject: str) -> Sequence[bytes]:
+    found = transaction.first(REFUSED, {"owner": owner, "subject": subject})
+    return _ids(found[0]) if found is not None else []
+
+
+def note_change(transaction: Transaction, owner: str, subject: str | None) -> None:
+    """There is something new to be learned about this person, if they allow it."""
+    transaction.count(CHANGED, {"owner": owner, "subject": subject})
+
+
+def _all(transaction: Transaction, owner: str) -> Sequence[Row]:
+    which: dict[str, Value] = {"owner": owner}
+    return transaction.all(ALL, which)
+
+
+def _remove(transaction: Transaction, owner: str, rows: Sequence[Row], *, now: int) -> None:
+    for row in rows:
+        transaction.count(REMOVE, {"owner": owner, "seq": row[0]})
+    if rows:
+        transaction.touch(owner, [entry_key(row[0]) for row in rows])
+        audit.note(transaction, owner, "forget", [row[1] for row in rows], now=now)
+        transaction.is_erasing = True
+
+
+def _sources(row: Row) -> Sequence[bytes]:
+    return _ids(row[3])
+
+
+def _ids(packed: bytes | None) -> Sequence[bytes]:
+    ids = packed or b""
+    return [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)]
