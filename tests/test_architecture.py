@@ -43,7 +43,9 @@ SERVICES = {"services"} | CONVERSATION | RUNTIME
 BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
 MCP_SERVER = {"mcp_server"} | SERVICES
 DEPLOYMENT = {"deployment"} | XMPP
-PROGRAMS = {"programs", "agent", "mcp", "utils", "settings"} | DEPLOYMENT | BEHAVIOUR
+PROGRAMS = (
+    {"programs", "agent", "mcp", "structured_output", "utils", "settings"} | DEPLOYMENT | BEHAVIOUR
+)
 """The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
 TOP = BEHAVIOUR | MCP_SERVER | PROGRAMS | {"gateway", "cli"}
 
@@ -69,6 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "programs": PROGRAMS,
     "mcp": PROGRAMS,
     "utils": PROGRAMS,
+    "structured_output": PROGRAMS,
     "settings": {"settings"} | ERRORS,
     "deployment": DEPLOYMENT,
     "agent": TOP - {"cli", "gateway", "mcp_server"},

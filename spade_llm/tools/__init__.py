@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spade_llm.programs.human_tool import HumanInTheLoopTool
+    from spade_llm.programs.langchain_tool import LangChainToolAdapter
     from spade_llm.programs.retrieval_tool import RetrievalTool
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox
@@ -26,6 +27,7 @@ __all__ = [
     "FunctionTool",
     "HumanInTheLoopTool",
     "LLMTool",
+    "LangChainToolAdapter",
     "LocalToolbox",
     "RetrievalTool",
     "Terms",
@@ -54,6 +56,7 @@ _HOME = {
 
 _PROGRAMS = {
     "HumanInTheLoopTool": "human_tool",
+    "LangChainToolAdapter": "langchain_tool",
     "RetrievalTool": "retrieval_tool",
 }
 
