@@ -7,8 +7,10 @@ The current span is ambient: a layer, a provider or a toolbox in between needs t
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import threading
+import time
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ FLUSH_S = 2.0
 """How long the end of an agent waits for the last spans to leave; those of later are lost."""
 EXPORT_TIMEOUT_S = 5.0
 """For one batch to the collector, in a thread of its own."""
+SAY_EVERY_S = 60.0
+"""How often the log says that the collector is away."""
 MAX_WAITING = 4096
 """Spans that wait for the collector; beyond, the oldest are lost."""
 MAX_TEXT_CHARS = 4000
@@ -180,12 +184,32 @@ class Tracer:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+        logging.getLogger(_EXPORTER).addFilter(_SELDOM)
         exporter = OTLPSpanExporter(
             endpoint=f"{telemetry.endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S
         )
         provider = TracerProvider(resource=Resource.create(self._names), shutdown_on_exit=False)
         provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=MAX_WAITING))
         return provider
+
+
+class _Seldom:
+    """Lets one line pass in a while: a collector that is away costs three for each batch."""
+
+    def __init__(self) -> None:
+        self._again_at = 0.0
+
+    def filter(self, _record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now < self._again_at:
+            return False
+        self._again_at = now + SAY_EVERY_S
+        return True
+
+
+_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+_SELDOM = _Seldom()
+"""Of the process, as its loggers are."""
 
 
 def _shut_down(provider: TracerProvider, is_done: threading.Event) -> None:

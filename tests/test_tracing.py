@@ -193,9 +193,13 @@ async def test_a_collector_that_hangs_delays_no_answer_and_the_end_only_for_a_wh
         assert time.monotonic() - ending < tracing.FLUSH_S + WAIT_S
 
 
-async def test_a_collector_that_is_away_costs_no_answer() -> None:
-    async with a_chain({"a": Telemetry(endpoint="http://127.0.0.1:9")}) as ask:
+async def test_a_collector_that_is_away_costs_no_answer_and_few_lines_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with a_chain(dict.fromkeys("abc", Telemetry(endpoint="http://127.0.0.1:9"))) as ask:
         assert await ask("hello") == "hello"
+
+    assert len([one for one in caplog.records if "exporter" in one.name]) <= 1
 
 
 async def test_nothing_is_made_where_nothing_is_recorded() -> None:
