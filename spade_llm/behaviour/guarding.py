@@ -15,7 +15,7 @@ from spade_llm.behaviour.object_texts import texts_of, with_texts
 from spade_llm.conversation.answer_form import AnswerFault
 from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.recall import Recalled
-from spade_llm.conversation.recorder import current
+from spade_llm.conversation.recorder import current, phase
 from spade_llm.conversation.turn import TurnResult
 from spade_llm.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails.chain import Judged, judged
@@ -24,7 +24,7 @@ from spade_llm.guardrails.sides import Side, default_message
 from spade_llm.xmpp.as_spade import as_spade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from spade_llm.behaviour.layers import Proceed
     from spade_llm.conversation.answer_form import AnswerForm
@@ -76,14 +76,14 @@ class Guarding:
             raise await turn.judged_fault(fault) from None
 
     async def _judged_input(self, utterance: Utterance) -> Judged:
+        guardrails = [one for one in self.input_guardrails if one.enabled]
+        if not guardrails:
+            return Judged(text=utterance.text)
         context = {"message": _message(utterance), **_context(utterance)}
-        return await judged(
-            utterance.text,
-            context,
-            self.input_guardrails,
-            side=Side.INPUT,
-            on_trigger=self._on_trigger,
+        judging = judged(
+            utterance.text, context, guardrails, side=Side.INPUT, on_trigger=self._on_trigger
         )
+        return await _timed(judging, Side.INPUT)
 
 
 class _GuardedTurn:
@@ -146,9 +146,10 @@ class _GuardedTurn:
 
     async def _judged(self, text: str) -> Judged:
         context = {**self._context, "llm_response": text}
-        return await judged(
+        judging = judged(
             text, context, self._guardrails, side=Side.OUTPUT, on_trigger=self._on_trigger
         )
+        return await _timed(judging, Side.OUTPUT)
 
     def _guarded_ask(self, ask: Ask) -> Ask:
         """A question shows what the model wrote as arguments: it passes the guardrails, too. One
@@ -181,6 +182,14 @@ class _Parts:
         ready = self._guard.feed(text)
         if ready:
             await self._on_delta(ready)
+
+
+async def _timed(judging: Awaitable[Judged], side: Side) -> Judged:
+    """A part of the turn's work, for /why and traces."""
+    with phase("guardrails") as span:
+        found = await judging
+        span.note({"spade_llm.side": side.value, "spade_llm.is_blocked": found.is_blocked})
+        return found
 
 
 def _note(what: str) -> None:

@@ -38,7 +38,7 @@ from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.providers.model import TextDelta
 from spade_llm.tools import LLMTool, LocalToolbox
 from tests.behaviour.test_llm import an_utterance
-from tests.guardrails.parts import pieces_of
+from tests.guardrails.parts import UNHURRIED, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -395,6 +395,7 @@ async def test_a_blocked_answer_is_told_to_who_asked_and_routed_to_nobody() -> N
 ANSWERS = st.lists(st.sampled_from(BITS), min_size=1, max_size=12).map("".join).filter(str.strip)
 
 
+@UNHURRIED
 @given(ANSWERS, st.data())
 async def test_no_way_of_cutting_an_answer_leaks_what_is_replaced(
     answer: str, data: st.DataObject
@@ -410,6 +411,7 @@ async def test_no_way_of_cutting_an_answer_leaks_what_is_replaced(
     assert reply.text.startswith("".join(parts).lstrip())
 
 
+@UNHURRIED
 @given(ANSWERS, st.booleans(), st.data())
 async def test_no_way_of_cutting_an_answer_leaks_what_is_blocked(
     answer: str, early_parts: bool, data: st.DataObject

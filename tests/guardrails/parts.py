@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.guardrails import PartGuard
+
+
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""What is tested is no speed."""
 
 
 def pieces_of(text: str, data: st.DataObject) -> list[str]:

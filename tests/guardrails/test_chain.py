@@ -38,11 +38,11 @@ CONTEXT = {"sender": "ada@x", "conversation_id": "ada@x"}
 class Fixed(Guardrail):
     """Gives what it is told to give."""
 
-    timeout_s = 0.05
-
     def __init__(self, given: object, name: str = "fixed") -> None:
         super().__init__(name)
         self._given = given
+        if isinstance(given, asyncio.Event):
+            self.timeout_s = 0.05
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if isinstance(self._given, BaseException):
@@ -182,13 +182,13 @@ async def test_a_cancelled_turn_is_not_taken_for_a_failed_guardrail() -> None:
     started = asyncio.Event()
 
     class Waiting(Fixed):
-        timeout_s = 60.0
-
         async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
             started.set()
             return await super().check(content, context)
 
-    task = asyncio.create_task(Waiting(asyncio.Event())("text", CONTEXT))
+    waiting = Waiting(asyncio.Event())
+    waiting.timeout_s = 60.0
+    task = asyncio.create_task(waiting("text", CONTEXT))
     await started.wait()
     task.cancel()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spade_llm.errors import ConfigurationError
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.guardrails.folding import folded, folded_text
-from tests.guardrails.parts import fed, pieces_of
+from tests.guardrails.parts import UNHURRIED, fed, pieces_of
 
 TRICKS = {
     "as it is": "how to hack it",
@@ -119,6 +119,7 @@ def test_what_cannot_work_is_refused_at_once(
         KeywordGuardrail("k", keywords, action, replacement)
 
 
+@UNHURRIED
 @given(LETTERS)
 @example("ß\u0345")
 def test_what_is_folded_is_traceable_and_folds_alike_in_pieces(text: str) -> None:
@@ -131,6 +132,7 @@ def test_what_is_folded_is_traceable_and_folds_alike_in_pieces(text: str) -> Non
     assert folded(text[:cut]).text + folded(text[cut:]).text == whole.text
 
 
+@UNHURRIED
 @given(LETTERS, KEYWORDS, st.sampled_from(["[X]", "", "*", "b", "a b", " "]))
 async def test_after_replacing_no_keyword_is_left(
     text: str, keywords: list[str], replacement: str
@@ -147,6 +149,7 @@ async def test_after_replacing_no_keyword_is_left(
         assert not any(folded_text(word) in left for word in keywords)
 
 
+@UNHURRIED
 @given(LETTERS, KEYWORDS, st.sampled_from(["[X]", "*", "b", "a", " "]), st.data())
 async def test_parts_are_the_beginning_of_what_replacing_makes_of_the_whole(
     text: str, keywords: list[str], replacement: str, data: st.DataObject
@@ -162,6 +165,7 @@ async def test_parts_are_the_beginning_of_what_replacing_makes_of_the_whole(
         assert whole.startswith(fed(parts, pieces_of(text, data)))
 
 
+@UNHURRIED
 @given(LETTERS, KEYWORDS, st.data())
 async def test_parts_before_a_keyword_that_blocks_never_hold_it(
     text: str, keywords: list[str], data: st.DataObject

@@ -13,6 +13,7 @@ from spade_llm.errors import ModelUnavailable
 from spade_llm.guardrails import GuardrailAction, LLMGuardrail
 from spade_llm.guardrails.model_judged import read_verdict
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
+from tests.guardrails.parts import UNHURRIED
 
 if TYPE_CHECKING:
     from spade_llm.providers.scripted import ScriptedAnswer
@@ -59,6 +60,7 @@ async def test_a_clear_yes_lets_pass(verdict: str) -> None:
     assert (await guardrail("text", {})).action is GuardrailAction.PASS
 
 
+@UNHURRIED
 @given(st.text(max_size=40))
 def test_no_answer_breaks_the_reading_of_verdicts(answer: str) -> None:
     verdict = read_verdict(answer)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spade_llm.errors import ConfigurationError
 from spade_llm.guardrails import CompositeGuardrail, GuardrailAction, KeywordGuardrail
 from spade_llm.guardrails import RegexGuardrail as Regex
-from tests.guardrails.parts import fed, pieces_of
+from tests.guardrails.parts import UNHURRIED, fed, pieces_of
 
 BLOCK, WARNING = GuardrailAction.BLOCK, GuardrailAction.WARNING
 BOUNDED = [
@@ -106,6 +106,7 @@ async def test_braces_are_themselves() -> None:
     assert result.content == "abc axc X"
 
 
+@UNHURRIED
 @given(st.sampled_from([*BOUNDED, *UNBOUNDED]), st.sampled_from(["[X]", "", r"<\g<0>>"]), TEXTS)
 async def test_replacing_is_what_re_makes_of_it(pattern: str, put: str, text: str) -> None:
     result = await Regex("r", {pattern: put})(text, {})
@@ -113,6 +114,7 @@ async def test_replacing_is_what_re_makes_of_it(pattern: str, put: str, text: st
     assert result.content == re.sub(pattern, put, text)
 
 
+@UNHURRIED
 @given(
     st.lists(st.sampled_from(BOUNDED), min_size=1, max_size=3, unique=True),
     st.sampled_from(["[X]", "", "a", "b1"]),
@@ -136,6 +138,7 @@ async def test_parts_are_the_beginning_of_what_replacing_makes_of_the_whole(
     assert whole.startswith(fed(parts, pieces_of(text, data)))
 
 
+@UNHURRIED
 @given(st.sampled_from(BOUNDED), TEXTS, st.data())
 async def test_parts_before_a_match_that_blocks_never_reach_into_it(
     pattern: str, text: str, data: st.DataObject
