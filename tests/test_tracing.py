@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm import tracing
@@ -43,6 +43,7 @@ trace_parents = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(trace_parents, st.sampled_from([Encoding.ACL, Encoding.FORM]))
 def test_a_trace_parent_travels_with_a_request_and_not_with_its_answer(
     parent: str, encoding: Encoding
@@ -64,6 +65,7 @@ def test_a_trace_parent_travels_with_a_request_and_not_with_its_answer(
     assert "traceparent" not in to_metadata(read.reply(Performative.INFORM, "{}"))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_what_is_no_trace_parent_is_as_if_it_were_not_there(text: str) -> None:
     fields = {"performative": "request", "traceparent": f"ff{text}"}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.behaviour.usage_command import total
@@ -44,6 +44,7 @@ spendings = st.builds(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(["ada@x", "bob@x", "'; --@x"]), spendings), max_size=20))
 async def test_what_is_read_is_the_sum_of_what_was_written(added: list[tuple[str, Spent]]) -> None:
     async with UsageLedger(None, clock=Clock()) as ledger:
