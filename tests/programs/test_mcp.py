@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -27,12 +26,10 @@ from spade_llm.programs.mcp_configs import mcp_server, mcp_servers
 from spade_llm.providers import ScriptedProvider
 from spade_llm.tools.mcp import HttpServer
 from tests.cli.program import ROOT
-from tests.interaction.network import Network, answer_to, calling, next_message
+from tests.interaction.network import answer_to, calling, next_message
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import Provisioner
+    from tests.interaction.network import Network
 
 SERVER = Path(__file__).parent.parent / "tools" / "mcp_servers" / "handmade.py"
 PROGRAM_S = 60.0
@@ -52,12 +49,6 @@ def handmade(
 
 def starts(note: Path) -> int:
     return len(note.read_text(encoding="utf-8").split())
-
-
-@pytest.fixture
-async def network(embedded: Provisioner, tmp_path: Path) -> AsyncIterator[Network]:
-    async with contextlib.AsyncExitStack() as stack:
-        yield Network(server=embedded, directory=tmp_path, stack=stack)
 
 
 async def test_an_agent_has_the_tools_of_its_servers_from_its_first_turn_on(

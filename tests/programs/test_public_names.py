@@ -29,13 +29,21 @@ NAMES = {
         create_tool_result_message
     """,
     "spade_llm.guardrails": "Guardrail GuardrailAction GuardrailResult",
-    "spade_llm.providers": "LLMProvider",
+    "spade_llm.mcp": """
+        MCPServerConfig StdioServerConfig SseServerConfig StreamableHttpServerConfig MCPSession
+        MCPToolAdapter get_mcp_server_tools get_mcp_tool get_all_mcp_tools
+    """,
+    "spade_llm.mcp.config": "StdioServerConfig SseServerConfig StreamableHttpServerConfig",
+    "spade_llm.mcp.factory": "get_mcp_server_tools get_mcp_tool get_all_mcp_tools",
+    "spade_llm.structured_output": "ReadyForStructuredOutputTool",
+    "spade_llm.providers": "BaseLLMProvider LLMProvider",
+    "spade_llm.providers.base_provider": "BaseLLMProvider",
     "spade_llm.rag": """
         Document BaseDocumentLoader TextLoader DirectoryLoader TextSplitter CharacterTextSplitter
         RecursiveCharacterTextSplitter VectorStore BaseRetriever VectorStoreRetriever Chroma
     """,
     "spade_llm.routing": "RoutingResponse RoutingFunction routing_rule",
-    "spade_llm.tools": "LLMTool RetrievalTool",
+    "spade_llm.tools": "LLMTool RetrievalTool LangChainToolAdapter",
     "spade_llm.utils": """
         load_env_vars format_documents_for_response create_retrieval_response_body
         generate_conversation_id generate_unique_id
