@@ -17,7 +17,7 @@ SpadeLLMError                        root; `code` is what goes on the wire
 ├─ ServiceError                      what a *handler* raises; its message is written for the peer
 │   ├─ Refusal                       -> refuse
 │   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, QuotaReached, NotFound,
-│   │   │  UnknownTool, DeadlinePassed
+│   │   │  UnknownTool, DeadlinePassed, ConversationOver
 │   └─ Failure                       -> failure
 │       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer
 └─ ModelError                        -> failure
@@ -184,6 +184,12 @@ class DeadlinePassed(Refusal):
     """`reply-by` was over before the request could be started."""
 
     code = "deadline-passed"
+
+
+class ConversationOver(Refusal):
+    """It has ended, and takes nothing more until it is begun anew."""
+
+    code = "conversation-over"
 
 
 class Failure(ServiceError):

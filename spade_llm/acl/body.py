@@ -149,7 +149,7 @@ def glimpse_op(text: str) -> str:
 
 _LEADING_OP = re.compile(r'\{"op":"([a-z_]{1,64})"')
 _OWNER_KEYS = ("owner", "agent_id")
-_FREE_KEYS = frozenset({"metadata", "arguments", "where"})
+_FREE_KEYS = frozenset({"metadata", "arguments", "where", "response_schema"})
 """Below these, keys are the asker's own words."""
 
 

@@ -11,10 +11,13 @@ from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.agent.typing_state import TypingState
+from spade_llm.behaviour.ending import Ending
 from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.llm import LLMBehaviour
+from spade_llm.behaviour.markers import Markers
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.answer_form import ModelForm
 from spade_llm.conversation.documents_toolbox import documents_toolbox
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
@@ -155,6 +158,7 @@ class LLMAgent(XmppAgent):
             ],
             limits=limits or TurnLimits(),
             layers=[*self._watch.layers, *self._layers(conduct)],
+            form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )
         self._tool_agents = ToolAgents(
             self,
@@ -206,6 +210,22 @@ class LLMAgent(XmppAgent):
     def add_output_guardrail(self, guardrail: Guardrail) -> None:
         self._guarding.output_guardrails.append(guardrail)
 
+    def reset_conversation(self, conversation_id: str) -> bool:
+        """One that is over can go on, and its answers are counted anew; what was said stays. False
+        if it is not in RAM."""
+        conversation = self.llm_behaviour.conversations.find(conversation_id)
+        if conversation is not None:
+            conversation.begin_anew()
+        return conversation is not None
+
+    def get_conversation_state(self, conversation_id: str) -> dict[str, object] | None:
+        """`state` (`active`, or why it is over), `interaction_count`; None if it is not in RAM."""
+        conversation = self.llm_behaviour.conversations.find(conversation_id)
+        if conversation is None:
+            return None
+        state = conversation.ended or "active"
+        return {"state": state, "interaction_count": conversation.interactions}
+
     def update_context_management(self, context_management: ContextManagement) -> None:
         """Use another strategy from the next turn on (specs/5)."""
         self.llm_behaviour.strategy = context_management
@@ -221,8 +241,13 @@ class LLMAgent(XmppAgent):
         return is_command or self._chat.is_settling(message)
 
     def _layers(self, conduct: Conduct) -> list[Layer]:
-        """What stands around a turn within quota and record: ending, routing, guarding."""
-        return [*routing_layers(conduct, self.letters, run=self.submit), self._guarding]
+        """What stands around a turn within quota and record."""
+        ending = Ending(
+            max_interactions=conduct.max_interactions_per_conversation,
+            on_end=conduct.on_conversation_end,
+        )
+        routing = routing_layers(conduct, self.letters, run=self.submit)
+        return [ending, *routing, self._guarding, Markers(conduct.termination_markers)]
 
     async def _answer(self, utterance: Utterance) -> Reply:
         """People's clients show meanwhile that it is coming; programs get its parts."""

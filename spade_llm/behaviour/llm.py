@@ -258,7 +258,8 @@ async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
 def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:
     result = outcome.result
     return Reply(
-        text=(result.text if outcome.said is None else outcome.said) + _note(missing),
+        text=(result.text if outcome.said is None else outcome.said)
+        + ("" if result.is_formed else _note(missing)),
         sources=tuple(citation(found) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,

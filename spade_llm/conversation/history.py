@@ -32,6 +32,12 @@ class Conversation:
     is_loaded: bool = False
     """What was said before this process began has been asked for."""
     messages: deque[ContextMessage] = field(default_factory=deque)
+    interactions: int = 0
+    """Answers since it began, or came into RAM."""
+    ended: str = ""
+    """Why it is over; empty: it is not."""
+    is_told_over: bool = False
+    """Whoever said something after the end was told."""
     used_at_s: float = 0.0
     """On the clock of Conversations."""
 
@@ -39,6 +45,10 @@ class Conversation:
         self.messages.extend(messages)
         while len(self.messages) > MAX_MESSAGES:
             self._drop_first_exchange()
+
+    def begin_anew(self) -> None:
+        """Whatever ended it does not count any more; what was said stays."""
+        self.interactions, self.ended, self.is_told_over = 0, "", False
 
     def _drop_first_exchange(self) -> None:
         """Drop up to the next user message: a tool call never loses its results."""
@@ -84,6 +94,10 @@ class Conversations:
         for oldest in self._by_key.values():
             return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
         return self._idle_s
+
+    def find(self, key: str) -> Conversation | None:
+        """If it is in RAM; it counts as idle all the same."""
+        return self._by_key.get(key)
 
     def drop(self, key: str) -> None:
         self._by_key.pop(key, None)

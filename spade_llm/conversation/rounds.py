@@ -79,6 +79,7 @@ class Rounds:
     async def _finish(self, completion: Completion, build: BuildPrompt) -> None:
         if self._wanted.form is not None:
             self._result.close_as(await self._formed(completion, self._wanted.form, build))
+            self._result.is_formed = True
         elif completion.tool_calls and not completion.text:
             self._break_off(self._used_up() or "it wanted more tools than it may call")
         else:

@@ -30,6 +30,10 @@ class TurnResult:
     usage: Usage = field(default_factory=Usage)
     called: list[CalledTool] = field(default_factory=list)
     """In the order of the model's wishes."""
+    is_last: bool = False
+    """The model said that the conversation is over."""
+    is_formed: bool = False
+    """The text is an object as JSON: nothing may be said beside it."""
     is_apology: bool = False
     """The model failed; the text says so politely."""
     model_calls: int = 0

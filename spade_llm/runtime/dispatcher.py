@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -49,9 +50,12 @@ if TYPE_CHECKING:
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
     from spade_llm.runtime.route import Handler, Route
-    from spade_llm.runtime.transport import Bounce, Send
+    from spade_llm.runtime.transport import Send
 
 logger = logging.getLogger(__name__)
+
+IsThere = Callable[[str], Awaitable[bool]]
+"""Whether a full JID is connected; True where nobody can tell."""
 
 NO_TRACES = Tracer(None, service="", instance="")
 MAX_REFUSALS_WAITING = 256
@@ -79,7 +83,7 @@ class Limits:
     """A handler is stopped after this, or at its requester's deadline if that is earlier; where
     its route gives it another time, after that."""
     patience_s: float = 3.0
-    """How long an asker may be away before it counts as gone."""
+    """Between two looks at whether a program is still there; it is gone when both miss it."""
     clock_skew: timedelta = timedelta(seconds=30)
     """How far a requester's clock may be behind ours before its deadline is taken at its word."""
 
@@ -108,6 +112,8 @@ class Dispatcher:
         """Of those, the ones whose handler has more time than others."""
         self._resending = asyncio.Lock()
         self._is_closing = False
+        self.is_there: IsThere | None = None
+        """Set by whoever knows the network: programs that have left are worked for no longer."""
 
     def route(self, ontology: str, route: Route) -> None:
         self._routes[ontology] = route
@@ -147,22 +153,6 @@ class Dispatcher:
             is_person = job.request.encoding is Encoding.PLAIN
             stop(job, Cancelled("" if is_person else "it was stopped"))
         return Stopped(jobs=tuple(found))
-
-    def bounced(self, bounce: Bounce) -> None:
-        """Who asked may have left, where a part of the answer comes back: then what runs for nobody
-        else is stopped. A line that was cut is back soon: so it is asked after once more."""
-        asked_id, _, what = bounce.message_id.rpartition(".")
-        if bounce.condition not in _GONE:
-            return
-        for job in self._jobs():
-            if _id(job.request) != (bounce.peer, asked_id) or not self._ends_with_asker(job):
-                continue
-            if what == "agree":
-                job.is_left = True
-                stop(job, Cancelled("its asker has left"))
-            elif not job.is_doubted:
-                job.is_doubted = True
-                self._spawn(self._ask_after(job))
 
     async def resume(self) -> None:
         """Take up what a killed process left unfinished: call once, when connected."""
@@ -247,18 +237,6 @@ class Dispatcher:
 
     def _jobs(self) -> Iterator[Job]:
         return (job for lane in self._lanes.values() for job in lane)
-
-    def _ends_with_asker(self, job: Job) -> bool:
-        route = self._routes.get(job.request.ontology)
-        return route is not None and route.ends_with_asker
-
-    async def _ask_after(self, job: Job) -> None:
-        """An `agree` says nothing new; it comes back if nobody is there."""
-        await asyncio.sleep(self._limits.patience_s)
-        job.is_doubted = False
-        if not job.has_ended.is_set():
-            with suppress(RequestError):
-                await self._send(job.request.reply(Performative.AGREE, ""))
 
     def _diverted(self, message: AclMessage) -> Handler | None:
         route = self._routes.get(message.ontology)
@@ -417,12 +395,33 @@ class Dispatcher:
             async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
                 with self._noted_as_long(max_time_s is not None):
                     request = Request(job.request, self._send, _aside=partial(self._aside, job))
-                    return _bounded(await self._traced(handler, request))
+                    async with self._ended_with_asker(job, route):
+                        return _bounded(await self._traced(handler, request))
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
             job.scope = None
             self._running -= 1
+
+    @asynccontextmanager
+    async def _ended_with_asker(self, job: Job, route: Route) -> AsyncIterator[None]:
+        if self.is_there is None or not route.ends_with_asker:
+            yield
+            return
+        watch = asyncio.create_task(self._watch(job, self.is_there))
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    async def _watch(self, job: Job, is_there: IsThere) -> None:
+        """Missed twice: a line that was cut is back soon."""
+        missed = 0
+        while missed < 2:
+            await asyncio.sleep(self._limits.patience_s)
+            missed = 0 if await is_there(job.request.sender) else missed + 1
+        job.is_left = True
+        stop(job, Cancelled("its asker has left"))
 
     async def _traced(self, handler: Handler, request: Request) -> str:
         message = request.message
@@ -507,8 +506,6 @@ class Dispatcher:
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
 _NOTHING: deque[Job] = deque(maxlen=0)
-_GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
-"""Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
 _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 

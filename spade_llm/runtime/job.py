@@ -28,8 +28,6 @@ class Job:
     """Of its time, while that stands still."""
     cancelled: Cancelled | None = None
     """What it is answered with, once it is cancelled."""
-    is_doubted: bool = False
-    """A part of its answer came back: its asker may have left."""
     is_left: bool = False
     """Nobody is there to be answered."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -67,7 +67,6 @@ class Node:
         for asker in self.askers:
             if asker.bounced(bounce):
                 return
-        self.dispatcher.bounced(bounce)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         await self.dispatcher.close(patience_s=patience_s)

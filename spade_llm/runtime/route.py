@@ -77,5 +77,5 @@ class Route:
     """Serves a message at once, beside its conversation, because what runs there waits for it;
     None: it waits its turn. Told of each one as it arrives; must not raise."""
     ends_with_asker: bool = False
-    """It is stopped when parts of its answer come back from its asker's server: nobody else wants
-    it. Not for people: their server keeps the answer until they are back."""
+    """It is stopped when its asker's connection has ended: nobody else wants the answer. Not for
+    people: their server keeps it until they are back."""

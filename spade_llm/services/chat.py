@@ -12,9 +12,12 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppr
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from spade_llm.acl import CHAT_TEXT, Body, Empty
+from spade_llm.conversation.answer_form import SchemaForm
 from spade_llm.conversation.approval import (
     Verdict,
     question_text,
@@ -24,7 +27,7 @@ from spade_llm.conversation.approval import (
 from spade_llm.conversation.commands import STOP, parse_command
 from spade_llm.conversation.open_questions import OpenQuestions
 from spade_llm.conversation.wishes import NO_WISHES
-from spade_llm.errors import NotFound, RequestError
+from spade_llm.errors import InvalidAnswer, NotFound, RequestError, RequestFailed
 from spade_llm.providers.offline_words import language_of
 from spade_llm.runtime import Effect, Request, Route, fingerprint
 from spade_llm.services.chat_bodies import (
@@ -96,6 +99,7 @@ class Utterance:
     """While something waits for somebody else: others are served meanwhile."""
 
 
+M = TypeVar("M", bound=BaseModel)
 ChatHandler = Callable[[Utterance], Awaitable[Reply]]
 
 
@@ -130,7 +134,10 @@ class ChatService:
         async with _Parts(request) as parts:
             utterance = _utterance(request.message, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
-            utterance = replace(utterance, ask=ask, aside=request.set_aside, wishes=body.wishes)
+            form = SchemaForm(body.response_schema) if body.response_schema else None
+            utterance = replace(
+                utterance, ask=ask, aside=request.set_aside, wishes=body.wishes, form=form
+            )
             return _fitting(await self._handler(utterance))
 
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
@@ -343,6 +350,31 @@ class ChatClient:
         """The whole answer. Raises RequestError."""
         return await self._peer.ask(_say(text, wishes), Reply, conversation_id=conversation_id)
 
+    async def say_as(
+        self,
+        text: str,
+        model: type[M],
+        *,
+        conversation_id: str = "",
+        wishes: ToolWishes = NO_WISHES,
+    ) -> M:
+        """The answer as an object of a pydantic model, which the assistant's model is told to give.
+
+        Raises RequestError; RequestFailed (`invalid-answer`) where it gave none, also when it was
+        asked again.
+        """
+        body = _say(text, wishes, schema=model.model_json_schema())
+        reply = await self._peer.ask(body, Reply, conversation_id=conversation_id)
+        try:
+            return model.model_validate_json(reply.text)
+        except ValidationError as error:
+            raise RequestFailed(
+                f"{self._peer.jid} gave no valid {model.__name__}: {error.errors()[0]['msg']}",
+                peer=self._peer.jid,
+                conversation_id=conversation_id,
+                wire_code=InvalidAnswer.code,
+            ) from None
+
     async def stream(
         self,
         text: str,
@@ -384,13 +416,20 @@ class ChatClient:
         await self._peer.ask(Approve(id=id, is_approved=is_approved), Empty)
 
 
-def _say(text: str, wishes: ToolWishes, *, can_approve: bool = False) -> Say:
+def _say(
+    text: str,
+    wishes: ToolWishes,
+    *,
+    can_approve: bool = False,
+    schema: dict[str, object] | None = None,
+) -> Say:
     return Say(
         text=text,
         tool_choice=wishes.tool_choice,
         tool_rounds=wishes.tool_rounds,
         tools=wishes.tools,
         can_approve=can_approve,
+        response_schema=schema,
     )
 
 

@@ -26,6 +26,9 @@ class Say(Body):
     """Whoever says this answers questions for approval (`Asked`, `approve`); without it, tools
     that need a yes are not run."""
 
+    response_schema: dict[str, object] | None = None
+    """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
+
     @property
     def wishes(self) -> ToolWishes:
         return ToolWishes(

@@ -108,6 +108,7 @@ class XmppAgent(Agent):
         local, address = str(self.jid.local), str(self.jid)
         self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
+        self.node.dispatcher.is_there = self._is_there
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
@@ -210,6 +211,9 @@ class XmppAgent(Agent):
             await link.confirm()
         except PeerUnavailable:
             await self.node.dispatcher.not_sent(answer)
+
+    async def _is_there(self, jid: str) -> bool:
+        return self.link is None or await self.link.is_there(jid)
 
     def send_state(self, message: AclMessage, state: str) -> None:
         """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""

@@ -32,6 +32,8 @@ MAX_BACKOFF_S = 5.0
 """Cap of the pause between two attempts; each pause is drawn between half of it and all of it."""
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
+_GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
+"""Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
 SEND_PATIENCE_S = 30.0
 """How long a send waits for a connection that is coming back."""
 
@@ -235,6 +237,18 @@ class Link:
             return True
         except IqTimeout:
             return False
+        return True
+
+    async def is_there(self, jid: str) -> bool:
+        """Whether this full JID is connected, as its server says; True where nobody can tell."""
+        if not self.connected.is_set():
+            return True
+        try:
+            await self.client["xep_0199"].send_ping(jid, PING_TIMEOUT_S)
+        except IqError as error:
+            return error.condition not in _GONE
+        except IqTimeout:
+            return True
         return True
 
     async def _hang_up(self) -> None:

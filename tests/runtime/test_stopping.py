@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from spade_llm.acl import CHAT_TEXT, Encoding, Performative
+from spade_llm.acl import CHAT_TEXT, Encoding
 from spade_llm.runtime import (
-    Bounce,
     Dispatcher,
     Effect,
     Limits,
@@ -109,63 +108,60 @@ async def test_an_answer_without_words_is_not_sent_to_a_person() -> None:
     assert len(outbox.sent) == 1
 
 
+class Presences:
+    """Who is there, as a server says it when it is asked."""
+
+    def __init__(self, *answers: bool) -> None:
+        self._answers = list(answers)
+        self.asked: list[str] = []
+        self.is_over = asyncio.Event()
+
+    async def __call__(self, jid: str) -> bool:
+        self.asked.append(jid)
+        if len(self._answers) == 1:
+            self.is_over.set()
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
 async def test_a_program_that_has_left_is_worked_for_no_longer() -> None:
     gate, outbox = Gate(), Outbox()
     serving = serving_turns(gate, outbox)
+    serving.is_there = presences = Presences(True, False)
     asked = request("hi", conversation_id="c")
     serving.receive(asked)
-    await gate.is_entered()
-
-    serving.bounced(bounce_of(f"{asked.reply_with}.0"))
-    probe = (await outbox.has(1))[0]
-    assert probe.performative is Performative.AGREE
-    assert not gate.was_cancelled.is_set()
-    serving.bounced(bounce_of(probe.reply_with))
 
     await asyncio.wait_for(gate.was_cancelled.wait(), PATIENCE_S)
+
+    assert presences.asked == [ANA] * 3
+    serving.is_there = None
     serving.receive(asked)
     gate.open()
-    assert (await outbox.has(2))[1].content == "hi"
+    assert [one.content for one in await outbox.has(1)] == ["hi"]
     await serving.close(patience_s=0)
 
 
 async def test_a_program_that_is_back_in_time_gets_its_answer() -> None:
     gate, outbox = Gate(), Outbox()
     serving = serving_turns(gate, outbox)
-    asked = request("hi", conversation_id="c")
-    serving.receive(asked)
-    await gate.is_entered()
-
-    serving.bounced(bounce_of(f"{asked.reply_with}.0"))
-    serving.bounced(bounce_of(f"{asked.reply_with}.1"))
-    await outbox.has(1)
+    serving.is_there = presences = Presences(False, True, False, True)
+    serving.receive(request("hi", conversation_id="c"))
+    await asyncio.wait_for(presences.is_over.wait(), PATIENCE_S)
     gate.open()
 
-    assert [one.content for one in (await outbox.has(2))[1:]] == ["hi"]
-    await serving.close(patience_s=PATIENCE_S)
-    assert len(outbox.sent) == 2
-
-
-async def test_a_person_who_goes_offline_and_others_bounces_stop_nothing() -> None:
-    gate, outbox = Gate(), Outbox()
-    serving = serving_turns(gate, outbox)
-    person = request("hi", ontology=CHAT_TEXT)
-    program = request("ho", conversation_id="c")
-    serving.receive(person)
-    serving.receive(program)
-    await gate.is_entered(2)
-
-    for suffix in ("0", "agree"):
-        serving.bounced(bounce_of(f"{person.reply_with}.{suffix}"))
-        serving.bounced(bounce_of(f"{program.reply_with}.{suffix}", peer="eve@home/1"))
-        serving.bounced(bounce_of(f"{program.reply_with}.{suffix}", condition="not-allowed"))
-    gate.open()
-
-    assert {one.content for one in await outbox.has(2)} == {"hi", "ho"}
+    assert [one.content for one in await outbox.has(1)] == ["hi"]
+    assert not gate.was_cancelled.is_set()
     await serving.close(patience_s=0)
 
 
-def bounce_of(
-    message_id: str, *, peer: str = ANA, condition: str = "service-unavailable"
-) -> Bounce:
-    return Bounce(message_id=message_id, peer=peer, condition=condition)
+async def test_whether_a_person_is_there_is_not_asked() -> None:
+    gate, outbox = Gate(), Outbox()
+    serving = serving_turns(gate, outbox, patience_s=0)
+    serving.is_there = presences = Presences(False)
+    serving.receive(request("hi", ontology=CHAT_TEXT, sender="bea@home/phone"))
+    serving.receive(request("ho", conversation_id="c"))
+    await asyncio.wait_for(gate.was_cancelled.wait(), PATIENCE_S)
+    gate.open()
+
+    assert [one.content for one in await outbox.has(1)] == ["hi"]
+    assert set(presences.asked) == {ANA}
+    await serving.close(patience_s=0)

@@ -1,0 +1,84 @@
+"""Ending: a conversation is over when the model says so, or when it has had its answers.
+
+A layer. Knows no marker: behaviour/markers.py finds them.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import CHAT_TEXT, Encoding
+from spade_llm.behaviour.layers import Outcome
+from spade_llm.conversation.turn import TurnResult
+from spade_llm.errors import ConversationOver
+from spade_llm.guardrails.others_code import given_by
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from spade_llm.behaviour.layers import Proceed
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.services.chat import Utterance
+
+logger = logging.getLogger(__name__)
+
+COMPLETED = "completed"
+"""The model ended a reply with a termination marker."""
+MAX_INTERACTIONS = "max_interactions_reached"
+TELL_S = 5.0
+"""How long an answer may wait for `on_conversation_end`."""
+OVER = "This conversation is over. /new begins another one."
+
+
+class Ending:
+    """What is said after the end reaches no model, until the conversation is begun anew."""
+
+    def __init__(
+        self,
+        *,
+        max_interactions: int | None = None,
+        on_end: Callable[[str, str], Awaitable[None] | None] | None = None,
+    ) -> None:
+        self._max_interactions = max_interactions
+        self._on_end = on_end
+
+    async def __call__(
+        self, utterance: Utterance, conversation: Conversation, proceed: Proceed
+    ) -> Outcome:
+        if conversation.ended:
+            return _over(utterance, conversation)
+        outcome = await proceed(utterance)
+        if outcome.is_kept and not outcome.result.is_apology:
+            conversation.interactions += 1
+            await self._end(conversation, self._reason(conversation, outcome.result))
+        return outcome
+
+    def _reason(self, conversation: Conversation, result: TurnResult) -> str:
+        """Empty: it goes on."""
+        if result.is_last:
+            return COMPLETED
+        limit = self._max_interactions
+        return MAX_INTERACTIONS if limit and conversation.interactions >= limit else ""
+
+    async def _end(self, conversation: Conversation, reason: str) -> None:
+        if not reason:
+            return
+        conversation.ended = reason
+        logger.info("conversation %s is over: %s", conversation.key, reason)
+        if self._on_end is not None:
+            tell = partial(self._on_end, conversation.key, reason)
+            await given_by(tell, timeout_s=TELL_S, what="on_conversation_end")
+
+
+def _over(utterance: Utterance, conversation: Conversation) -> Outcome:
+    """A program's request is refused. A plain SPADE agent is told once: two that answer each other
+    would tell each other for ever."""
+    message = utterance.message
+    if message.ontology != CHAT_TEXT:
+        raise ConversationOver("this conversation is over: /new begins another one")
+    is_told = message.encoding is Encoding.FORM and conversation.is_told_over
+    conversation.is_told_over = True
+    result = TurnResult(text=OVER)
+    return Outcome(question=utterance.text, result=result, is_kept=False, is_for_asker=not is_told)
