@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spade_llm.memory.learning.occasions import began_at
 from spade_llm.memory.learning.pattern_words import (
     ANSWER_IN,
+    BEGINNING,
     DATES,
     DENIED,
     EVERYDAY,
@@ -141,9 +142,9 @@ def _styles(text: str) -> Iterator[str]:
 
 
 def _requests(text: str) -> Iterator[str]:
-    for name, pattern in REQUESTS.items():
-        if any(_is_meant(text, found) for found in pattern.finditer(text)):
-            yield name
+    for begin in BEGINNING.finditer(text):
+        if _is_meant(text, begin):
+            yield from (name for name, words in REQUESTS.items() if words.match(text, begin.end()))
     for found in TRANSLATE_INTO.finditer(text):
         if _is_meant(text, found):
             yield f"translate into {LANGUAGES[found[1].lower()]}"

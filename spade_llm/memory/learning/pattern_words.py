@@ -73,14 +73,16 @@ TRANSLATE_INTO = re.compile(
     rf"\b(?:translat\w+|tradu\w+)\b[^.!?\n]{{0,80}}?\b(?:into|to|al|a) ({_LANGUAGE})\b", _I
 )
 
-_PLEASE = (
+BEGINNING = re.compile(
     r"(?:^|[.!?\n]\s*|\bplease,? |\b(?:can|could|would|will) you(?: please| kindly)? "
     r"|\bi(?:'d| would) like you to |\b(?:i )?need you to |\bhelp me(?: to)? |\bpor favor,? "
-    r"|\b(?:puedes|podrías|podrias|me puedes|me podrías) |\bayúdame a |\bnecesito que (?:me )?)"
+    r"|\b(?:puedes|podrías|podrias|me puedes|me podrías) |\bayúdame a |\bnecesito que (?:me )?)",
+    _I,
 )
+"""What stands before a request; also the begin of a sentence."""
 
 REQUESTS: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(_PLEASE + rf"(?:{words})\b", _I)
+    name: re.compile(rf"(?:{words})\b", _I)
     for name, words in {
         "translate": r"translate|traduce|traduzcas|traducir(?:me)?|tradúceme",
         "summarise": r"summari[sz]e|sum up|resume|resumir(?:me)?|resumas|resúmeme",
@@ -97,7 +99,7 @@ REQUESTS: Mapping[str, re.Pattern[str]] = {
         "write": r"write(?: me)?(?: an?| the)|draft|compose|redacta|redactar|escríbeme|redactes",
     }.items()
 }
-"""`The user often asks to …`; each pattern stands where a request begins."""
+"""`The user often asks to …`; each stands right behind a BEGINNING."""
 
 _EVERYDAY = """
 able actually already also always another answer anything around ask back because before best
