@@ -63,7 +63,7 @@ class MemoryAgent(XmppAgent):
 
     async def _answer_person(self, utterance: Utterance) -> Reply:
         text = await self._own_memories.answer(utterance.text, subject=utterance.peer)
-        if read_wish(utterance.text).verb in ("correct", "forget"):
+        if read_wish(utterance.text).verb in ("correct", "forget", "learn"):
             await self.node.dispatcher.scrub(ENTRY_SUBJECT, [utterance.peer])
         return Reply(text=text)
 

@@ -27,9 +27,13 @@ PAGE = 200
 class Earlier:
     """What memory and outbox have of one conversation, bounded by MAX_MESSAGES."""
 
-    def __init__(self, memory: HistoryStore, outbox: Outbox) -> None:
+    def __init__(
+        self, memory: HistoryStore, outbox: Outbox, *, deadline_s: float | None = None
+    ) -> None:
+        """`deadline_s`: DEADLINE_S, unless it is said."""
         self._memory = memory
         self._outbox = outbox
+        self._deadline_s = deadline_s
 
     async def of(self, conversation: str) -> list[ObservedMessage]:
         """Oldest first; as much as there was time for.
@@ -41,7 +45,9 @@ class Earlier:
         waiting = await self._outbox.of_conversation(conversation, limit=MAX_MESSAGES)
         kept: list[ObservedMessage] = []
         try:
-            async with asyncio.timeout(DEADLINE_S):
+            async with asyncio.timeout(
+                DEADLINE_S if self._deadline_s is None else self._deadline_s
+            ):
                 while page := await self._page(conversation, kept):
                     kept[:0] = page
         except (RequestError, StorageFailed, TimeoutError) as error:

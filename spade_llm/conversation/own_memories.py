@@ -42,10 +42,13 @@ VERBS = {
     "olvida": ("forget", SPANISH),
     "export": ("export", ENGLISH),
     "exportar": ("export", SPANISH),
+    "learn": ("learn", ENGLISH),
+    "aprender": ("learn", SPANISH),
     "help": ("help", ENGLISH),
     "ayuda": ("help", SPANISH),
 }
 ALL = frozenset({"all", "todo"})
+OFF = frozenset({"off", "no"})
 YES = frozenset({"yes", "si"})
 
 
@@ -87,6 +90,8 @@ class OwnMemories:
                 return await _correct(store, wish)
             case "forget":
                 return await _forget(store, wish)
+            case "learn":
+                return await _learn(store, wish)
             case "export":
                 return await _export(store, wish)
             case _:
@@ -130,6 +135,14 @@ async def _forget_all(store: SubjectStore, say: Texts, *, is_confirmed: bool) ->
     if is_confirmed:
         return say.all_forgotten.format(await store.forget_all())
     return say.confirm.format((await store.list(limit=1)).total)
+
+
+async def _learn(store: SubjectStore, wish: Wish) -> str:
+    if fold(wish.argument).strip() in OFF:
+        await store.withdraw_all()
+        return wish.say.withdrawn
+    owners = await store.allowed()
+    return wish.say.allowed.format(", ".join(owners)) if owners else wish.say.not_allowed
 
 
 async def _export(store: SubjectStore, wish: Wish) -> str:

@@ -22,6 +22,9 @@ class Texts:
     forgotten: str
     confirm: str
     all_forgotten: str
+    allowed: str
+    not_allowed: str
+    withdrawn: str
     left_out: str
 
 
@@ -33,6 +36,7 @@ I keep what agents remember. To you ({}) I show what is about you, and whose mem
 /forget NUMBER – remove one memory, and the messages that say it in these words
 /forget all – remove everything about you, conversations too
 /export – everything about you as JSON, one memory per line
+/learn – who may compare your conversations; /learn off – nobody any more
 También en español: /ayuda""",
     listed="What is remembered about you:",
     kept_by="(kept by {}, since {})",
@@ -52,6 +56,15 @@ También en español: /ayuda""",
         " Write /forget all yes if that is what you want."
     ),
     all_forgotten="Forgotten: {} memories about you, and your conversations.",
+    allowed=(
+        "You let these compare your conversations with them: {}. /learn off ends that and removes"
+        " what came of it."
+    ),
+    not_allowed=(
+        "No agent compares your conversations with it. You can allow it to an assistant by"
+        " writing /learn on to it."
+    ),
+    withdrawn="No agent does that any more, and what came of it is removed.",
     left_out=(
         "({} more do not fit into one message: who runs this server can give you all of them with"
         " `spade-llm memory export`.)"
@@ -65,7 +78,8 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
 /corregir NÚMERO texto nuevo – di cómo es en realidad
 /olvidar NÚMERO – borra un recuerdo, y los mensajes que lo dicen con estas palabras
 /olvidar todo – borra todo sobre ti, también las conversaciones
-/exportar – todo sobre ti en JSON, un recuerdo por línea""",
+/exportar – todo sobre ti en JSON, un recuerdo por línea
+/aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie""",
     listed="Lo que se recuerda de ti:",
     kept_by="(lo guarda {}, desde {})",
     more="… y {} más: /recuerdos PALABRAS muestra menos.",
@@ -84,6 +98,15 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
         " agentes. Escribe /olvidar todo sí si es lo que quieres."
     ),
     all_forgotten="Olvidado: {} recuerdos sobre ti, y tus conversaciones.",
+    allowed=(
+        "Dejas que estos comparen tus conversaciones con ellos: {}. /aprender no lo termina y borra"
+        " lo que salió de ello."
+    ),
+    not_allowed=(
+        "Ningún agente compara tus conversaciones con él. Puedes permitírselo a un asistente"
+        " escribiéndole /learn on."
+    ),
+    withdrawn="Ya ningún agente lo hace, y lo que salió de ello está borrado.",
     left_out=(
         "({} más no caben en un mensaje: quien administra este servidor puede dártelos todos con"
         " `spade-llm memory export`.)"

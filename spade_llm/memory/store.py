@@ -631,7 +631,15 @@ class SubjectStore(Protocol):
         ...
 
     async def forget_all(self) -> int:
-        """Memories and history, with every owner; returns how many memories."""
+        """Memories, history and consent, with every owner; returns how many memories."""
+        ...
+
+    async def allowed(self) -> Sequence[str]:
+        """The owners whom this subject lets compare its conversations."""
+        ...
+
+    async def withdraw_all(self) -> Sequence[str]:
+        """Withdraw each of these consents; the patterns that they allowed are gone then."""
         ...
 
 

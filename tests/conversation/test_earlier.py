@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spade_llm.memory import HistoryStore
 
 ADA = "ada@x"
+PATIENCE_S = 60.0
+"""These tests are about what is read, not about how long it takes."""
 
 
 def _said(number: int) -> ObservedMessage:
@@ -72,7 +74,7 @@ async def test_memory_and_outbox_together_are_the_conversation(
         for number in range(max(0, kept - overlap), kept + waiting):
             await outbox.put(_waiting(number))
 
-        found = await Earlier(memory, outbox).of(ADA)
+        found = await Earlier(memory, outbox, deadline_s=PATIENCE_S).of(ADA)
 
     assert [int(message.id) for message in found] == list(range(kept + waiting))
 
@@ -81,10 +83,10 @@ async def test_the_third_of_five_hundred_turns_comes_back_and_the_bound_holds() 
     async with SQLiteMemoryBackend(":memory:") as backend, Outbox(None) as outbox:
         memory = backend.for_owner("a@x")
         await _observe(memory, 1000)
-        assert (await Earlier(memory, outbox).of(ADA))[4].id == "4"
+        assert (await Earlier(memory, outbox, deadline_s=PATIENCE_S).of(ADA))[4].id == "4"
 
         await _observe(memory, MAX_MESSAGES + 300)
-        found = await Earlier(memory, outbox).of(ADA)
+        found = await Earlier(memory, outbox, deadline_s=PATIENCE_S).of(ADA)
 
     assert [message.id for message in found] == [
         str(number) for number in range(300, MAX_MESSAGES + 300)
@@ -98,7 +100,7 @@ async def test_memory_that_goes_away_costs_the_oldest_part_only(pages: int, firs
         await _observe(memory, 1000)
         await outbox.put(_waiting(1000))
 
-        found = await Earlier(Answering(memory, pages=pages), outbox).of(ADA)
+        found = await Earlier(Answering(memory, pages=pages), outbox, deadline_s=PATIENCE_S).of(ADA)
 
     assert [int(message.id) for message in found] == list(range(first, 1001))
 
@@ -108,7 +110,7 @@ async def test_memory_that_is_away_from_the_start_is_said_to_be_away() -> None:
         memory = backend.for_owner("a@x")
 
         with pytest.raises(PeerUnavailable):
-            await Earlier(Answering(memory, pages=0), outbox).of(ADA)
+            await Earlier(Answering(memory, pages=0), outbox, deadline_s=PATIENCE_S).of(ADA)
 
 
 async def test_an_older_memory_agent_gives_the_latest_and_is_asked_no_more() -> None:
@@ -117,6 +119,8 @@ async def test_an_older_memory_agent_gives_the_latest_and_is_asked_no_more() -> 
         await _observe(memory, 500)
 
         async with asyncio.timeout(30):
-            found = await Earlier(Answering(memory, knows_before=False), outbox).of(ADA)
+            found = await Earlier(
+                Answering(memory, knows_before=False), outbox, deadline_s=PATIENCE_S
+            ).of(ADA)
 
     assert [int(message.id) for message in found] == list(range(300, 500))

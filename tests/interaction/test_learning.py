@@ -59,6 +59,8 @@ async def test_a_person_allows_to_compare_conversations_and_takes_it_back(networ
 
     await eventually(is_found)
     assert "often talks about Lisbon" in await answer_to(ada, assistant, "/memories often")
-    await answer_to(ada, assistant, "/learn off")
+    assert jid_of(assistant) in await answer_to(ada, memory, "/learn")
+    await answer_to(ada, memory, "/aprender no")
+    assert "No agent compares" in await answer_to(ada, memory, "/learn")
     assert "Lisbon" not in await answer_to(ada, assistant, "/learn")
     assert "often talks about" not in await answer_to(ada, assistant, "/memories")

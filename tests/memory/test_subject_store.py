@@ -10,6 +10,7 @@ from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory import MemoryDraft, OwnedMemory
 from spade_llm.memory.store import MemoryFilter, MemoryQuery
 from tests.memory.contract import ADA, BOB, said
+from tests.memory.talks import learn, patterns, talk
 
 if TYPE_CHECKING:
     from spade_llm.memory import SQLiteMemoryBackend
@@ -89,3 +90,33 @@ async def test_a_person_finds_what_was_kept_under_another_spelling_of_their_addr
 
     assert await about.forget_all() == 1
     assert list(await store.history("c")) == []
+
+
+async def test_a_person_sees_whom_they_let_compare_conversations_and_ends_it_everywhere(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, other_store: OwnedMemory, about: SubjectStore
+) -> None:
+    for memory in (store, other_store):
+        await memory.set_consent(ADA, is_given=True)
+        for day in range(3):
+            await talk(memory, ["we fly to Lisbon"], day=day, subject=ADA)
+    await store.set_consent(BOB, is_given=True)
+    await learn(backend)
+    assert len(await patterns(other_store, ADA)) == 1
+    both = ["assistant@localhost", "someone.else@localhost"]
+    assert await about.allowed() == both
+
+    assert await about.withdraw_all() == both
+
+    assert await about.allowed() == []
+    assert [await patterns(memory, ADA) for memory in (store, other_store)] == [[], []]
+    assert (await store.consent(BOB)).since is not None
+
+
+async def test_who_forgets_everything_allows_nothing_any_more(
+    store: OwnedMemory, about: SubjectStore
+) -> None:
+    await store.set_consent(ADA, is_given=True)
+
+    await about.forget_all()
+
+    assert await about.allowed() == []

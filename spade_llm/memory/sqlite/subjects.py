@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import limits
-from spade_llm.memory.sqlite import audit, changing, removing
+from spade_llm.memory.sqlite import audit, changing, consent, removing
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import not_found
 from spade_llm.memory.sqlite.rows import ENTRY_COLUMNS, entry_from_row, to_microseconds
@@ -37,6 +37,11 @@ OWNERS = """
         SELECT owner FROM entry WHERE subject = :subject
         UNION SELECT owner FROM message WHERE subject = :subject
         UNION SELECT owner FROM consent WHERE subject = :subject)
+"""
+
+ALLOWED = """
+    SELECT jid FROM consent JOIN owner ON owner.number = consent.owner
+    WHERE subject = :subject ORDER BY jid
 """
 
 
@@ -78,6 +83,14 @@ class SqliteSubjectStore:
             partial(_forget_all, subject=self._subject, now=self._now())
         )
 
+    async def allowed(self) -> Sequence[str]:
+        return await self._database.read(partial(_allowed, subject=self._subject))
+
+    async def withdraw_all(self) -> Sequence[str]:
+        return await self._database.write(
+            partial(_withdraw_all, subject=self._subject, now=self._now())
+        )
+
     def _now(self) -> int:
         return to_microseconds(self._database.now())
 
@@ -113,6 +126,17 @@ def _forget(transaction: Transaction, *, subject: str, ids: Sequence[bytes], now
                 transaction, owner, [id], subject=subject, scopes=None, now=now
             )
     return count
+
+
+def _allowed(transaction: Transaction, *, subject: str) -> Sequence[str]:
+    return [owner for (owner,) in transaction.all(ALLOWED, {"subject": subject})]
+
+
+def _withdraw_all(transaction: Transaction, *, subject: str, now: int) -> Sequence[str]:
+    owners = _allowed(transaction, subject=subject)
+    for owner in owners:
+        consent.withdraw(transaction, owner, subject, now=now)
+    return owners
 
 
 def _forget_all(transaction: Transaction, *, subject: str, now: int) -> int:
