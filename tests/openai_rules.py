@@ -126,6 +126,9 @@ def check_request(raw: bytes) -> dict[str, object]:
     """
     request = _parsed(Request, raw)
     _check_options(request)
+    for tool in request.tools or ():
+        if tool.function.strict:
+            _check_strict(tool.function.parameters, tool.function.name)
     if request.response_format and request.response_format.json_schema.strict:
         _check_strict(request.response_format.json_schema.schema_, "schema")
     _check_calls(request.messages)
@@ -167,9 +170,9 @@ def _check_strict(node: object, where: str) -> None:
     fields = node.get("properties", {})
     is_closed = node.get("additionalProperties") is False and node.get("required") == list(fields)
     if node.get("type") == "object" and not is_closed:
-        raise BadRequest(f"Invalid schema for response_format: {where} is not closed.")
+        raise BadRequest(f"Invalid strict schema: {where} is not closed.")
     if "default" in node or ("$ref" in node and len(node) > 1):
-        raise BadRequest(f"Invalid schema for response_format: {where} has more than its form.")
+        raise BadRequest(f"Invalid strict schema: {where} has more than its form.")
     for name, part in {**fields, **node.get("$defs", {})}.items():
         _check_strict(part, f"{where}.{name}")
     for key in ("items", "anyOf"):

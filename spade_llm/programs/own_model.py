@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from spade_llm.providers.call_ids import fitting_id
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.masking import masked_text
@@ -90,14 +91,16 @@ def _run_by_the_agent(**_: object) -> str:
 def _completion(answer: LLMResponse) -> Completion:
     found = answer.get("structured")
     text = found.model_dump_json() if found is not None else answer.get("text") or ""
-    calls = tuple(_call(call, n) for n, call in enumerate(answer.get("tool_calls") or (), start=1))
+    taken: set[str] = set()
+    calls = tuple(_call(call, taken) for call in answer.get("tool_calls") or ())
     if not text and not calls:
         raise InvalidModelOutput("The provider gave neither text nor tool calls.")
     return Completion(text=text, tool_calls=calls)
 
 
-def _call(call: RequestedCall, number: int) -> ToolCall:
+def _call(call: RequestedCall, taken: set[str]) -> ToolCall:
     """Arguments may come as JSON text, too."""
     given: object = call.get("arguments") or {}
     text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    return ToolCall(id=str(call.get("id") or f"call_{number}"), name=call["name"], arguments=text)
+    call_id = fitting_id(str(call.get("id") or ""), taken)
+    return ToolCall(id=call_id, name=call["name"], arguments=text)

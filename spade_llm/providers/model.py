@@ -23,7 +23,8 @@ class ToolSpec:
     needs_approval: bool = False
     """A person must say yes to each call first; no model sees this field."""
     is_strict: bool = False
-    """Models that can are bound to `parameters`, which must then name every object's fields."""
+    """Models that can are bound to `parameters`, where every object's fields are known; each field
+    is then asked for, also one that may be left out."""
     asks_others: bool = False
     """It waits for a person or another agent, within a limit of its own: a turn's time stands still
     meanwhile. No model sees this field."""

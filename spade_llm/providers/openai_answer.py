@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from spade_llm.errors import EmptyModelOutput, InvalidModelOutput
+from spade_llm.providers.call_ids import fitting_id
 from spade_llm.providers.model import Completion, ToolCall, Usage
 from spade_llm.providers.openai_endpoint import END_OF_STREAM
 from spade_llm.providers.openai_errors import translate_event
@@ -22,8 +22,6 @@ CUT_OFF = "length"
 """The finish_reason of an answer that ran into its bound on tokens."""
 FINAL = {CUT_OFF, "content_filter"}
 """An empty answer with one of these would be empty again."""
-MAX_ID = 64
-"""Characters of a call's id that servers take back."""
 
 
 def _as_json_text(value: object) -> object:
@@ -202,10 +200,8 @@ def _usage(usage: _Usage) -> Usage:
 
 def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:
     """With an id each, and no id twice: results are matched to calls by it."""
-    seen: set[str] = set()
+    taken: set[str] = set()
     for partial in partials:
-        is_free = 0 < len(partial.id) <= MAX_ID and partial.id not in seen
-        call_id = partial.id if is_free else f"call_{uuid.uuid4().hex[:24]}"
-        seen.add(call_id)
+        call_id = fitting_id(partial.id, taken)
         arguments = "".join(partial.arguments) or "{}"
         yield ToolCall(id=call_id, name=partial.name, arguments=arguments)

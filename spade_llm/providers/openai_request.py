@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.openai_schema import response_format
+from spade_llm.providers.openai_schema import response_format, strict_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,8 +44,8 @@ def _tool(spec: ToolSpec) -> RequestBody:
         "description": spec.description,
         "parameters": dict(spec.parameters),
     }
-    if spec.is_strict:
-        function["strict"] = True
+    if spec.is_strict and (form := strict_form(spec.parameters)) is not None:
+        function |= {"parameters": form, "strict": True}
     return {"type": "function", "function": function}
 
 

@@ -22,11 +22,17 @@ _LEFT_OUT = {"default", "examples", "additionalProperties"}
 
 def response_format(schema: Mapping[str, object]) -> RequestBody:
     """`strict`, which binds the model, where every object's fields are known."""
-    form: RequestBody = {"name": _name(schema), "schema": dict(schema), "strict": False}
+    strict = strict_form(schema)
+    form = {"schema": dict(schema) if strict is None else strict, "strict": strict is not None}
+    return {"type": "json_schema", "json_schema": {"name": _name(schema), **form}}
+
+
+def strict_form(schema: Mapping[str, object]) -> object | None:
+    """What binds a model: closed objects that need every field. None: it cannot be said so."""
     if schema.get("type") == "object":
         with suppress(_NotStrict):
-            form |= {"schema": _strict(schema), "strict": True}
-    return {"type": "json_schema", "json_schema": form}
+            return _strict(schema)
+    return None
 
 
 class _NotStrict(Exception):

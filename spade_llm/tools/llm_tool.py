@@ -73,7 +73,7 @@ class LLMTool:
     ) -> None:
         """`parameters`: JSON Schema of the arguments object. `func`: a function or a coroutine
         function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
-        bound to the schema, which must then say every object's fields. Options: see ToolOptions.
+        bound to the schema (see ToolSpec). Options: see ToolOptions.
         """
         self.name = name
         self.description = description

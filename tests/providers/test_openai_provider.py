@@ -139,11 +139,16 @@ async def test_tool_choice_is_sent_in_the_form_of_the_protocol(
 
 
 async def test_a_strict_tool_is_sent_as_one(provider: LLMProvider, server: OpenAIServer) -> None:
-    await provider.complete(HELLO, [CLOCK, replace(CLOCK, name="strict", is_strict=True)])
+    anything = {"type": "object", "additionalProperties": {"type": "string"}}
+    strict = replace(CLOCK, name="strict", is_strict=True)
+
+    await provider.complete(
+        HELLO, [CLOCK, strict, replace(strict, name="open", parameters=anything)]
+    )
 
     tools = server.requests[-1]["tools"]
     assert isinstance(tools, list)
-    assert [tool["function"].get("strict") for tool in tools] == [None, True]
+    assert [tool["function"].get("strict") for tool in tools] == [None, True, None]
 
 
 async def test_the_bound_of_the_answer_is_sent(connect: Connect, server: OpenAIServer) -> None:
