@@ -139,7 +139,7 @@ class _Parts:
             self._is_over = True
             return ""
         ready, self._held = self._held[:cut], self._held[cut:]
-        return replaced_all(self._search, ready, self._replacement or "")
+        return replaced_all(self._search, ready, self._replacement or "") if has_keyword else ready
 
     def _sure(self) -> tuple[int, bool]:
         """How much cannot change any more, and whether there is a keyword."""

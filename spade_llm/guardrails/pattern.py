@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from spade_llm.errors import ConfigurationError
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         def expand(self, template: str) -> str: ...
 
 
-WHOLE_S = 0.5
-"""For a whole text, off the event loop; of processor time."""
-PART_S = 0.02
-"""For the last piece of a text that comes in parts, on the event loop."""
+THREAD_S = 0.5
+"""Of processor time, for a text, in a thread."""
+LOOP_S = 0.02
+"""The same on the event loop, where nearly every pattern needs less than it takes to start a
+thread."""
 MAX_WIDTH = 1000
 """A pattern that may match more is judged on the whole text."""
 _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
@@ -50,18 +51,19 @@ class Pattern:
         except (re.error, IndexError) as error:
             raise ConfigurationError(f"{named_in}: replacement {replacement!r}: {error}") from None
 
-    def is_in(self, text: str) -> bool:
+    def is_in(self, text: str, *, is_in_thread: bool) -> bool:
         """Raises TimeoutError."""
-        found = self._regex.search(text, timeout=WHOLE_S, concurrent=True)
-        return found is not None
+        limits = _limits(is_in_thread=is_in_thread)
+        return self._regex.search(text, **limits) is not None
 
-    def replaced(self, text: str, replacement: str) -> str:
+    def replaced(self, text: str, replacement: str, *, is_in_thread: bool) -> str:
         """Raises TimeoutError."""
-        return str(self._regex.sub(replacement, text, timeout=WHOLE_S, concurrent=True))
+        limits = _limits(is_in_thread=is_in_thread)
+        return str(self._regex.sub(replacement, text, **limits))
 
     def matches(self, text: str, start: int) -> Iterator[Match]:
         """From this place on; what stands before it counts for `\\b`. Raises TimeoutError."""
-        return iter(self._regex.finditer(text, start, timeout=PART_S))
+        return iter(self._regex.finditer(text, start, timeout=LOOP_S))
 
     def reach(self) -> int | None:
         """So many characters from where a match begins decide what it is; None: it may be all."""
@@ -69,6 +71,16 @@ class Pattern:
             return None
         least, most = _width(self.source)
         return most + _MARGIN if least > 0 and most <= MAX_WIDTH else None
+
+
+class _Limits(TypedDict):
+    timeout: float
+    concurrent: bool
+    """Let other threads run: to come back to the event loop's own may take long, where they do."""
+
+
+def _limits(*, is_in_thread: bool) -> _Limits:
+    return _Limits(timeout=THREAD_S if is_in_thread else LOOP_S, concurrent=is_in_thread)
 
 
 def _checked(pattern: str, named_in: str) -> re.Pattern[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from spade_llm.guardrails.part_guard import PartGuard
 
+LONG_CHARS = 5_000
+"""From here on a text is searched off the event loop."""
 REPLACEMENT = "[REDACTED]"
 """Of a pattern that says MODIFY, and not into what."""
 
@@ -48,8 +51,13 @@ class RegexGuardrail(InputGuardrail):
             raise ConfigurationError(f"guardrail {name!r}: patterns: give at least one")
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
+        if len(content) < LONG_CHARS:
+            with suppress(TimeoutError):
+                return self._result(content)
         results: list[GuardrailResult] = []
-        await run_in_thread(lambda: results.append(self._result(content)), at_end=_nothing)
+        await run_in_thread(
+            lambda: results.append(self._result(content, is_in_thread=True)), at_end=_nothing
+        )
         return results[0]
 
     def part_guard(self) -> PartGuard | None:
@@ -79,13 +87,16 @@ class RegexGuardrail(InputGuardrail):
                 pattern.check_replacement(what, named_in=f"guardrail {self.name!r}")
                 self._replacing.append((pattern, what))
 
-    def _result(self, content: str) -> GuardrailResult:
-        if any(pattern.is_in(content) for pattern in self._blocking):
+    def _result(self, content: str, *, is_in_thread: bool = False) -> GuardrailResult:
+        """Raises TimeoutError: one of the patterns is slow."""
+        if any(pattern.is_in(content, is_in_thread=is_in_thread) for pattern in self._blocking):
             return GuardrailResult(action=GuardrailAction.BLOCK, reason=_REASON)
-        is_noted = any(pattern.is_in(content) for pattern in self._noting)
+        is_noted = any(
+            pattern.is_in(content, is_in_thread=is_in_thread) for pattern in self._noting
+        )
         replaced = content
         for pattern, replacement in self._replacing:
-            replaced = pattern.replaced(replaced, replacement)
+            replaced = pattern.replaced(replaced, replacement, is_in_thread=is_in_thread)
         if replaced != content:
             return GuardrailResult(action=GuardrailAction.MODIFY, content=replaced, reason=_REASON)
         action = GuardrailAction.WARNING if is_noted else GuardrailAction.PASS
