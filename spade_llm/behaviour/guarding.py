@@ -109,6 +109,7 @@ class _GuardedTurn:
         if answer.is_blocked:
             _note("a guardrail, which withheld my answer")
             if self.utterance.form is not None:
+                _empty(outcome.result)
                 raise Failure(answer.text)
             return _blocked(outcome, answer.text)
         if answer.text != outcome.result.text:
@@ -209,6 +210,12 @@ def _context(utterance: Utterance) -> Mapping[str, object]:
 
 def _answer(text: str) -> TurnResult:
     return TurnResult(text=text, added=[{"role": "assistant", "content": text}])
+
+
+def _empty(result: TurnResult) -> None:
+    """Of a turn that fails, what was done is kept: not of this one."""
+    result.text = ""
+    result.added.clear()
 
 
 def _blocked(outcome: Outcome, text: str) -> Outcome:

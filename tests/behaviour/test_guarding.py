@@ -356,6 +356,16 @@ async def test_an_object_that_is_blocked_fails_in_words_of_the_guardrail(answer:
         await answered_as_card(answer, BLOCK_KEY, phone)
 
 
+async def test_of_an_object_that_is_blocked_nothing_is_kept_but_the_question() -> None:
+    script: list[ScriptedAnswer] = [LOOKS_UP, f'{{"name": "{KEY}"}}']
+    async with staged(ScriptedProvider(script), answered=[BLOCK_KEY], tools=[LOOK_UP]) as stage:
+        with pytest.raises(Failure):
+            await stage.assistant.answer(replace(an_utterance("a card"), form=ModelForm(Card)))
+
+        assert "a card" in stage.history()
+        assert KEY not in stage.history()
+
+
 async def test_an_object_that_would_lose_its_form_is_blocked() -> None:
     names = RegexGuardrail("names", {"^name$": "field"})
 
