@@ -20,6 +20,7 @@ from bench import (
     memory,
     memory_local,
     start,
+    streaming,
     tools,
     volume,
     wire,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "wire": wire.measure,
     "chat": chat.measure,
+    "streaming": streaming.measure,
     "concurrency": concurrency.measure,
     "volume": volume.measure,
     "start": start.measure,

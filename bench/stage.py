@@ -95,6 +95,12 @@ class Stage:
         async with _child("tests.openai_server", "--delay", str(delay_s)) as child:
             yield child.said
 
+    @asynccontextmanager
+    async def stamping_model(self) -> AsyncIterator[str]:
+        """The base URL of a model's server whose first token says when it left."""
+        async with _child("bench.stamping_model") as child:
+            yield child.said
+
     async def services(self) -> None:
         """Memory, documents and tools, from the first call to the end of the stage."""
         if not self._services:

@@ -67,8 +67,9 @@ class Rounds:
     async def run(self, build: BuildPrompt) -> None:
         """Raises ModelError; InvalidAnswer, where the answer must have a form."""
         for number in count(1):
-            completion = await self._completed(build(self._result.added), number)
-            if not completion.tool_calls or not self._may_call(number):
+            tools = self._wanted.tools if self._may_call(number) else ()
+            completion = await self._completed(build(self._result.added), tools, number)
+            if not (completion.tool_calls and tools):
                 break
             if reached := self._used_up():
                 self._break_off(reached)
@@ -94,7 +95,7 @@ class Rounds:
         """And read what comes of it: one call of the model is kept for the answer."""
         has_room = len(self._result.called) < self._limits.tool_calls
         is_in_time = number <= self._rounds and self._model_calls_left > 1
-        return bool(self._wanted.tools) and has_room and is_in_time
+        return has_room and is_in_time
 
     @property
     def _model_calls_left(self) -> int:
@@ -109,7 +110,9 @@ class Rounds:
             return f"it has used up its {self._limits.model_calls} calls of the model"
         return ""
 
-    async def _completed(self, messages: list[ContextMessage], number: int) -> Completion:
+    async def _completed(
+        self, messages: list[ContextMessage], tools: Sequence[ToolSpec], number: int
+    ) -> Completion:
         """In pieces, unless the model may have to be asked twice."""
         self._result.spoken.begin_paragraph()
         if number == 1 and self._choice != AUTO:
@@ -119,7 +122,6 @@ class Rounds:
             self._result.notes.extend(filter(None, [chosen.note]))
             await self._say(chosen.completion.text)
             return chosen.completion
-        tools = self._wanted.tools if self._may_call(number) else ()
         return await self._spoken(messages, tools)
 
     async def _spoken(

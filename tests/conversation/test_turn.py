@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,15 @@ from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall, Usage
+from spade_llm.providers.model import TextDelta
 from spade_llm.tools import LLMTool, LocalToolbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.scripted import ScriptedAnswer
 
 ANY_ARGUMENTS = {"type": "object", "properties": {}}
 
@@ -180,3 +189,152 @@ async def test_a_streamed_turn_hands_on_the_text_in_order() -> None:
     )
 
     assert "".join(pieces) == "one two three" == result.text
+
+
+async def streamed(turn: Turn) -> tuple[TurnResult, list[str]]:
+    pieces: list[str] = []
+
+    async def keep(text: str) -> None:
+        pieces.append(text)
+
+    history = [user_message("go", peer="you@x")]
+    result = await turn.run(history, Recalled(), asker=Asker(on_delta=keep))
+    return result, pieces
+
+
+def calling(*names: str, text: str = "", usage: Usage | None = None) -> Completion:
+    calls = tuple(a_call(name, id=str(n)) for n, name in enumerate(names))
+    return Completion(text=text, tool_calls=calls, usage=usage or Usage())
+
+
+def noting(*names: str) -> list[LLMTool]:
+    return [LLMTool(name, "notes", ANY_ARGUMENTS, lambda: "noted") for name in names]
+
+
+async def test_what_is_said_between_calls_is_a_part_of_the_answer() -> None:
+    model = ScriptedProvider([calling("note", text=" Let me see.\n"), calling("note"), "It is 3."])
+
+    result, pieces = await streamed(a_turn(model, *noting("note")))
+
+    assert result.text == "Let me see.\n\nIt is 3." == "".join(pieces)
+    assert result.added[-1] == {"role": "assistant", "content": "It is 3."}
+
+
+async def test_one_call_of_the_model_is_kept_for_the_answer() -> None:
+    model = ScriptedProvider([calling("note"), "done"])
+
+    result = await run(a_turn(model, *noting("note"), limits=TurnLimits(model_calls=2)))
+
+    assert (result.text, result.model_calls) == ("done", 2)
+    assert [bool(request.tools) for request in model.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("", "I stopped before I had an answer: it has used up its 100 tokens. Tools that I used:"),
+        ("So far", "So far\n\n(I stopped here: it has used up its 100 tokens.)"),
+    ],
+)
+async def test_a_turn_without_tokens_ends_with_what_there_is(said: str, answer: str) -> None:
+    usage = Usage(prompt_tokens=40, completion_tokens=15)
+    script: list[ScriptedAnswer] = [
+        calling("note", text=said, usage=usage),
+        calling("other", usage=usage),
+        "too late",
+    ]
+    model = ScriptedProvider(script)
+
+    result = await run(a_turn(model, *noting("note", "other"), limits=TurnLimits(tokens=100)))
+
+    assert result.text.startswith(answer)
+    assert [one.name for one in result.called] == ["note"]
+    assert result.usage == usage + usage
+    assert [m["role"] for m in result.added] == ["assistant", "tool", "assistant"]
+
+
+async def test_an_answer_that_crosses_the_line_is_given() -> None:
+    usage = Usage(prompt_tokens=400, completion_tokens=15)
+
+    model = ScriptedProvider([Completion(text="done", usage=usage)])
+
+    assert (await run(a_turn(model, limits=TurnLimits(tokens=1)))).text == "done"
+
+
+async def test_a_turn_that_takes_too_long_ends_with_what_was_streamed() -> None:
+    model = InPieces("Once upon", hangs=True)
+
+    result, pieces = await streamed(a_turn(model, limits=TurnLimits(seconds=0.05)))
+
+    assert pieces == ["Once upon"]
+    assert result.text == "Once upon\n\n(I stopped here: it took longer than 0.05 seconds.)"
+    assert model.was_closed.is_set()
+
+
+async def test_an_answer_longer_than_a_message_is_cut_and_its_stream_closed() -> None:
+    model = InPieces(*["word " * 1000] * 30)
+
+    result, pieces = await streamed(a_turn(model))
+
+    assert result.text.startswith("".join(pieces))
+    assert result.text.endswith("(This answer was cut off: it is longer than one message.)")
+    assert len(result.text) < 100_000
+    assert model.was_closed.is_set()
+    assert len(pieces) < 30
+
+
+async def test_what_ran_before_a_stop_is_known() -> None:
+    hangs = asyncio.Event()
+
+    async def hang() -> str:
+        hangs.set()
+        await asyncio.Event().wait()
+        return ""
+
+    tools = [*noting("note"), LLMTool("hang", "hangs", ANY_ARGUMENTS, hang)]
+    turn = a_turn(
+        ScriptedProvider([calling("note", "hang", "note")]),
+        *tools,
+        limits=TurnLimits(tool_calls=2),
+    )
+    result = TurnResult()
+    history = [user_message("go", peer="you@x")]
+    running = asyncio.create_task(turn.run(history, Recalled(), result=result))
+    await asyncio.wait_for(hangs.wait(), 5)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    result.stop()
+
+    assert [m["role"] for m in result.added] == ["assistant", "tool", "tool", "tool", "assistant"]
+    texts = [str(m["content"]) for m in result.added[1:]]
+    assert texts[0] == "noted"
+    assert [text.split(":")[0] for text in texts[1:3]] == ["Stopped before it had ended", "Not run"]
+
+
+class InPieces(ScriptedProvider):
+    """Streams these pieces, and tells whether its stream was closed."""
+
+    def __init__(self, *pieces: str, hangs: bool = False) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._hangs = hangs
+        self.was_closed = asyncio.Event()
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        try:
+            for piece in self._pieces:
+                yield TextDelta(piece)
+            if self._hangs:
+                await asyncio.Event().wait()
+            yield Completion(text="".join(self._pieces))
+        finally:
+            self.was_closed.set()
