@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
+from spade_llm.acl import bare
 from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
@@ -27,8 +28,14 @@ from spade_llm.conversation.turn import TurnLimits
 from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory.entry_tools import MAX_BATCH
-from spade_llm.programs.assistant import AssistantKeywords, check_context, conduct_of
+from spade_llm.programs.assistant import (
+    AssistantKeywords,
+    check_program,
+    conduct_of,
+    memory_of,
+)
 from spade_llm.programs.bound_tools import bind_tools
+from spade_llm.programs.live_context import LiveContext
 from spade_llm.programs.mcp_servers import McpServers
 from spade_llm.programs.security import note_security
 from spade_llm.programs.surroundings import connection_here
@@ -99,8 +106,10 @@ class LLMAgent(XmppAgent):
         options: AgentOptions | None = None,
         **program: Unpack[AssistantKeywords],
     ) -> None:
-        check_context(context_management)
-        services, conduct = services or Services(), conduct_of(program, conduct)
+        check_program(program, context_management)
+        services = services or Services()
+        self._program_memory = memory_of(bare(jid), program)
+        conduct = conduct_of(program, conduct, self._program_memory)
         find = None if options else connection_here
         options = options or AgentOptions()
         # Whom we want to discover must be let in to show itself.
@@ -176,6 +185,7 @@ class LLMAgent(XmppAgent):
         self.add_behaviour(self.llm_behaviour)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
+        stack.push_async_callback(self._program_memory.close)
         await stack.enter_async_context(self._outbox)
         for servers in self._mcp_servers:
             await stack.enter_async_context(servers)
@@ -226,14 +236,19 @@ class LLMAgent(XmppAgent):
         state = conversation.ended or "active"
         return {"state": state, "interaction_count": conversation.interactions}
 
+    @property
+    def context(self) -> LiveContext:
+        return LiveContext(self.llm_behaviour.conversations)
+
     def update_context_management(self, context_management: ContextManagement) -> None:
         """Use another strategy from the next turn on (specs/5)."""
         self.llm_behaviour.strategy = context_management
 
-    def get_context_stats(self) -> ContextStats:
-        """The strategy's statistics for the longest conversation in RAM (specs/5)."""
-        longest = self.llm_behaviour.conversations.longest()
-        return self.llm_behaviour.strategy.get_stats(len(longest.messages) if longest else 0)
+    def get_context_stats(self, conversation_id: str | None = None) -> ContextStats:
+        """The strategy's statistics for this conversation, or for the longest in RAM (specs/5)."""
+        known = self.llm_behaviour.conversations
+        one = known.longest() if conversation_id is None else known.find(conversation_id)
+        return self.llm_behaviour.strategy.get_stats(len(one.messages) if one else 0)
 
     def _is_no_answer(self, message: AclMessage) -> bool:
         """Of somebody who was asked as an expert: a command, or a yes to a tool."""

@@ -95,9 +95,17 @@ class Conversations:
             return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
         return self._idle_s
 
-    def find(self, key: str) -> Conversation | None:
-        """If it is in RAM; it counts as idle all the same."""
-        return self._by_key.get(key)
+    def find(self, name: str) -> Conversation | None:
+        """By its key, or by its thread where only one has it; used or not, it stays as old as it
+        is."""
+        if name in self._by_key:
+            return self._by_key[name]
+        found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
+        return found[0] if name and len(found) == 1 else None
+
+    def keys(self) -> list[str]:
+        """Least recently used first."""
+        return list(self._by_key)
 
     def drop(self, key: str) -> None:
         self._by_key.pop(key, None)

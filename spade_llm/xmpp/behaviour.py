@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from spade_llm.xmpp.spade_classes import SpadeCyclicBehaviour, SpadeOneShotBehaviour
 
 
@@ -17,6 +19,15 @@ class Behaviour(SpadeCyclicBehaviour):
     async def run(self) -> None: ...
 
     async def on_end(self) -> None: ...
+
+    async def _run(self) -> None:
+        """SPADE 4.1.4 takes a cancellation for the end of one `run` and begins the next: a program
+        that is ended with Ctrl-C would wait for it for ever."""
+        try:
+            await self.run()
+        except asyncio.CancelledError:
+            self.kill()
+            raise
 
 
 class OneShotBehaviour(SpadeOneShotBehaviour):

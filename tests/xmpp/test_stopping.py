@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 
 if TYPE_CHECKING:
@@ -30,4 +31,38 @@ async def test_a_cancelled_stop_ends_in_the_cancellation(embedded: Provisioner, 
     await asyncio.wait([stopping], timeout=5)
 
     assert stopping.cancelled() or was_done
+    await agent.stop()
+
+
+class Waiting(Behaviour):
+    """Ours wait for ever between two things: what they do begins elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_waiting = asyncio.Event()
+
+    async def run(self) -> None:
+        self.is_waiting.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_behaviour_whose_task_is_cancelled_does_not_begin_again(
+    embedded: Provisioner,
+) -> None:
+    """`spade.run` ends so after Ctrl-C, and waits for each."""
+    endpoint = embedded.endpoint
+    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    jid, password = await embedded.account("ada")
+    agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
+    waiting = Waiting()
+    agent.add_behaviour(waiting)
+    await agent.start()
+    await asyncio.wait_for(waiting.is_waiting.wait(), 5)
+    running = asyncio.all_tasks()
+    (task,) = (one for one in running if "CyclicBehaviour._start" in repr(one.get_coro()))
+
+    task.cancel()
+    await asyncio.wait([task], timeout=5)
+
+    assert task.done()
     await agent.stop()
