@@ -11,6 +11,7 @@ and headers_env name variables of your own.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
@@ -99,23 +100,68 @@ class FallbackTable(ProviderTable):
 class ContextTable(_Table):
     """`[context]`: what of a conversation reaches the model."""
 
-    strategy: Literal["none", "window", "smart"] = "smart"
-    max_messages: Count = 20
+    strategy: list[Name] = ["smart"]
+    """One name, or several that make one context together."""
+    max_messages: Count | None = None
+    """20; `adaptive_window`: 60; `semantic`: none of its own."""
     preserve_initial: int = Field(default=0, ge=0)
     prioritize_tools: bool = False
+    token_limit: int = Field(default=4000, ge=64, le=10_000_000)
+    tokenizer: Name | None = None
+    """A tokenizer.json that tokens are counted by, relative to the toml."""
+    similarity_threshold: float = Field(default=0.8, ge=0, le=1)
+    vectors: bool = False
+    """Nearness by the embedder of `embeddings`, too, and not by words only."""
+    summary_tokens: int = Field(default=1000, ge=120, le=100_000)
+    summary_by: Literal["words", "model"] = "words"
+    min_messages: Count = 8
+    compression: bool = True
+    adaptive_window: bool = True
+
+    @field_validator("strategy", mode="before")
+    @classmethod
+    def _as_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("strategy")
+    @classmethod
+    def _is_known(cls, names: list[str]) -> list[str]:
+        known = ", ".join(_KEYS_OF_STRATEGY)
+        for name in names:
+            if name not in _KEYS_OF_STRATEGY:
+                raise ValueError(f"{name!r} is no strategy; there are {known}")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"name one or several of {known}, each once")
+        if "none" in names and len(names) > 1:
+            raise ValueError("'none' has no others beside it")
+        return names
 
     @model_validator(mode="after")
-    def _has_no_idle_keys(self) -> ContextTable:
-        idle = self.model_fields_set - _KEYS_OF_STRATEGY[self.strategy]
+    def _is_sound(self) -> ContextTable:
+        names = self.strategy
+        idle = self.model_fields_set - {"strategy"}.union(
+            *(_KEYS_OF_STRATEGY[one] for one in names)
+        )
         if idle:
-            raise ValueError(f'strategy = "{self.strategy}" takes no {", ".join(sorted(idle))}')
+            shown = f'"{names[0]}"' if len(names) == 1 else names
+            raise ValueError(f"strategy = {shown} takes no {', '.join(sorted(idle))}")
+        if "adaptive_window" in names and self.min_messages > (self.max_messages or math.inf):
+            raise ValueError("min_messages is more than max_messages")
         return self
 
 
 _KEYS_OF_STRATEGY = {
-    "none": {"strategy"},
-    "window": {"strategy", "max_messages"},
-    "smart": {"strategy", "max_messages", "preserve_initial", "prioritize_tools"},
+    "none": set[str](),
+    "window": {"max_messages"},
+    "smart": {"max_messages", "preserve_initial", "prioritize_tools"},
+    "tokens": {"token_limit", "tokenizer"},
+    "semantic": {"max_messages", "similarity_threshold", "vectors"},
+    "compression": {"summary_tokens", "summary_by"},
+    "adaptive_window": {"min_messages", "max_messages"},
+    "adaptive": {
+        *("token_limit", "tokenizer", "similarity_threshold", "vectors", "summary_by"),
+        *("compression", "adaptive_window"),
+    },
 }
 
 
@@ -432,7 +478,7 @@ class AgentSettings(_Table):
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
     embeddings: EmbeddingsTable = EmbeddingsTable()
-    """memory, rag."""
+    """memory, rag; assistant: with `[context] vectors`."""
     calls: TermsTable = TermsTable()
     """tools: of every tool."""
     tools: dict[Name, TermsTable] = {}
@@ -460,6 +506,9 @@ class AgentSettings(_Table):
         idle = self.model_fields_set - _KEYS_OF_ALL - _KEYS_OF_KIND.get(self.kind, set())
         if idle:
             raise ValueError(f'kind = "{self.kind}" takes no {", ".join(sorted(idle))}')
+        has_vectors = self.kind != "assistant" or self.context.vectors
+        if not has_vectors and "embeddings" in self.model_fields_set:
+            raise ValueError('kind = "assistant" takes no embeddings without context.vectors')
         if self.password_file and self.password_env:
             raise ValueError("give password_file or password_env, not both")
         self._check_patience()
@@ -481,7 +530,7 @@ _KEYS_OF_ALL = {
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails", "human"),
+        *("prompt_file", "guardrails", "human", "embeddings"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

@@ -132,7 +132,7 @@ class OpenAIServer:
         await self._note(body)
         for name in sorted(self.refused_fields & body.keys()):
             raise BadRequest(f"Unrecognized request argument supplied: {name}")
-        answer = self._script.popleft() if self._script else self._echo(body)
+        answer = self._script.popleft() if self._script else self.unscripted(body)
         return await self._send(request, body, answer)
 
     async def _embeddings(self, request: web.Request) -> web.StreamResponse:
@@ -149,7 +149,8 @@ class OpenAIServer:
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
 
-    def _echo(self, body: dict[str, object]) -> Say:
+    def unscripted(self, body: dict[str, object]) -> Say:
+        """What is said when the script is over."""
         if self.text is not None:
             return Say(text=self.text)
         messages = body["messages"]

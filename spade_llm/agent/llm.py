@@ -183,6 +183,7 @@ class LLMAgent(XmppAgent):
         status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
         self.add_behaviour(self.memory_behaviour)
         self.add_behaviour(self.llm_behaviour)
+        self.add_behaviour(self.llm_behaviour.preparing)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)
@@ -245,10 +246,9 @@ class LLMAgent(XmppAgent):
         self.llm_behaviour.strategy = context_management
 
     def get_context_stats(self, conversation_id: str | None = None) -> ContextStats:
-        """The strategy's statistics for this conversation, or for the longest in RAM (specs/5)."""
-        known = self.llm_behaviour.conversations
-        one = known.longest() if conversation_id is None else known.find(conversation_id)
-        return self.llm_behaviour.strategy.get_stats(len(one.messages) if one else 0)
+        """What the strategy makes of a conversation (specs/5): of this one, else of the longest in
+        RAM. One that is not in RAM has no messages."""
+        return self.llm_behaviour.context_stats(conversation_id)
 
     def _is_no_answer(self, message: AclMessage) -> bool:
         """Of somebody who was asked as an expert: a command, or a yes to a tool."""

@@ -16,6 +16,7 @@ from spade_llm.behaviour.commands import Commands
 from spade_llm.behaviour.layers import Outcome, layered
 from spade_llm.behaviour.learning_commands import LearningCommands
 from spade_llm.behaviour.memory_commands import MemoryCommands
+from spade_llm.behaviour.preparing import PreparingBehaviour
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.history import IDLE_S, Conversations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
-    from spade_llm.context import ContextManagement
+    from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.memory_toolbox import MemoryOffer
@@ -82,6 +83,8 @@ class LLMBehaviour(Behaviour):
         super().__init__()
         self.model = model
         self.strategy = strategy
+        self.preparing = PreparingBehaviour()
+        """A behaviour of its own: who adds this one adds that, too."""
         # Without a memory agent they are nowhere else.
         self.conversations = Conversations(idle_s=IDLE_S if memory.memory is not None else None)
         self._system_prompt = system_prompt
@@ -125,6 +128,15 @@ class LLMBehaviour(Behaviour):
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing))
 
+    def context_stats(self, key: str | None = None) -> ContextStats:
+        """Of the conversation with this key, else of the longest in RAM."""
+        known = self.conversations
+        one = known.longest() if key is None else known.find(key)
+        messages = list(one.messages) if one else []
+        stats = self.strategy.stats_of(messages, self._system_prompt)
+        stats["conversations"] = len(known)
+        return stats
+
     async def _respond(
         self, conversation: Conversation, attempt: _Attempt, utterance: Utterance
     ) -> Outcome:
@@ -138,6 +150,7 @@ class LLMBehaviour(Behaviour):
         offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
         attempt.question = user_message(utterance.text, peer=utterance.peer)
         history = (*conversation.messages, attempt.question)
+        await self.preparing.prepare(self.strategy, conversation.key, history)
         recalled = self._chosen(history, recalled)
         result = await self._turn(history, recalled, utterance, toolbox, attempt.result)
         return Outcome(
@@ -160,6 +173,7 @@ class LLMBehaviour(Behaviour):
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
         question = user_message(outcome.question, peer=utterance.peer)
         conversation.extend([question, *outcome.result.added])
+        self.preparing.work_ahead(self.strategy, conversation)
         try:
             await self._memory.observe(
                 conversation,

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from spade_llm.cli.embeddings import Embedders
     from spade_llm.cli.model_choice import ModelChoice
     from spade_llm.cli.place import Place
-    from spade_llm.context import ContextManagement
     from spade_llm.providers import ChatModel
     from spade_llm.services.expert_tool import Expert
-    from spade_llm.settings import ContextTable, TelemetryTable, TermsTable
+    from spade_llm.settings import TelemetryTable, TermsTable
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
     from spade_llm.tracing import Telemetry
@@ -87,6 +86,7 @@ async def _assistant(
     definition: Definition, password: str, host: Host, stack: AsyncExitStack
 ) -> XmppAgent:
     from spade_llm.agent.llm import LLMAgent, Services
+    from spade_llm.cli.context_choice import choose_context
     from spade_llm.conversation.memory_toolbox import MemoryToolSet
     from spade_llm.conversation.turn import TurnLimits
 
@@ -98,7 +98,7 @@ async def _assistant(
         definition.jid,
         password,
         model,
-        build_context(settings.context),
+        await choose_context(definition, model, host.embedders),
         prompt,
         services=Services(
             memory=definition.full(wanted.memory) if wanted.memory else None,
@@ -245,26 +245,6 @@ def terms_of(table: TermsTable) -> Terms:
         max_concurrent=table.max_concurrent,
         max_result_chars=table.max_result_chars,
     )
-
-
-def build_context(table: ContextTable) -> ContextManagement:
-    from spade_llm.context import (
-        NoContextManagement,
-        SmartWindowSizeContext,
-        WindowSizeContext,
-    )
-
-    match table.strategy:
-        case "none":
-            return NoContextManagement()
-        case "window":
-            return WindowSizeContext(max_messages=table.max_messages)
-        case "smart":
-            return SmartWindowSizeContext(
-                max_messages=table.max_messages,
-                preserve_initial=table.preserve_initial,
-                prioritize_tools=table.prioritize_tools,
-            )
 
 
 def _options(definition: Definition, host: Host) -> AgentOptions:

@@ -136,7 +136,7 @@ class Composable(ContextManagement):
         stats["messages_in_context"] = retention.kept_messages()
         stats["messages_dropped"] = total - stats["messages_in_context"]
         stats["messages_cut"] = retention.cut
-        stats["summarised_messages"] = filling.summarised
+        stats["summarised_messages"] = filling.summarised_messages
         lacks = dict.fromkeys(part.degraded(filling) for part in self.parts)
         stats["degraded"] = ", ".join(filter(None, lacks))
         limits = self._limits()

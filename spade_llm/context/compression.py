@@ -18,8 +18,6 @@ from spade_llm.providers.messages import UserMessage
 from spade_llm.providers.quoted import CONTEXT_NAME, quote_earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from spade_llm.context.filling import Filling
     from spade_llm.context.notes import Notes
     from spade_llm.context.strategy import ContextStats
@@ -56,16 +54,16 @@ class Compression(Composable):
             return
         reserved, retention = filling.reserved, filling.retention
         retention.room.give_back(reserved)
+        stop, shown = _first_recent(filling), _shown(filling)
         tokens = reserved.tokens
-        stop = _first_shown(filling)
         for _ in range(TRIES):
-            summary = summarise(filling.noted.notes, stop, tokens, is_shown=_is_shown(filling))
+            summary = summarise(filling.noted.notes, stop, tokens, shown=shown)
             if not summary.lines:
                 return
             message = UserMessage(role="user", content=_quoted(summary), name=CONTEXT_NAME)
             if retention.room.cost([message]).tokens <= reserved.tokens:
-                filling.summarised = _count(filling, stop)
                 retention.write(message)
+                filling.summarised = stop, shown
                 return
             tokens = tokens * 3 // 4
 
@@ -78,7 +76,7 @@ class Compression(Composable):
         stats["summary_by"] = "words" if self.model is None else "model"
 
     def degraded(self, filling: Filling) -> str:
-        if self.model is None or not filling.summarised:
+        if self.model is None or not filling.summarised[0]:
             return ""
         return "" if filling.noted.notes.written else "model"
 
@@ -86,25 +84,17 @@ class Compression(Composable):
         return min(self.summary_tokens, room * ROOM_SHARE)
 
 
-def _first_shown(filling: Filling) -> int:
+def _first_recent(filling: Filling) -> int:
     """The first of the noted blocks behind which nothing was left out."""
     noted = filling.noted
-    place = filling.retention.oldest_recent - noted.shift
-    return bisect_left(noted.notes.blocks, place, key=lambda block: block.place.start)
+    return bisect_left(noted.notes.starts, filling.retention.oldest_recent - noted.shift)
 
 
-def _is_shown(filling: Filling) -> Callable[[int], bool]:
-    def is_shown(index: int) -> bool:
-        place = filling.noted.place(filling.noted.notes.blocks[index])
-        return place is not None and filling.retention.keeps_whole(place.start)
-
-    return is_shown
-
-
-def _count(filling: Filling, stop: int) -> int:
-    is_shown = _is_shown(filling)
-    blocks = filling.noted.notes.blocks[:stop]
-    return sum(len(block.place) for i, block in enumerate(blocks) if not is_shown(i))
+def _shown(filling: Filling) -> frozenset[int]:
+    """The noted blocks that are in the context, whole."""
+    noted = filling.noted
+    starts = (start - noted.shift for start in filling.retention.whole_blocks())
+    return frozenset(bisect_left(noted.notes.starts, start) for start in starts)
 
 
 def _quoted(summary: Summary) -> str:

@@ -24,8 +24,8 @@ class Filling:
         self.summariser: object = None
         self.is_whole = False
         """Everything fits."""
-        self.summarised = 0
-        """Messages that a summary stands for."""
+        self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
+        """A summary stands for so many of the first noted blocks, but for these."""
 
     @cached_property
     def question_at(self) -> int:
@@ -37,6 +37,12 @@ class Filling:
         messages = self.retention.messages
         at = self.question_at
         return messages[at]["content"] or "" if at < len(messages) else ""
+
+    @property
+    def summarised_messages(self) -> int:
+        stop, shown = self.summarised
+        blocks = self.noted.notes.blocks[:stop] if stop else []
+        return sum(len(block.place) for i, block in enumerate(blocks) if i not in shown)
 
     @cached_property
     def noted(self) -> Noted:

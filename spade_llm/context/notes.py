@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.text.vectors import Vectors
 
-MAX_TERM_BLOCKS = 400
+MAX_TERM_BLOCKS = 150
 """Of one word the latest places; a word of more says little."""
+SIDE_TURNS = 2
+"""What is compared before and behind the beginning of a turn, to see whether a topic begins."""
+NOT_SHARED = 0.04
+"""Less of the smaller side's words in common: it does."""
 MAX_DISTANCES = 32
 """Of the latest answers it is known how far back they referred."""
 RARE_BLOCKS = 3
@@ -88,6 +92,8 @@ class Notes:
     def __init__(self) -> None:
         self.messages: list[ContextMessage] = []
         self.blocks: list[Block] = []
+        self.starts: list[int] = []
+        """Of the blocks, among the messages."""
         self.turns = 0
         self.open: list[OpenQuestion] = []
         self.places: defaultdict[int, list[int]] = defaultdict(list)
@@ -96,6 +102,8 @@ class Notes:
         """Of each term, all blocks that have it."""
         self.turn_starts: list[int] = []
         """The first block of each turn."""
+        self.last_break = 0
+        """The latest turn that opened a topic, of those behind which two more were noted."""
         self.distances: list[int] = []
         """How many turns back the latest answers referred that referred to something."""
         self.told = (Told(), Told())
@@ -121,6 +129,7 @@ class Notes:
         messages = self.messages[place.start : place.stop]
         role, index = messages[0]["role"], len(self.blocks)
         if role == "user" or not self.blocks:
+            self._look_for_break()
             self.turn_starts.append(index)
             self.turns += 1
         terms = terms_of(" ".join(map(text_of, messages)))
@@ -131,7 +140,26 @@ class Notes:
         self._index(terms, index)
         for point in filter(self._is_new, points):
             self.told[point.speaker != "user"].add(index, point)
+        self.starts.append(place.start)
         self.blocks.append(Block(place=place, role=role, turn=self.turns - 1, terms=terms))
+
+    def terms_of_turns(self, start: int, stop: int) -> frozenset[int]:
+        start, stop = max(start, 0), min(stop, self.turns)
+        if start >= stop:
+            return frozenset()
+        first = self.turn_starts[start]
+        last = self.turn_starts[stop] if stop < self.turns else len(self.blocks)
+        return frozenset[int]().union(*(block.terms for block in self.blocks[first:last]))
+
+    def opens_topic(self, turn: int) -> bool:
+        """Whether it and what is behind it share no words with what is before."""
+        before = self.terms_of_turns(turn - SIDE_TURNS, turn)
+        return is_break(before, self.terms_of_turns(turn, turn + SIDE_TURNS))
+
+    def _look_for_break(self) -> None:
+        """Once for each turn, when all that it is compared with is noted."""
+        if self.opens_topic(self.turns - SIDE_TURNS):
+            self.last_break = self.turns - SIDE_TURNS
 
     def _is_new(self, point: Point) -> bool:
         """What was said once in these words is not told twice."""
@@ -184,6 +212,12 @@ class Notes:
             if len(places) > 2 * MAX_TERM_BLOCKS:
                 del places[:-MAX_TERM_BLOCKS]
             self._last_turn_of[term] = self.turns - 1
+
+
+def is_break(before: frozenset[int], behind: frozenset[int]) -> bool:
+    if not before or not behind:
+        return False
+    return len(before & behind) < NOT_SHARED * min(len(before), len(behind))
 
 
 def _tells(text: str) -> bool:

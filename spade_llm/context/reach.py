@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.context.notes import SIDE_TURNS, is_break
 from spade_llm.context.terms import terms_of
 
 if TYPE_CHECKING:
     from spade_llm.context.notes import Notes
 
-SIDE_TURNS = 2
-"""What is compared before and behind a turn's beginning."""
-NOT_SHARED = 0.04
-"""Less of the smaller side's words in common: the topic has changed."""
-MOST_TURNS = 40
-"""So far back a topic's beginning is looked for."""
 USUAL = 0.75
 """How many of the latest answers that refer back must find what they refer to."""
 LATEST_TURNS = 4
@@ -25,13 +20,13 @@ HEAVY_SHARE = 0.5
 def topic_start(notes: Notes, question: str) -> int:
     """The turn in which the present topic began: behind the last where the question opens one, the
     first where no other is found."""
-    behind = terms_of(question)
-    for turn in range(notes.turns, max(notes.turns - MOST_TURNS, 0), -1):
-        before = _terms(notes, turn - SIDE_TURNS, turn)
-        if behind and before and _shared(before, behind) < NOT_SHARED:
+    latest = notes.terms_of_turns(notes.turns - SIDE_TURNS, notes.turns)
+    if is_break(latest, terms_of(question)):
+        return notes.turns
+    for turn in range(notes.turns - 1, notes.turns - SIDE_TURNS - 1, -1):
+        if notes.opens_topic(turn):
             return turn
-        behind = _terms(notes, turn - 1, turn - 1 + SIDE_TURNS)
-    return 0
+    return notes.last_break
 
 
 def usual_reach(notes: Notes) -> int:
@@ -53,16 +48,3 @@ def start_of_turn(notes: Notes, turn: int) -> int:
     if turn >= notes.turns:
         return len(notes.messages)
     return notes.blocks[notes.turn_starts[max(turn, 0)]].place.start
-
-
-def _terms(notes: Notes, start: int, stop: int) -> frozenset[int]:
-    start, stop = max(start, 0), min(stop, notes.turns)
-    if start >= stop:
-        return frozenset()
-    first = notes.turn_starts[start]
-    last = notes.turn_starts[stop] if stop < notes.turns else len(notes.blocks)
-    return frozenset[int]().union(*(block.terms for block in notes.blocks[first:last]))
-
-
-def _shared(one: frozenset[int], other: frozenset[int]) -> float:
-    return len(one & other) / min(len(one), len(other))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spade_llm.context.cutting import Cutting
-    from spade_llm.context.room import Room
+    from spade_llm.context.room import Cost, Room
     from spade_llm.providers.messages import ContextMessage
 
 
@@ -76,11 +76,13 @@ class Retention:
             for index, shown in zip(block, messages, strict=True)
         )
 
-    def keeps_whole(self, start: int) -> bool:
-        block, shown = self._kept.get(start, (range(0), []))
-        return bool(block) and all(
-            one is self.messages[index] for index, one in zip(block, shown, strict=True)
-        )
+    def whole_blocks(self) -> list[int]:
+        """Where the kept blocks begin that are not shown in part."""
+        return [
+            block.start
+            for block, shown in self._kept.values()
+            if all(one is self.messages[index] for index, one in zip(block, shown, strict=True))
+        ]
 
     def kept_messages(self) -> int:
         if self._has_everything:
@@ -98,10 +100,10 @@ class Retention:
             if position == 0 and self._is_tools(block):
                 last = block
             if self.messages[block.start]["role"] == "user":
-                self._keep(block, self._whole(block))
+                self._keep_whatever_it_takes(block, self._whole(block))
                 break
         if last is not None:
-            self._keep(last, self._fitting(last))
+            self._keep_whatever_it_takes(last, self._fitting(last))
 
     def keep_initial(self, count: int) -> None:
         """The blocks that lie wholly within the first `count` messages, as far as they fit."""
@@ -145,7 +147,7 @@ class Retention:
         cost = self.room.cost(shown)
         if not self.room.has_for(cost) or (within and not within.has_for(cost)):
             return False
-        self._keep(block, shown)
+        self._keep(block, shown, cost)
         if within:
             within.take(cost)
         return True
@@ -188,7 +190,10 @@ class Retention:
             return whole
         return self._cutting.to_fit(whole, self.room.tokens)
 
-    def _keep(self, block: range, shown: list[ContextMessage]) -> None:
+    def _keep_whatever_it_takes(self, block: range, shown: list[ContextMessage]) -> None:
+        self._keep(block, shown, self.room.cost(shown))
+
+    def _keep(self, block: range, shown: list[ContextMessage], cost: Cost) -> None:
         if block.start not in self._kept:
             self._kept[block.start] = (block, shown)
-            self.room.take(self.room.cost(shown))
+            self.room.take(cost)

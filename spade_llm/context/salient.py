@@ -63,7 +63,7 @@ class Sentence:
 
     @property
     def items(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_bare(self.words[i]) for i in self.marked))
+        return tuple(dict.fromkeys(bare_word(self.words[i]) for i in self.marked))
 
 
 def sentences_of(text: str) -> list[str]:
@@ -92,7 +92,7 @@ def _sentence(text: str, speaks_of_self: bool) -> Sentence:
 
 @lru_cache(CACHED_WORDS)
 def _is_item(word: str, is_first: bool) -> bool:
-    bare = _bare(word)
+    bare = bare_word(word)
     if not bare:
         return False
     if any(char.isdigit() or char in "@_/\\" for char in bare):
@@ -111,10 +111,11 @@ def _has_no_case(char: str) -> bool:
     return char.isalpha() and not char.islower() and not char.isupper()
 
 
-def _bare(word: str) -> str:
+def bare_word(word: str) -> str:
+    """Without the punctuation around it."""
     return word.strip(_AROUND)
 
 
 def _means_something(word: str) -> bool:
-    bare = without_accents(_bare(word).casefold())
+    bare = without_accents(bare_word(word).casefold())
     return bool(bare) and bare not in STOP_WORDS

@@ -23,8 +23,10 @@ class ContextStats(TypedDict):
     """By the rule of counting alone if only a number was given: whole exchanges can make the real
     number differ a little, and messages of unusual length much."""
     messages_dropped: int
+    conversations: NotRequired[int]
+    """Of an agent, in RAM."""
     tokens_in_context: NotRequired[int]
-    """System prompt, summary and messages; this key and those below only of a real history."""
+    """System prompt, summary and messages; this key and the next four only of a real history."""
     is_over_limit: NotRequired[bool]
     """The system prompt and the current turn alone are more than the limit."""
     messages_cut: NotRequired[int]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.text.tokens import estimated_tokens
+from spade_llm.context.points import LINE_TOKENS, tokens_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection
 
     from spade_llm.context.notes import Notes, OpenQuestion
 
@@ -21,6 +21,7 @@ OPEN = "Open questions:"
 FRAME_TOKENS = 60
 """First line, tags, headings and notes."""
 OPEN_SHARE = 0.5
+"""For open questions, and what the rest does not need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,31 +34,32 @@ class Summary:
 def wanted_tokens(notes: Notes) -> int:
     """What a summary of everything takes that tells all of it at length."""
     told = sum(one.whole_tokens(0, one.before(len(notes.blocks))) for one in notes.told)
-    written = estimated_tokens(notes.written.text) if notes.written else 0
+    written = tokens_in(notes.written.text) if notes.written else 0
     return told + written + sum(map(_cost, notes.open)) + FRAME_TOKENS
 
 
-def summarise(notes: Notes, stop: int, tokens: int, *, is_shown: Callable[[int], bool]) -> Summary:
-    """Of the blocks before `stop`, without those that the model reads anyway."""
+def summarise(notes: Notes, stop: int, tokens: int, *, shown: Collection[int]) -> Summary:
+    """Of the blocks before `stop`, without those that are `shown` anyway."""
     left = tokens - FRAME_TOKENS
-    open_lines, open_left_out, spent = _open(notes, stop, int(left * OPEN_SHARE), is_shown)
+    others = sum(one.bare_tokens(0, one.before(stop)) for one in notes.told)
+    for_open = int(max(left * OPEN_SHARE, left - others))
+    open_lines, open_left_out, spent = _open(notes, stop, for_open, shown)
     left -= spent
     written = notes.written
     start = 0
     lines: list[str] = []
-    if written is not None and written.blocks <= stop:
-        cost = estimated_tokens(written.text)
-        if cost <= left:
-            start, left, lines = written.blocks, left - cost, written.text.splitlines()
-    told, left_out = _told(notes, start, stop, left, is_shown)
+    if written is not None and (cost := tokens_in(written.text)) <= left:
+        # It may tell of some blocks that are shown, too.
+        start, left, lines = min(written.blocks, stop), left - cost, written.text.splitlines()
+    told, left_out = _told(notes, start, stop, left, shown)
     return Summary(lines=(*open_lines, *lines, *told), left_out=left_out + open_left_out)
 
 
 def _open(
-    notes: Notes, stop: int, tokens: int, is_shown: Callable[[int], bool]
+    notes: Notes, stop: int, tokens: int, shown: Collection[int]
 ) -> tuple[list[str], int, int]:
     """Lines of the newest that fit, how many do not, and what they take."""
-    older = [one for one in notes.open if one.block < stop and not is_shown(one.block)]
+    older = [one for one in notes.open if one.block < stop and one.block not in shown]
     lines: list[str] = []
     spent = 0
     for one in reversed(older):
@@ -70,7 +72,7 @@ def _open(
 
 
 def _told(
-    notes: Notes, start: int, stop: int, tokens: int, is_shown: Callable[[int], bool]
+    notes: Notes, start: int, stop: int, tokens: int, shown: Collection[int]
 ) -> tuple[list[str], int]:
     """What people said has the first claim, but not on the room of others' bare items."""
     people, others = notes.told
@@ -83,10 +85,10 @@ def _told(
         lengths = one.lengths(first, last, min(room, tokens))
         tokens -= lengths.tokens
         left_out += lengths.bare - first
-        lines += [(block, line) for block, line in one.lines(lengths) if not is_shown(block)]
+        lines += [(block, line) for block, line in one.lines(lengths) if block not in shown]
     lines.sort(key=lambda line: line[0])
     return [line for _, line in lines], left_out
 
 
 def _cost(question: OpenQuestion) -> int:
-    return estimated_tokens(question.text) + 6
+    return LINE_TOKENS + tokens_in(question.text)

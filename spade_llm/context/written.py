@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.context.notes import Written
+from spade_llm.context.salient import bare_word
 from spade_llm.context.terms import text_of
 from spade_llm.context.told import NEAR
 from spade_llm.providers.messages import SystemMessage, UserMessage
@@ -15,6 +16,8 @@ from spade_llm.providers.quoted import CONTEXT_NAME, quote_earlier
 from spade_llm.text.tokens import estimated_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from spade_llm.context.notes import Block, Notes
     from spade_llm.context.points import Point
     from spade_llm.providers.messages import ContextMessage
@@ -68,10 +71,10 @@ def _lines(notes: Notes, block: Block) -> list[str]:
 def _completed(notes: Notes, stop: int, text: str) -> str:
     """The model's lines, and those points whose items it lost."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = "\n".join(lines).casefold()
+    said = {bare_word(word).casefold() for line in lines for word in line.split()}
     points = [point for told in notes.told for point in told.points(0, told.before(stop))]
     return "\n".join([*lines, *(point.line(NEAR) for point in points if _is_lost(point, said))])
 
 
-def _is_lost(point: Point, said: str) -> bool:
+def _is_lost(point: Point, said: Collection[str]) -> bool:
     return any(item.casefold() not in said for item in point.items)

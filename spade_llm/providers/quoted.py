@@ -85,7 +85,8 @@ def quote_context(
 
 def quote_earlier(lines: Iterable[str]) -> str:
     """The content of the message that stands for the older part of a conversation."""
-    return "\n".join([FIRST_LINE_EARLIER, f"<{EARLIER}>", *map(_escape, lines), f"</{EARLIER}>"])
+    quoted = _escape("\n".join(lines))
+    return "\n".join([FIRST_LINE_EARLIER, f"<{EARLIER}>", quoted, f"</{EARLIER}>"])
 
 
 def read_earlier(text: str) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.context_choice import build_context
 from spade_llm.cli.definition import Definition, read_deployment, standard_deployment
-from spade_llm.cli.hosting import build_context
 from spade_llm.cli.model_choice import (
     ModelChoice,
     build_model,
@@ -72,12 +72,12 @@ def test_a_folder_without_agents_is_refused(tmp_path: Path) -> None:
 
 
 def test_each_strategy_is_built_with_its_parameters() -> None:
-    smart = build_context(ContextTable(strategy="smart", max_messages=7, preserve_initial=2))
+    smart = build_context(ContextTable(strategy=["smart"], max_messages=7, preserve_initial=2))
 
     assert isinstance(smart, SmartWindowSizeContext)
     assert (smart.max_messages, smart.preserve_initial) == (7, 2)
-    assert isinstance(build_context(ContextTable(strategy="window")), WindowSizeContext)
-    assert isinstance(build_context(ContextTable(strategy="none")), NoContextManagement)
+    assert isinstance(build_context(ContextTable(strategy=["window"])), WindowSizeContext)
+    assert isinstance(build_context(ContextTable(strategy=["none"])), NoContextManagement)
 
 
 async def test_the_model_of_the_environment_is_taken(

@@ -25,6 +25,27 @@ MISTAKES = {
         ASSISTANT + "[context]\nstrategy = 'window'\npreserve_initial = 1",
         'context: strategy = "window" takes no preserve_initial',
     ),
+    "a key of none of several strategies": (
+        ASSISTANT + "[context]\nstrategy = ['tokens', 'semantic']\nsummary_tokens = 500",
+        "context: strategy = ['tokens', 'semantic'] takes no summary_tokens",
+    ),
+    "a strategy named twice": (
+        ASSISTANT + "[context]\nstrategy = ['tokens', 'tokens']",
+        "context.strategy: ",
+    ),
+    "no strategy at all": (ASSISTANT + "[context]\nstrategy = []", "context.strategy: "),
+    "others beside none": (
+        ASSISTANT + "[context]\nstrategy = ['none', 'window']",
+        "context.strategy: 'none' has no others beside it",
+    ),
+    "a least that is more than the most": (
+        ASSISTANT + "[context]\nstrategy = 'adaptive_window'\nmax_messages = 5",
+        "min_messages is more than max_messages",
+    ),
+    "a budget of nothing": (
+        ASSISTANT + "[context]\nstrategy = 'tokens'\ntoken_limit = 3",
+        "context.token_limit: ",
+    ),
     "an unknown strategy": (ASSISTANT + "[context]\nstrategy = 'big'", "context.strategy: "),
     "ollama without a model": (ASSISTANT + "[provider]\nkind = 'ollama'", "provider: kind"),
     "a server of its own without an address": (

@@ -52,6 +52,11 @@ def talk(count: int) -> list[ContextMessage]:
     return [user(f"{n}") if n % 2 else assistant(f"{n}") for n in range(1, count + 1)]
 
 
+def chatter(count: int) -> list[ContextMessage]:
+    """`count` messages that hold nothing."""
+    return [user("go on") if n % 2 == 0 else assistant("all right") for n in range(count)]
+
+
 @st.composite
 def conversations(draw: st.DrawFn) -> list[ContextMessage]:
     """Turns of a question, rounds of parallel tool calls and an answer; the last may be open."""

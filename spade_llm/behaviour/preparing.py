@@ -1,0 +1,77 @@
+"""PreparingBehaviour: gives a context strategy its time, before the turns and between them.
+
+Knows no strategy. A strategy that gets none still works (docs/design/context.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ModelError
+from spade_llm.xmpp.behaviour import Behaviour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.context import ContextManagement
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.providers.messages import ContextMessage
+
+logger = logging.getLogger(__name__)
+
+PREPARE_DEADLINE_S = 0.5
+AHEAD_DEADLINE_S = 120.0
+"""For one conversation, between its turns: it may ask a model."""
+MAX_WAITING = 1000
+"""Conversations; the one that waited longest is given up, and comes again with its next turn."""
+IDLE_S = 30.0
+
+
+class PreparingBehaviour(Behaviour):
+    """One conversation after another: what is worked out ahead is in nobody's way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: dict[str, tuple[ContextManagement, Conversation]] = {}
+        self._has_work = asyncio.Event()
+
+    async def prepare(
+        self, strategy: ContextManagement, key: str, messages: Sequence[ContextMessage]
+    ) -> None:
+        """Before a turn; what it could not do in time is done in `run`."""
+        try:
+            async with asyncio.timeout(PREPARE_DEADLINE_S):
+                await strategy.prepare(messages)
+        except TimeoutError:
+            logger.info("conversation %s: its context is not prepared yet", key)
+
+    def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
+        """After a turn: soon, and once however many turns there were by then."""
+        self._waiting[conversation.key] = (strategy, conversation)
+        if len(self._waiting) > MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        self._has_work.set()
+
+    async def run(self) -> None:
+        await self._wait()
+        if not self._waiting:
+            return
+        key = next(iter(self._waiting))
+        strategy, conversation = self._waiting.pop(key)
+        try:
+            async with asyncio.timeout(AHEAD_DEADLINE_S):
+                await strategy.work_ahead(tuple(conversation.messages))
+        except (ModelError, TimeoutError) as error:
+            logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)
+
+    async def _wait(self) -> None:
+        if self._waiting:
+            return
+        self._has_work.clear()
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._has_work.wait()
+        except TimeoutError:
+            return
