@@ -7,7 +7,6 @@ parts write with what they reserved.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -164,6 +163,9 @@ class Composable(ContextManagement):
 
     async def _noted(self, messages: Sequence[ContextMessage]) -> Filling | None:
         """None: the history fits, and there is nothing to know of it."""
+        # Not above: it takes as long to import as all the rest.
+        import asyncio
+
         filling = self._filling(self._narrowed(list(messages)), None)
         if self._keeps_all(filling):
             return None

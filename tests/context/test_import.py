@@ -7,9 +7,9 @@ import sys
 
 PROGRAM = """
 import sys, time
-start = time.perf_counter()
+start = time.process_time()
 import spade_llm.context
-elapsed = time.perf_counter() - start
+elapsed = time.process_time() - start
 heavy = {"spade", "slixmpp", "openai", "chromadb", "pydantic", "numpy"} & set(sys.modules)
 print(f"{elapsed:.3f}", *sorted(heavy))
 """

@@ -1,0 +1,86 @@
+"""A strategy gets its time before turns and between them, and no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour import preparing
+from spade_llm.behaviour.preparing import PreparingBehaviour
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.history import Conversation
+from spade_llm.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.context import ContextMessage
+
+
+class Thorough(NoContextManagement):
+    """Takes as long as it is let."""
+
+    def __init__(self) -> None:
+        self.was_cut_off = asyncio.Event()
+        self.worked_on: list[int] = []
+        self.has_worked = asyncio.Event()
+
+    async def prepare(self, messages: Sequence[ContextMessage]) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_cut_off.set()
+
+    async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
+        self.worked_on.append(len(messages))
+        self.has_worked.set()
+        raise ModelUnavailable("away")
+
+
+def a_conversation(key: str, messages: int) -> Conversation:
+    conversation = Conversation(key, "ada@x")
+    conversation.extend({"role": "user", "content": "x"} for _ in range(messages))
+    return conversation
+
+
+async def test_a_turn_does_not_wait_for_a_strategy_without_end() -> None:
+    strategy = Thorough()
+
+    await PreparingBehaviour().prepare(strategy, "talk", ())
+
+    assert strategy.was_cut_off.is_set()
+
+
+async def test_a_conversation_is_worked_on_once_and_as_it_is_then() -> None:
+    strategy, behaviour = Thorough(), PreparingBehaviour()
+    talk = a_conversation("talk", 1)
+    behaviour.work_ahead(strategy, talk)
+    talk.extend([{"role": "user", "content": "y"}])
+    behaviour.work_ahead(strategy, talk)
+    behaviour.work_ahead(strategy, a_conversation("other", 5))
+
+    await behaviour.run()
+    await behaviour.run()
+
+    assert strategy.worked_on == [2, 5]
+
+
+async def test_it_waits_until_there_is_something_to_do() -> None:
+    strategy, behaviour = Thorough(), PreparingBehaviour()
+    running = asyncio.create_task(behaviour.run())
+    await asyncio.sleep(0)
+
+    behaviour.work_ahead(strategy, a_conversation("talk", 3))
+    await asyncio.wait_for(running, 5)
+
+    assert strategy.worked_on == [3]
+
+
+async def test_conversations_that_wait_are_bounded() -> None:
+    strategy, behaviour = Thorough(), PreparingBehaviour()
+    for number in range(preparing.MAX_WAITING + 1):
+        behaviour.work_ahead(strategy, a_conversation(f"{number}", number))
+
+    await behaviour.run()
+
+    assert strategy.worked_on == [1]
