@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spade_llm.context import NoContextManagement
@@ -17,7 +19,7 @@ from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spade_llm.conversation.approval import Question
     from spade_llm.conversation.turn import TurnResult
@@ -205,3 +207,39 @@ async def test_a_tool_that_was_not_offered_is_not_called() -> None:
 
     assert box.calls == []
     assert "There is no tool 'delete_everything'" in result.called[0].result
+
+
+class Slow(Box):
+    """Its tools take longer than a turn may."""
+
+    def __init__(self, *, asks_others: bool) -> None:
+        super().__init__()
+        self._asks_others = asks_others
+
+    async def list(self) -> Sequence[ToolSpec]:
+        return [replace(one, asks_others=self._asks_others) for one in await super().list()]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await asyncio.Event().wait()
+        return await super().call(name, arguments, context=context)
+
+
+async def test_a_tool_that_asks_others_does_not_use_up_the_turn_s_time_not_even_several() -> None:
+    box = Slow(asks_others=True)
+    model = ScriptedProvider([wishing(wish("look", "1"), wish("look", "2")), "seen"])
+    aside: list[str] = []
+
+    @asynccontextmanager
+    async def step_aside() -> AsyncIterator[None]:
+        aside.append("in")
+        yield
+        aside.append("out")
+
+    whose = Person(jid="ada@x", turn_id="t", aside=step_aside)
+    result = await run(box, model, whose, TurnLimits(seconds=0.1))
+
+    assert (result.text, aside) == ("seen", ["in", "in", "out", "out"])

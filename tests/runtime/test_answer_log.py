@@ -390,3 +390,20 @@ async def test_what_was_forgotten_is_in_no_answer_and_leaves_no_bytes(tmp_path: 
     assert code_of(found[0]) == "not-found"
     assert [answer.content for answer in found[1:]] == [kept, "no JSON"]
     assert b"swordfish" not in bytes_left
+
+
+async def test_what_is_said_unasked_is_kept_until_it_has_left_and_known_after(
+    log: AnswerLog,
+) -> None:
+    said = request("hello", id="1", ontology=CHAT_TEXT)
+
+    assert await log.keep(said)
+    assert not await log.keep(said)
+    assert await log.unsent() == [said]
+    await log.erase(said)
+    assert await log.unsent() == []
+    assert not await log.keep(said)
+    await log.restore(said)
+
+    assert await log.unsent() == [said]
+    assert await log.unfinished() == []

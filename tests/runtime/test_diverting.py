@@ -172,3 +172,34 @@ async def _at_once(asked: Request) -> str:
 async def _for_ever(_request: Request) -> str:
     await asyncio.Event().wait()
     return ""
+
+
+async def test_what_waits_for_several_at_once_goes_on_when_the_last_has_answered() -> None:
+    waiting, outbox = asyncio.Event(), Outbox()
+    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.2))
+    said = [asyncio.Event(), asyncio.Event()]
+
+    async def waits(asked: Request, one: asyncio.Event) -> None:
+        async with asked.set_aside():
+            await one.wait()
+
+    async def handler(asked: Request) -> str:
+        waiting.set()
+        await asyncio.gather(*(waits(asked, one) for one in said))
+        return "both have answered"
+
+    serving.route(TEST, Route(handler=handler, effect_of=lambda _: Effect.WRITE))
+    serving.route("quick/1", Route(handler=_at_once, effect_of=lambda _: Effect.READ))
+    serving.route("slow/1", Route(handler=_for_ever, effect_of=lambda _: Effect.READ))
+    serving.receive(request("ask", conversation_id="c"))
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    said[0].set()
+    serving.receive(request("slow", ontology="slow/1"))
+    assert (await outbox.has(1))[0].performative is Performative.FAILURE
+    said[1].set()
+
+    assert (await outbox.has(2))[1].content == "both have answered"
+    serving.receive(request("quick", ontology="quick/1"))
+    assert (await outbox.has(3))[2].content == "quick"
+    assert serving.load.running == 0
+    await serving.close(patience_s=0)
