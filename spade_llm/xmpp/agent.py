@@ -20,7 +20,7 @@ from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
-from spade_llm.errors import MalformedContent, PeerUnavailable, RequestError
+from spade_llm.errors import ConfigurationError, MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.tracing import Tracer
 from spade_llm.xmpp import discovery
@@ -138,10 +138,7 @@ class XmppAgent(Agent):
         if self._find_connection is not None:
             connection = await self._find_connection(str(self.jid), self.password)
             self.options = replace(self.options, connection=connection)
-        await self._resources.enter_async_context(self._tracer)
-        if isinstance(self._log, SqliteAnswerLog):
-            await self._resources.enter_async_context(self._log)
-        await self.open_resources(self._resources)
+        await self._open_resources()
         self._connect_link()
         await self._open_link()
         await self._hook_plugin_after_connection()
@@ -149,6 +146,25 @@ class XmppAgent(Agent):
         self._alive.set()
         self._start_behaviours()
         await self.node.dispatcher.resume()
+
+    async def _open_resources(self) -> None:
+        """All of them or none."""
+        try:
+            await self._open_tracer()
+            if isinstance(self._log, SqliteAnswerLog):
+                await self._resources.enter_async_context(self._log)
+            await self.open_resources(self._resources)
+        except BaseException:
+            await self._resources.aclose()
+            raise
+
+    async def _open_tracer(self) -> None:
+        try:
+            await self._resources.enter_async_context(self._tracer)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"traces cannot be sent as OpenTelemetry's variables (OTEL_…) say: {error}"
+            ) from error
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         """Override to open stores before the first message comes; they close after the last."""

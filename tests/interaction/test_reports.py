@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from spade_llm.agent import LLMAgent
 from spade_llm.agent.conduct import Conduct
 from spade_llm.conversation.peer_limits import PeerLimits
-from spade_llm.errors import RequestRefused
+from spade_llm.errors import ConfigurationError, RequestRefused
 from spade_llm.providers import ScriptedProvider
 from spade_llm.services.chat import ChatClient
+from spade_llm.tracing import Telemetry
 from tests.interaction.network import answer_to, jid_of
 
 if TYPE_CHECKING:
@@ -77,3 +79,15 @@ async def test_who_has_spent_a_days_share_is_told_and_programs_by_code(network: 
     assert "share of today's answers" in await answer_to(ada, assistant, "and again")
     assert "Allowed: 1 answers a day" in await answer_to(ada, assistant, "/usage")
     assert (await client.usage()).limits == PeerLimits(turns=1)
+
+
+async def test_variables_of_opentelemetry_that_fit_nothing_end_the_start_with_a_sentence(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1000000")
+    jid = await network.account("assistant")
+    options = replace(network.options(jid), telemetry=Telemetry(endpoint="http://127.0.0.1:9"))
+    agent = LLMAgent(jid, network.passwords[jid], ScriptedProvider.echo(), options=options)
+
+    with pytest.raises(ConfigurationError, match="OTEL_….* max_export_batch_size"):
+        await agent.start()
