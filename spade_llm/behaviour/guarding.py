@@ -16,6 +16,7 @@ from spade_llm.conversation.answer_form import AnswerFault
 from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.recorder import current, phase
+from spade_llm.conversation.spoken import Spoken
 from spade_llm.conversation.turn import TurnResult
 from spade_llm.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails.chain import Judged, judged
@@ -124,8 +125,10 @@ class _GuardedTurn:
         return fault
 
     async def _judged_answer(self, text: str) -> Judged:
+        """One that replacements have made longer than a message is blocked."""
         form = self.utterance.form
-        return await self._judged(text) if form is None else await self._judged_object(text, form)
+        found = await (self._judged(text) if form is None else self._judged_object(text, form))
+        return found if found.text == text or _fits(found.text) else self._withheld()
 
     async def _judged_object(self, answer: str, form: AnswerForm) -> Judged:
         """What is replaced must leave an object of the form."""
@@ -142,8 +145,11 @@ class _GuardedTurn:
         try:
             return Judged(text=form.checked(answer))
         except AnswerFault:
-            text = default_message(Side.OUTPUT, self.utterance.text)
-            return Judged(text=text, is_blocked=True)
+            return self._withheld()
+
+    def _withheld(self) -> Judged:
+        text = default_message(Side.OUTPUT, self.utterance.text)
+        return Judged(text=text, is_blocked=True)
 
     async def _judged(self, text: str) -> Judged:
         context = {**self._context, "llm_response": text}
@@ -210,6 +216,12 @@ def _context(utterance: Utterance) -> Mapping[str, object]:
 
 def _answer(text: str) -> TurnResult:
     return TurnResult(text=text, added=[{"role": "assistant", "content": text}])
+
+
+def _fits(answer: str) -> bool:
+    spoken = Spoken()
+    spoken.add(answer)
+    return not spoken.is_full
 
 
 def _empty(result: TurnResult) -> None:

@@ -313,6 +313,13 @@ async def test_commands_are_obeyed_whatever_the_guardrails_say() -> None:
 BITS = ["sk-", "s", "12", "3", " ", "\n", "SEC", "RET", "\u200b", "Ünï", "secret", "sk-123", "k-1"]
 
 
+async def test_an_answer_that_replacements_make_too_long_for_a_message_is_blocked() -> None:
+    longer = KeywordGuardrail("k", ["a"], MODIFY, "[" + "x" * 1000 + "]")
+    async with staged(ScriptedProvider(["a" * 50, "a " * 500]), answered=[longer]) as stage:
+        assert len((await stage.say("short, please")).text) == 50 * 1002
+        assert (await stage.say("long, please")).text.startswith("I may not give")
+
+
 class Card(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
