@@ -186,6 +186,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
     from spade_llm.providers import LLMProvider
 
     account = part.account
+    services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     model = LLMProvider.create_vllm(MODEL, base_url=part.model_url)
     async with model as provider, local_embedder(part) as embedder:
         agent = LLMAgent(
@@ -193,7 +194,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
             account.password,
             provider,
             AdaptiveSmartContext(embedder=embedder),
-            services=Services(memory=MEMORY, rag=RAG, tools=(TOOLS,)),
+            services=services if part.has_services else None,
             conduct=CONDUCT,
             options=account.options,
         )

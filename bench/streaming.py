@@ -17,42 +17,50 @@ from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
     from bench.stage import Stage
+    from spade_llm.runtime import Requester
 
 FIRST_PART = Goal(limit=10.0)
 
 
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
-    asker, assistant = await stage.account("asker"), await stage.account("alone")
+    asker = await stage.account("asker")
     program = XmppAgent(asker.jid, asker.password, options=asker.options)
-    async with (
-        stage.stamping_model() as url,
-        stage.agent("assistant", "alone", model_url=url),
-        running(program),
-    ):
-        client = ChatClient(program.node.requester, assistant.jid)
+    async with stage.stamping_model() as url, running(program):
+        ask = program.node.requester
+        return [
+            await _row(stage, scale, ask, url, kind="assistant", name="alone"),
+            await _row(stage, scale, ask, url, kind="guarded", name="guarded"),
+        ]
+
+
+async def _row(
+    stage: Stage, scale: Scale, ask: Requester, url: str, *, kind: str, name: str
+) -> Row:
+    account, first = await stage.account(name), Samples()
+    async with stage.agent(kind, name, model_url=url):
+        client = ChatClient(ask, account.jid)
         await _first_part(client, Samples())
-        first = Samples()
         for _ in range(scale.of(50, quick=3)):
             await _first_part(client, first)
-    return [
-        Row(
-            name="model's first token → first part at who asked",
-            unit="ms",
-            ours=first.median,
-            goal=FIRST_PART,
-            note=first.spread,
-        )
-    ]
+    under = ", under guardrails that replace words and numbers" if kind == "guarded" else ""
+    return Row(
+        name=f"model's first token → first part at who asked{under}",
+        unit="ms",
+        ours=first.median,
+        goal=FIRST_PART,
+        note=first.spread,
+    )
 
 
 async def _first_part(client: ChatClient, samples: Samples) -> None:
+    """The answer begins with the time at which it left the model."""
     parts: list[str] = []
-    text = ""
+    text, came = "", 0.0
     async for part in client.stream("How late is it?"):
-        if isinstance(part, Delta) and not parts:
-            samples.times_ms.append((time.monotonic() - float(part.text)) * 1000)
         if isinstance(part, Delta):
+            came = came or time.monotonic()
             parts.append(part.text)
         if isinstance(part, Reply):
             text = part.text
-    check("".join(parts) == text, f"the parts are not the answer: {parts!r}, {text!r}")
+    check(bool(parts) and text.startswith("".join(parts)), f"{parts!r} are no part of {text!r}")
+    samples.times_ms.append((came - float(text.split()[0])) * 1000)
