@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.checks import State
+from spade_llm.cli.checks_of_run import check_models
 from spade_llm.cli.context_choice import build_context
 from spade_llm.cli.definition import Definition, read_deployment, standard_deployment
 from spade_llm.cli.model_choice import (
@@ -145,6 +147,17 @@ async def test_a_fallback_has_the_keys_of_a_provider(
 
     assert choice is not None
     assert (choice.description, choice.api_key) == ("second at http://h/v1", "sk-mine")
+
+
+async def test_the_doctor_looks_at_the_fallback_too(tmp_path: Path) -> None:
+    tables = 'kind = "offline"\n[fallback]\nkind = "offline"'
+
+    checks = await check_models(assistant_with(tmp_path, tables))
+
+    assert [(one.what, one.state) for one in checks] == [
+        ("model", State.MISSING),
+        ("fallback", State.OK),
+    ]
 
 
 def test_rules_say_that_they_are_rules() -> None:

@@ -34,7 +34,7 @@ API_KEY = "sk-secret-of-the-faults"
 ATTEMPTS = 3
 QUICK = ModelLimits(deadline_s=20.0, attempts=ATTEMPTS, first_pause_s=0.01, longest_pause_s=0.05)
 IMPATIENT = replace(QUICK, attempts=2)
-SILENCE_S = 1.0
+SILENCE_S = 1.5
 """How long a silent server is waited for, per attempt, by an assistant that is impatient."""
 ANSWER = "You said: hello"
 SORRY = "Sorry, my language model is not answering right now. Please try again."

@@ -95,8 +95,9 @@ class McpToolbox:
             self._calls -= 1
 
     async def arrive(self) -> bool:
-        """Whether it is here, with its tools judged; one that is just starting is waited for."""
-        if await self._supervisor.connection(self._patience.start_wait_s) is None:
+        """Whether it is here, with its tools judged; one that is starting is waited for, one that
+        has failed to start is not."""
+        if await self._supervisor.connection(self._patience.open_s) is None:
             return False
         await self._judge_aside()
         return True
