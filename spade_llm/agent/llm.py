@@ -166,6 +166,7 @@ class LLMAgent(XmppAgent):
                 *tools,
             ],
             limits=limits or TurnLimits(),
+            billing=self._watch.billing,
             layers=[*self._watch.layers, *self._layers(conduct)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )

@@ -12,11 +12,13 @@ from spade_llm.behaviour.quota import Quota
 from spade_llm.behaviour.usage_command import UsageCommand
 from spade_llm.behaviour.watching import Watching
 from spade_llm.behaviour.why_command import NOTHING, WhyCommand
+from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.conversation.usage_ledger import FILES, UsageLedger
 from spade_llm.errors import NotFound
 from spade_llm.services.chat_reports import ReportService, Why
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from spade_llm.behaviour.commands import Commands
@@ -38,6 +40,10 @@ class TurnWatch:
         """Around everything else: what is refused is not watched."""
         quota = [] if self._limits.are_none else [Quota(self.ledger, self._limits)]
         return [*quota, self._watching]
+
+    def billing(self, peer: str) -> AbstractContextManager[None]:
+        """Around what is done for this peer between its turns."""
+        return recording(Recorder(self.ledger, peer=peer, is_turn=False))
 
     def attach(self, commands: Commands, service: Service, memory: MemoryBehaviour) -> None:
         why = WhyCommand(self._watching, memory)

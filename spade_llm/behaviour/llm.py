@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
+    from spade_llm.behaviour.preparing import Billing
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.history import Conversation
@@ -76,14 +77,15 @@ class LLMBehaviour(Behaviour):
         limits: TurnLimits,
         layers: Sequence[Layer] = (),
         form: AnswerForm | None = None,
+        billing: Billing | None = None,
     ) -> None:
         """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change.
         `layers`: around each turn, the first of them outermost. `form`: of every answer whose asker
-        wants no other."""
+        wants no other. `billing`: around what a strategy works out between turns."""
         super().__init__()
         self.model = model
         self.strategy = strategy
-        self.preparing = PreparingBehaviour()
+        self.preparing = PreparingBehaviour(billing)
         """A behaviour of its own: who adds this one adds that, too."""
         # Without a memory agent they are nowhere else.
         self.conversations = Conversations(idle_s=IDLE_S if memory.memory is not None else None)

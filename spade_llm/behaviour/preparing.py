@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.recorder import phase
 from spade_llm.errors import ModelError
 from spade_llm.xmpp.behaviour import Behaviour
 
@@ -28,12 +31,16 @@ MAX_WAITING = 1000
 """Conversations; the one that waited longest is given up, and comes again with its next turn."""
 IDLE_S = 30.0
 
+Billing = Callable[[str], AbstractContextManager[None]]
+"""Around work for the peer with this bare JID: what models cost inside is theirs."""
+
 
 class PreparingBehaviour(Behaviour):
     """One conversation after another: what is worked out ahead is in nobody's way."""
 
-    def __init__(self) -> None:
+    def __init__(self, billing: Billing | None = None) -> None:
         super().__init__()
+        self._billing = billing
         self._waiting: dict[str, tuple[ContextManagement, Conversation]] = {}
         self._has_work = asyncio.Event()
 
@@ -42,8 +49,9 @@ class PreparingBehaviour(Behaviour):
     ) -> None:
         """Before a turn; what it could not do in time is done in `run`."""
         try:
-            async with asyncio.timeout(PREPARE_DEADLINE_S):
-                await strategy.prepare(messages)
+            with phase("prepare"):
+                async with asyncio.timeout(PREPARE_DEADLINE_S):
+                    await strategy.prepare(messages)
         except TimeoutError:
             logger.info("conversation %s: its context is not prepared yet", key)
 
@@ -60,9 +68,11 @@ class PreparingBehaviour(Behaviour):
             return
         key = next(iter(self._waiting))
         strategy, conversation = self._waiting.pop(key)
+        billed = self._billing(conversation.peer) if self._billing else nullcontext()
         try:
-            async with asyncio.timeout(AHEAD_DEADLINE_S):
-                await strategy.work_ahead(tuple(conversation.messages))
+            with billed:
+                async with asyncio.timeout(AHEAD_DEADLINE_S):
+                    await strategy.work_ahead(tuple(conversation.messages))
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)
 

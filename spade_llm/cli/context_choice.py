@@ -18,6 +18,7 @@ from spade_llm.context import (
     WindowSizeContext,
     counter_for,
 )
+from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ConfigurationError
 from spade_llm.providers.offline import OfflineProvider
 
@@ -54,7 +55,7 @@ async def choose_context(
         # Off the loop: a table takes half a second to load.
         counter=await asyncio.to_thread(_counter, definition, model.name) if is_counting else None,
         embedder=await embedders.get(definition) if table.vectors else None,
-        summariser=model if by_model else None,
+        summariser=WatchedModel(model) if by_model else None,
     )
     return build_context(table, materials)
 

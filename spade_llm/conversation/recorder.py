@@ -47,7 +47,8 @@ logger = logging.getLogger(__name__)
 class Recorder:
     """Of one turn."""
 
-    def __init__(self, ledger: UsageLedger, *, peer: str) -> None:
+    def __init__(self, ledger: UsageLedger, *, peer: str, is_turn: bool = True) -> None:
+        """`is_turn=False`: of what is worked out for this peer between its turns."""
         self._ledger = ledger
         self._peer = peer
         self._at = datetime.now(UTC)
@@ -58,7 +59,7 @@ class Recorder:
         self._changes: list[str] = []
         self._degraded: list[str] = []
         self._messages = (0, 0)
-        self._is_counted = False
+        self._is_counted = not is_turn
 
     def spend(self, spent: Spent) -> None:
         """A disk that refuses costs the count, not the person the answer."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.behaviour import preparing
 from spade_llm.behaviour.preparing import PreparingBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.history import Conversation
+from spade_llm.conversation.peer_limits import NO_LIMITS
+from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ModelUnavailable
+from spade_llm.providers import ScriptedProvider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,3 +88,27 @@ async def test_conversations_that_wait_are_bounded() -> None:
     await behaviour.run()
 
     assert strategy.worked_on == [1]
+
+
+class Summarising(NoContextManagement):
+    """Asks a model between turns."""
+
+    def __init__(self, model: WatchedModel) -> None:
+        self._model = model
+
+    async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
+        await self._model.complete(messages)
+
+
+async def test_what_is_worked_out_between_turns_is_used_by_whose_conversation_it_is() -> None:
+    watch = TurnWatch(None, "a", limits=NO_LIMITS)
+    behaviour = PreparingBehaviour(watch.billing)
+    behaviour.work_ahead(
+        Summarising(WatchedModel(ScriptedProvider.echo())), a_conversation("talk", 4)
+    )
+
+    async with watch.ledger:
+        await behaviour.run()
+        spent = watch.ledger.of_today("ada@x")
+
+    assert (spent.turns, spent.model_calls, spent.prompt_tokens) == (0, 1, 1)
