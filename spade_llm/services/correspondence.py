@@ -137,6 +137,8 @@ class Correspondence:
                 ) from None
 
     def receive(self, message: AclMessage) -> bool:
+        if message.encoding is Encoding.ACL and message.ontology != CHAT_TEXT:
+            return False  # One of ours asks something of its own.
         for name in filter(None, (message.in_reply_to, message.conversation_id)):
             key = message.owner, name
             if key in self._open:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.acl import Performative, bare
+from spade_llm.acl import CHAT_TEXT, Performative, bare
 from spade_llm.conversation.expert_log import AskedExpert
 from spade_llm.conversation.expert_texts import closed_text, question_text, which_text
 from spade_llm.errors import (
@@ -147,6 +147,8 @@ class Experts:
         return await self._answer(asked, is_kept=bool(context.turn))
 
     def receive(self, message: AclMessage) -> bool:
+        if message.ontology != CHAT_TEXT:
+            return False
         self._forget_old()
         named = [self._asked.get(one) for one in (message.in_reply_to, message.conversation_id)]
         for asked in filter(None, named):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import bare, new_id
+from spade_llm.acl import CHAT_TEXT, bare, new_id
 from spade_llm.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.correspondence import chat_message
@@ -96,9 +96,8 @@ class SubAgents:
 
     def receive(self, message: AclMessage) -> bool:
         """Answers to what was asked before this process began are for nobody."""
-        is_late = message.owner in self.jids and message.conversation_id.startswith(
-            f"{self.session}."
-        )
+        is_theirs = message.owner in self.jids and message.ontology == CHAT_TEXT
+        is_late = is_theirs and message.conversation_id.startswith(f"{self.session}.")
         if is_late:
             logger.info("%s answered what is asked no more", message.owner)
         return is_late

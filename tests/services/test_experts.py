@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.acl import AclMessage, Performative
+from spade_llm.acl import AclMessage, Encoding, Performative
 from spade_llm.conversation.expert_log import ExpertLog
 from spade_llm.errors import PeerUnavailable, RequestRefused, RequestTimeout
 from spade_llm.runtime import InMemoryNetwork, SqliteAnswerLog
@@ -171,6 +171,19 @@ async def test_a_command_and_another_thread_are_no_answers(office: Office) -> No
 
     assert await waiting == "right"
     assert await unread(office, 3) == ["/help", "what is the weather?", "right"]
+
+
+async def test_what_an_expert_asks_as_a_program_is_no_answer(office: Office) -> None:
+    waiting = office.ask("one?")
+    await office.told(1)
+
+    asks = replace(chat_message("agent@net", "{}"), ontology="test/1", encoding=Encoding.ACL)
+    await office.eve.transport.send(asks)
+    await office.told(2)
+    await office.eve_says("right")
+
+    assert await waiting == "right"
+    assert office.eve.received[1].performative is Performative.NOT_UNDERSTOOD
 
 
 async def test_a_late_answer_is_told_so_once(office: Office) -> None:
