@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
+from spade_llm.behaviour.ending import Ending
 from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.layers import Outcome
 from spade_llm.behaviour.llm import LLMBehaviour
+from spade_llm.behaviour.markers import Markers
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.answer_form import ModelForm
@@ -139,7 +141,7 @@ async def staged(
             memory_offer=MemoryOffer(owner="a@x"),
             toolboxes=[LocalToolbox(tools)],
             limits=TurnLimits(),
-            layers=[Guarding(heard, answered)],
+            layers=[Ending(), Guarding(heard, answered), Markers(["<DONE>"])],
         )
         yield Stage(assistant=assistant, model=model, outbox=outbox)
 
@@ -310,6 +312,8 @@ async def test_commands_are_obeyed_whatever_the_guardrails_say() -> None:
         assert "Commands:" in (await stage.say("/help")).text
 
 
+FEWER = settings(UNHURRIED, max_examples=40)
+"""tests/guardrails/ have the many: these are about what stands around."""
 BITS = ["sk-", "s", "12", "3", " ", "\n", "SEC", "RET", "\u200b", "Ünï", "secret", "sk-123", "k-1"]
 
 
@@ -412,7 +416,7 @@ async def test_a_blocked_answer_is_told_to_who_asked_and_routed_to_nobody() -> N
 ANSWERS = st.lists(st.sampled_from(BITS), min_size=1, max_size=12).map("".join).filter(str.strip)
 
 
-@UNHURRIED
+@FEWER
 @given(ANSWERS, st.data())
 async def test_no_way_of_cutting_an_answer_leaks_what_is_replaced(
     answer: str, data: st.DataObject
@@ -428,7 +432,7 @@ async def test_no_way_of_cutting_an_answer_leaks_what_is_replaced(
     assert reply.text.startswith("".join(parts).lstrip())
 
 
-@UNHURRIED
+@FEWER
 @given(ANSWERS, st.booleans(), st.data())
 async def test_no_way_of_cutting_an_answer_leaks_what_is_blocked(
     answer: str, early_parts: bool, data: st.DataObject
@@ -445,3 +449,25 @@ async def test_no_way_of_cutting_an_answer_leaks_what_is_blocked(
             assert answer.strip() not in stage.history()
         else:
             assert reply.text.startswith(sent.strip())
+
+
+@FEWER
+@given(ANSWERS, st.data())
+async def test_a_guarded_answer_that_ends_the_conversation_ends_it_and_shows_no_marker(
+    answer: str, data: st.DataObject
+) -> None:
+    guardrails = [KeywordGuardrail("words", ["secret", "12 3", "done"], MODIFY, "[x]")]
+    model = InPieces(pieces_of(f"{answer.strip()} <DONE>", data))
+    async with staged(model, answered=guardrails) as stage:
+        reply, parts = await stage.say_as_program("?")
+        conversation = stage.assistant.conversations.get("you@x", peer="you@x")
+
+    assert conversation.ended == "completed"
+    assert "DONE" not in reply.text
+    assert reply.text.startswith("".join(parts))
+
+
+async def test_a_blocked_answer_does_not_end_the_conversation() -> None:
+    async with staged(ScriptedProvider([f"{KEY} <DONE>", "ok"]), answered=[BLOCK_KEY]) as stage:
+        assert (await stage.say("what is the key?")).text == "No keys."
+        assert (await stage.say("and now?")).text == "ok"
