@@ -7,6 +7,7 @@ ends. Where no server has counted the tokens they are estimated, and said to be.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -42,7 +43,7 @@ class WatchedModel:
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
     ) -> Completion:
-        with self._watched(messages) as call:
+        with self._watched(messages, tools) as call:
             call.completion = await self._model.complete(
                 messages, tools, tool_choice=tool_choice, response_schema=response_schema
             )
@@ -56,7 +57,7 @@ class WatchedModel:
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        with self._watched(messages) as call:
+        with self._watched(messages, tools) as call:
             pieces = self._model.stream(
                 messages, tools, tool_choice=tool_choice, response_schema=response_schema
             )
@@ -66,8 +67,10 @@ class WatchedModel:
                     yield piece
 
     @contextmanager
-    def _watched(self, messages: Sequence[ContextMessage]) -> Iterator[_Call]:
-        call = _Call(self.name, messages)
+    def _watched(
+        self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
+    ) -> Iterator[_Call]:
+        call = _Call(self.name, messages, tools)
         call.begin()
         with tracing.aside(f"chat {self.name}", tracing.Kind.CLIENT) as span:
             try:
@@ -80,9 +83,12 @@ class WatchedModel:
 
 
 class _Call:
-    def __init__(self, model: str, messages: Sequence[ContextMessage]) -> None:
+    def __init__(
+        self, model: str, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
+    ) -> None:
         self._model = model
         self._messages = messages
+        self._tools = tools
         self._recorder = recorder.current()
         self._began = time.perf_counter()
         self._text_chars = 0
@@ -125,7 +131,7 @@ class _Call:
             return counted, False
         if self.completion is None and not self._text_chars and self.error not in _LEFT.values():
             return counted, False
-        prompt = sum(len(str(message.get("content") or "")) for message in self._messages)
+        prompt = sum(map(_chars, self._messages)) + sum(map(_chars_of_tool, self._tools))
         estimated = Usage(
             prompt_tokens=tokens_of(prompt), completion_tokens=tokens_of(self._answer_chars())
         )
@@ -149,6 +155,17 @@ _LEFT: dict[type[BaseException], str] = {
 }
 """What was asked for is charged also where nobody waits for the answer any more; what the model
 did not even begin is not."""
+
+
+def _chars(message: ContextMessage) -> int:
+    calls = message.get("tool_calls") or () if message["role"] == "assistant" else ()
+    named = (call["function"] for call in calls)
+    called = sum(len(one["name"]) + len(one["arguments"]) for one in named)
+    return len(message.get("content") or "") + called
+
+
+def _chars_of_tool(tool: ToolSpec) -> int:
+    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
 
 
 def _spent(call: ModelCall) -> Spent:

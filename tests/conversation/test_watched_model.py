@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.conversation.prompt import call_message
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.conversation.usage_ledger import Spent, UsageLedger
 from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
-from spade_llm.providers.model import Usage
+from spade_llm.providers.model import ToolCall, ToolSpec, Usage
 from tests.interaction.gated_model import GatedModel
 
 if TYPE_CHECKING:
@@ -63,6 +64,16 @@ async def test_tokens_that_no_server_counts_are_estimated_and_said_to_be(
     assert (spent.prompt_tokens, spent.completion_tokens) == (10, 20)
     assert spent.estimated_tokens == 30
     assert call.is_estimated
+
+
+async def test_an_estimate_counts_tools_and_calls_too() -> None:
+    tool = ToolSpec(name="t" * 10, description="d" * 10, parameters={"a": "b" * 10})
+    call = ToolCall(id="1", name="n" * 10, arguments='{"x": 123}')
+    history = [*QUESTION, call_message(Completion(tool_calls=(call,)))]
+    async with a_turn() as (ledger, _):
+        await WatchedModel(ScriptedProvider(["ok"])).complete(history, [tool])
+
+        assert ledger.of_today(PEER).prompt_tokens == 25
 
 
 async def test_a_call_is_in_the_ledger_before_it_is_answered() -> None:
