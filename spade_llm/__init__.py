@@ -26,35 +26,87 @@ if TYPE_CHECKING:
         TurnLimits,
         XmppAgent,
     )
-    from spade_llm.behaviour import LLMBehaviour, RetrievalBehaviour
-    from spade_llm.context import ContextManager
-    from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
-    from spade_llm.providers import LLMProvider, OfflineProvider, ScriptedProvider
-    from spade_llm.routing import RoutingFunction, RoutingResponse
-    from spade_llm.tools import HumanInTheLoopTool, LLMTool, RetrievalTool
-    from spade_llm.utils import load_env_vars
-    from spade_llm.xmpp.local_network import LocalNetwork
+    from spade_llm.behaviour import (
+        HumanInteractionBehaviour,
+        LLMBehaviour,
+        RetrievalBehaviour,
+    )
+    from spade_llm.context import (
+        ContextManager,
+    )
+    from spade_llm.guardrails import (
+        CompositeGuardrail,
+        CustomFunctionGuardrail,
+        Guardrail,
+        GuardrailAction,
+        GuardrailResult,
+        InputGuardrail,
+        KeywordGuardrail,
+        LLMGuardrail,
+        OutputGuardrail,
+        RegexGuardrail,
+    )
+    from spade_llm.memory import (
+        AgentInteractionMemory,
+        AgentMemoryTool,
+    )
+    from spade_llm.providers import (
+        LLMProvider,
+        OfflineProvider,
+        ScriptedProvider,
+    )
+    from spade_llm.routing import (
+        RoutingFunction,
+        RoutingResponse,
+    )
+    from spade_llm.structured_output import (
+        ReadyForStructuredOutputTool,
+    )
+    from spade_llm.tools import (
+        HumanInTheLoopTool,
+        LangChainToolAdapter,
+        LLMTool,
+        RetrievalTool,
+    )
+    from spade_llm.utils import (
+        load_env_vars,
+    )
+    from spade_llm.xmpp.local_network import (
+        LocalNetwork,
+    )
 
     __version__: str
 
 __all__ = [
+    "AgentInteractionMemory",
+    "AgentMemoryTool",
     "AgentOptions",
     "ChatAgent",
+    "CompositeGuardrail",
     "Connection",
     "ContextManager",
     "CoordinatorAgent",
+    "CustomFunctionGuardrail",
     "Guardrail",
     "GuardrailAction",
     "GuardrailResult",
     "HumanInTheLoopTool",
+    "HumanInteractionBehaviour",
+    "InputGuardrail",
+    "KeywordGuardrail",
     "LLMAgent",
     "LLMBehaviour",
+    "LLMGuardrail",
     "LLMProvider",
     "LLMTool",
+    "LangChainToolAdapter",
     "LocalNetwork",
     "MemoryAgent",
     "OfflineProvider",
+    "OutputGuardrail",
     "RAGAgent",
+    "ReadyForStructuredOutputTool",
+    "RegexGuardrail",
     "RetrievalAgent",
     "RetrievalBehaviour",
     "RetrievalTool",
@@ -83,14 +135,54 @@ _NAMES_OF = {
         "TurnLimits",
         "XmppAgent",
     ],
-    "behaviour": ["LLMBehaviour", "RetrievalBehaviour"],
-    "context": ["ContextManager"],
-    "guardrails": ["Guardrail", "GuardrailAction", "GuardrailResult"],
-    "providers": ["LLMProvider", "OfflineProvider", "ScriptedProvider"],
-    "routing": ["RoutingFunction", "RoutingResponse"],
-    "tools": ["HumanInTheLoopTool", "LLMTool", "RetrievalTool"],
-    "utils": ["load_env_vars"],
-    "xmpp.local_network": ["LocalNetwork"],
+    "behaviour": [
+        "HumanInteractionBehaviour",
+        "LLMBehaviour",
+        "RetrievalBehaviour",
+    ],
+    "context": [
+        "ContextManager",
+    ],
+    "guardrails": [
+        "CompositeGuardrail",
+        "CustomFunctionGuardrail",
+        "Guardrail",
+        "GuardrailAction",
+        "GuardrailResult",
+        "InputGuardrail",
+        "KeywordGuardrail",
+        "LLMGuardrail",
+        "OutputGuardrail",
+        "RegexGuardrail",
+    ],
+    "memory": [
+        "AgentInteractionMemory",
+        "AgentMemoryTool",
+    ],
+    "providers": [
+        "LLMProvider",
+        "OfflineProvider",
+        "ScriptedProvider",
+    ],
+    "routing": [
+        "RoutingFunction",
+        "RoutingResponse",
+    ],
+    "structured_output": [
+        "ReadyForStructuredOutputTool",
+    ],
+    "tools": [
+        "HumanInTheLoopTool",
+        "LLMTool",
+        "LangChainToolAdapter",
+        "RetrievalTool",
+    ],
+    "utils": [
+        "load_env_vars",
+    ],
+    "xmpp.local_network": [
+        "LocalNetwork",
+    ],
 }
 _HOME = {name: home for home, names in _NAMES_OF.items() for name in names}
 

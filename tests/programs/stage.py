@@ -108,6 +108,7 @@ class Stage:
             "SPADE_LLM_SERVER": f"{self.endpoint.host}:{self.endpoint.port}",
             "SPADE_LLM_CA": str(self.endpoint.ca_path),
             "MODEL_URL": self.model.base_url,
+            "XMPP_PORT": str(self.endpoint.port),
         }
 
 

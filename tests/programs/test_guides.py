@@ -6,8 +6,11 @@ They name no server (the environment does) and do nothing for us: only what such
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 import pytest
 import pytest_asyncio
@@ -15,10 +18,10 @@ import pytest_asyncio
 from spade_llm.xmpp.prosody import ProsodyServer
 from tests.openai_server import Call, OpenAIServer, Say, running_server
 from tests.programs.stage import WAIT_S, Stage
+from tests.tools.mcp_servers import plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from spade_llm.xmpp.server import Endpoint
     from tests.xmpp.client import Client
@@ -211,6 +214,106 @@ async def test_a_chain_hands_on_and_each_link_sees_its_window(stage: Stage) -> N
     assert [one["content"] for one in messages_of(of_writer[-1])] == [
         *("You are writer.", "line 1", "ahoy", "line 2"),
     ]
+
+
+async def test_a_coordinator_asks_its_agents_whatever_they_are_made_of(stage: Stage) -> None:
+    tasks = [
+        {"agent_id": "weather@localhost", "message": "Rain tomorrow?"},
+        {"agent_id": "ferries@localhost", "message": "When is the last ferry?"},
+    ]
+    parallel = Call(name="send_to_agents_parallel", arguments=json.dumps({"tasks": tasks}))
+    stage.model.enqueue(
+        Say(calls=(parallel,)), Say(text="No rain."), Say(text="Go; be back by 18:40.")
+    )
+    await stage.accounts("captain", "weather", "ferries")
+    ada, *_ = await asyncio.gather(
+        stage.person("coordinator-ada"),
+        stage.run("coordinator/coordinator.py"),
+        stage.run("coordinator/weather.py"),
+        stage.run("coordinator/ferries.py"),
+    )
+
+    answer = await answer_to(ada, "captain@localhost", "A trip to the island tomorrow?")
+
+    found = str(tools_of(asked(stage.model))[0]["content"])
+    assert answer == "Go; be back by 18:40."
+    assert "No rain." in found
+    assert "The last ferry leaves at 18:40." in found
+
+
+async def test_a_person_is_asked_and_only_their_answer_counts(stage: Stage) -> None:
+    question = '{"question": "Is half a tablet enough for a child?", "context": "20 kg"}'
+    stage.model.enqueue(
+        Say(calls=(Call(name="ask_doctor", arguments=question),)),
+        Say(text="Good morning, Eve."),
+        Say(text="The doctor says: a quarter."),
+    )
+    await stage.accounts("nurse")
+    ada, eve, doctor, _ = await asyncio.gather(
+        stage.person("loop-ada"),
+        stage.person("loop-eve"),
+        stage.person("doctor"),
+        stage.run("human_in_the_loop/assistant.py"),
+    )
+
+    ada.send("nurse@localhost", "How much for my daughter?")
+    query = await asyncio.wait_for(doctor.messages.get(), WAIT_S)
+    meanwhile = await answer_to(eve, "nurse@localhost", "A whole one, I say")
+    doctor.send_raw(_reply_to(query, "A quarter."))
+    answer = await said_to(ada)
+
+    assert "Is half a tablet enough for a child?" in query["body"]
+    assert meanwhile == "Good morning, Eve."
+    assert answer == "The doctor says: a quarter."
+    assert "A quarter." in str(tools_of(asked(stage.model))[0]["content"])
+
+
+async def test_tools_of_an_mcp_server_are_the_models(stage: Stage) -> None:
+    stage.model.enqueue(
+        Say(calls=(Call(name="Sums_add", arguments='{"a": 40, "b": 2}'),)), Say(text="42 in all.")
+    )
+    await stage.accounts("clerk")
+    ada, _ = await asyncio.gather(
+        stage.person("mcp-ada"),
+        stage.run("mcp/assistant.py", MCP_SERVER=str(Path(plain.__file__))),
+    )
+
+    answer = await answer_to(ada, "clerk@localhost", "40 and 2?")
+
+    assert answer == "42 in all."
+    assert "42" in str(tools_of(asked(stage.model))[0]["content"])
+
+
+async def test_conversations_end_by_the_models_word_or_after_their_answers(stage: Stage) -> None:
+    stage.model.enqueue(
+        Say(text="Hello."), Say(text="See you. <DONE>"), Say(text="One."), Say(text="Two.")
+    )
+    await stage.accounts("host")
+    ada, eve, host = await asyncio.gather(
+        stage.person("end-ada"), stage.person("end-eve"), stage.run("conversations/assistant.py")
+    )
+
+    of_ada = [await answer_to(ada, "host@localhost", "goodbye") for _ in range(2)]
+    first = await host.line_with("over")
+    of_eve = [await answer_to(eve, "host@localhost", "more") for _ in range(2)]
+    second = await host.line_with("over")
+    after = await answer_to(eve, "host@localhost", "and more")
+
+    assert of_ada == ["Hello.", "See you."]
+    assert first == "over: end-ada@localhost: completed"
+    assert of_eve == ["One.", "Two."]
+    assert second == "over: end-eve@localhost: max_interactions_reached"
+    assert "/new" in after
+    assert len(stage.model.requests) == 4
+
+
+def _reply_to(query: Any, text: str) -> str:
+    """As a chat client answers: in the same thread."""
+    to, thread = escape(str(query["from"])), escape(query["thread"])
+    return (
+        f"<message to='{to}' type='chat'><body>{escape(text)}</body>"
+        f"<thread>{thread}</thread></message>"
+    )
 
 
 async def answer_to(client: Client, jid: str, text: str) -> str:

@@ -15,12 +15,15 @@ from tests.cli.program import ROOT
 HEAVY = ("spade", "slixmpp", "chromadb", "openai", "onnxruntime", "mcp", "numpy")
 NAMES = {
     "spade_llm": """
-        LLMBehaviour RetrievalBehaviour ContextManager LLMTool LLMAgent ChatAgent LLMProvider
-        load_env_vars RoutingFunction RoutingResponse Guardrail GuardrailAction GuardrailResult
-        rag RetrievalAgent RetrievalTool __version__
+        LLMBehaviour HumanInteractionBehaviour RetrievalBehaviour ContextManager LLMTool
+        HumanInTheLoopTool LLMAgent ChatAgent CoordinatorAgent LLMProvider load_env_vars
+        RoutingFunction RoutingResponse AgentInteractionMemory AgentMemoryTool Guardrail
+        GuardrailAction GuardrailResult InputGuardrail OutputGuardrail CompositeGuardrail
+        KeywordGuardrail LLMGuardrail RegexGuardrail CustomFunctionGuardrail rag RetrievalAgent
+        RetrievalTool LangChainToolAdapter ReadyForStructuredOutputTool __version__
     """,
-    "spade_llm.agent": "LLMAgent ChatAgent run_interactive_chat RetrievalAgent",
-    "spade_llm.behaviour": "LLMBehaviour RetrievalBehaviour",
+    "spade_llm.agent": "LLMAgent ChatAgent run_interactive_chat CoordinatorAgent RetrievalAgent",
+    "spade_llm.behaviour": "LLMBehaviour HumanInteractionBehaviour RetrievalBehaviour",
     "spade_llm.context": """
         ContextManager ContextManagement NoContextManagement WindowSizeContext
         SmartWindowSizeContext ContextMessage SystemMessage UserMessage AssistantMessage
@@ -28,29 +31,36 @@ NAMES = {
         spade_message_to_user_message create_assistant_message create_assistant_tool_call_message
         create_tool_result_message
     """,
-    "spade_llm.guardrails": "Guardrail GuardrailAction GuardrailResult",
-    "spade_llm.mcp": """
-        MCPServerConfig StdioServerConfig SseServerConfig StreamableHttpServerConfig MCPSession
-        MCPToolAdapter get_mcp_server_tools get_mcp_tool get_all_mcp_tools
+    "spade_llm.guardrails": """
+        Guardrail GuardrailAction GuardrailResult InputGuardrail OutputGuardrail
+        CompositeGuardrail KeywordGuardrail LLMGuardrail RegexGuardrail CustomFunctionGuardrail
+        apply_input_guardrails apply_output_guardrails
     """,
-    "spade_llm.mcp.config": "StdioServerConfig SseServerConfig StreamableHttpServerConfig",
-    "spade_llm.mcp.factory": "get_mcp_server_tools get_mcp_tool get_all_mcp_tools",
-    "spade_llm.structured_output": "ReadyForStructuredOutputTool",
+    "spade_llm.mcp": """
+        MCPServerConfig SseServerConfig StdioServerConfig StreamableHttpServerConfig
+        MCPToolAdapter get_all_mcp_tools get_mcp_server_tools get_mcp_tool MCPSession
+    """,
+    "spade_llm.memory": """
+        AgentInteractionMemory AgentMemoryTool AgentBaseMemory create_base_memory_tools
+    """,
+    "spade_llm.memory.backends": "MemoryBackend MemoryEntry SQLiteMemoryBackend",
     "spade_llm.providers": "BaseLLMProvider LLMProvider",
-    "spade_llm.providers.base_provider": "BaseLLMProvider",
     "spade_llm.rag": """
         Document BaseDocumentLoader TextLoader DirectoryLoader TextSplitter CharacterTextSplitter
         RecursiveCharacterTextSplitter VectorStore BaseRetriever VectorStoreRetriever Chroma
     """,
     "spade_llm.routing": "RoutingResponse RoutingFunction routing_rule",
-    "spade_llm.tools": "LLMTool RetrievalTool LangChainToolAdapter",
+    "spade_llm.structured_output": "ReadyForStructuredOutputTool",
+    "spade_llm.tools": "LLMTool LangChainToolAdapter HumanInTheLoopTool RetrievalTool",
     "spade_llm.utils": """
         load_env_vars format_documents_for_response create_retrieval_response_body
         generate_conversation_id generate_unique_id
     """,
     "spade_llm.agent.llm_agent": "LLMAgent",
     "spade_llm.agent.chat_agent": "ChatAgent run_interactive_chat",
+    "spade_llm.agent.coordinator_agent": "CoordinatorAgent",
     "spade_llm.agent.retrieval_agent": "RetrievalAgent",
+    "spade_llm.behaviour.human_interaction": "HumanInteractionBehaviour",
     "spade_llm.behaviour.retrieval_behaviour": "RetrievalBehaviour",
     "spade_llm.context._types": "UserMessage create_user_message",
     "spade_llm.context.context_manager": "ContextManager",
@@ -62,6 +72,7 @@ NAMES = {
     "spade_llm.routing.types": "RoutingResponse",
     "spade_llm.utils.env_loader": "load_env_vars",
 }
+"""What 0.3 exports, and the modules below its packages that its guides import from."""
 
 
 @pytest.mark.parametrize("path", sorted(NAMES))
