@@ -1,0 +1,96 @@
+"""A turn may be stopped at any moment: what it leaves can be gone on with on a strict server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm.behaviour.llm import LLMBehaviour
+from spade_llm.behaviour.memory import MemoryBehaviour
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.memory_toolbox import MemoryOffer
+from spade_llm.conversation.outbox import Outbox
+from spade_llm.conversation.turn import TurnLimits
+from spade_llm.providers import Completion, ScriptedProvider, ToolCall
+from spade_llm.tools import LLMTool, LocalToolbox
+from tests.behaviour.test_llm import an_utterance
+from tests.openai_rules import check_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spade_llm.providers.scripted import ScriptedAnswer
+
+STEPS = 60
+"""Of the event loop: more than such a turn takes."""
+
+
+def calling(*ids: str) -> Completion:
+    calls = tuple(ToolCall(id=id, name="rest", arguments="{}") for id in ids)
+    return Completion(text="Let me see.", tool_calls=calls)
+
+
+async def rest() -> str:
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return "rested"
+
+
+@asynccontextmanager
+async def an_assistant() -> AsyncIterator[tuple[LLMBehaviour, ScriptedProvider]]:
+    script: list[ScriptedAnswer] = [calling("1", "2"), calling("3"), "There.", *["More."] * 9]
+    model = ScriptedProvider(script)
+    tool = LLMTool("rest", "rests", {"type": "object", "properties": {}}, rest)
+    async with Outbox(None) as outbox:
+        memory = MemoryBehaviour(memory=None, retriever=None, outbox=outbox)
+        yield (
+            LLMBehaviour(
+                model,
+                strategy=NoContextManagement(),
+                system_prompt="Be",
+                memory=memory,
+                memory_offer=MemoryOffer(owner="a@x"),
+                toolboxes=[LocalToolbox([tool])],
+                limits=TurnLimits(),
+            ),
+            model,
+        )
+
+
+async def stopped_after(assistant: LLMBehaviour, steps: int) -> bool:
+    """False: it was ready before."""
+    turn = asyncio.create_task(assistant.answer(an_utterance("go")))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    turn.cancel()
+    await asyncio.wait([turn])
+    return turn.cancelled()
+
+
+async def test_a_turn_stopped_at_any_step_leaves_a_whole_history() -> None:
+    outcomes, has_calls = [], False
+    for steps in range(STEPS):
+        async with an_assistant() as (assistant, model):
+            outcomes.append(await stopped_after(assistant, steps))
+
+            await assistant.answer(an_utterance("and now?"))
+
+            messages = model.requests[-1].messages
+            has_calls |= outcomes[-1] and any(one["role"] == "tool" for one in messages[:-1])
+            check_request(json.dumps({"model": "m", "messages": messages}).encode())
+            assert messages[-1]["content"] in ("and now?", "rested")
+
+    assert outcomes[0]
+    assert has_calls
+    assert not outcomes[-1]
+
+
+async def test_nothing_is_left_of_a_turn_that_had_not_begun() -> None:
+    async with an_assistant() as (assistant, _):
+        assert await stopped_after(assistant, 0)
+
+        conversation = assistant.conversations.find("you@x")
+
+    assert conversation is None or not conversation.messages
