@@ -93,6 +93,24 @@ async def test_an_expert_is_asked_and_others_are_served_meanwhile(
     assert await said(ada) == "4711"
 
 
+async def test_a_turn_that_asks_somebody_can_be_stopped(network: Network) -> None:
+    scene = await scene_of(network, by_tool_agent=False, limits=TurnLimits())
+    ada = await network.person("ada")
+    ada.send(scene.jid, "What is the code?")
+    question = await next_message(scene.eve)
+
+    ada.send(scene.jid, "/stop")
+    stopped = await said(ada)
+    ada.send(scene.jid, "hello")
+    after = await said(ada)
+    scene.eve.send(str(question["from"]), "4711")
+    await scene.eve.ping()
+    ada.send(scene.jid, "still there")
+
+    assert stopped == "Stopped."
+    assert (after, await said(ada)) == ("hello", "still there")
+
+
 async def test_two_questions_to_one_expert_do_not_cross(network: Network) -> None:
     scene = await scene_of(network, by_tool_agent=False, limits=TurnLimits())
     ada, bob = await network.person("ada"), await network.person("bob")
