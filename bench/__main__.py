@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from bench import (
     chat,
     concurrency,
+    context,
     documents,
     mcp,
     memory,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "chat": chat.measure,
     "streaming": streaming.measure,
     "concurrency": concurrency.measure,
+    "context": context.measure,
     "volume": volume.measure,
     "start": start.measure,
     "memory": memory.measure,

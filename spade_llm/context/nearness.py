@@ -14,7 +14,7 @@ from spade_llm.context.terms import terms_of
 if TYPE_CHECKING:
     from spade_llm.context.notes import Notes
 
-MAX_TERMS = 16
+MAX_TERMS = 12
 """Of a question the rarest words."""
 FEW_BLOCKS = 8
 """A word of no more blocks than these tells by itself what is asked for."""

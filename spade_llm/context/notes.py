@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.text.vectors import Vectors
 
-MAX_TERM_BLOCKS = 150
+MAX_TERM_BLOCKS = 64
 """Of one word the latest places; a word of more says little."""
 SIDE_TURNS = 2
 """What is compared before and behind the beginning of a turn, to see whether a topic begins."""

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.context.blocks import blocks_newest_first, blocks_oldest_first, calls_tools
+from spade_llm.context.blocks import (
+    blocks_newest_first,
+    blocks_oldest_first,
+    calls_tools,
+    tool_blocks_newest_first,
+)
 from spade_llm.context.system_prompt import leading_system_messages
 
 if TYPE_CHECKING:
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
     from spade_llm.context.cutting import Cutting
     from spade_llm.context.room import Cost, Room
     from spade_llm.providers.messages import ContextMessage
+
+
+SMALLEST_EXCHANGE = 2
+"""A call and its result."""
 
 
 class Retention:
@@ -113,12 +122,14 @@ class Retention:
                 return
 
     def keep_tools(self) -> None:
-        """Exchanges, newest first; one that does not fit is left out whole."""
-        for block in blocks_newest_first(self.messages, self.first):
-            if self.room.is_used_up:
+        """Exchanges, newest first; one that does not fit is left out whole.
+
+        Where not even the smallest has room, no further one is looked for.
+        """
+        for block in tool_blocks_newest_first(self.messages, self.first):
+            if self.room.is_used_up or self.room.messages < min(len(block), SMALLEST_EXCHANGE):
                 return
-            if self._is_tools(block):
-                self.keep(block)
+            self.keep(block)
 
     def keep_recent(self, *, oldest: int = 0, tools_from: int = 0) -> None:
         """Blocks from the end on, without a gap: up to the first that does not fit.

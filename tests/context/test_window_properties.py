@@ -8,6 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.context import ContextManagement, SmartWindowSizeContext, WindowSizeContext
+from spade_llm.context.blocks import (
+    blocks_newest_first,
+    calls_tools,
+    tool_blocks_newest_first,
+)
 from tests.context.histories import conversations, exchange, talk
 
 if TYPE_CHECKING:
@@ -144,3 +149,15 @@ def test_a_window_over_ten_thousand_messages_looks_at_few_of_them() -> None:
 
     assert len(kept) == 21
     assert history.looked_at < 200
+
+
+@given(conversations())
+def test_blocks_of_tools_are_those_of_all_blocks(history: list[ContextMessage]) -> None:
+    first = sum(message["role"] == "system" for message in history)
+    every = [
+        block
+        for block in blocks_newest_first(history, first)
+        if history[block.start]["role"] == "tool" or calls_tools(history[block.start])
+    ]
+
+    assert list(tool_blocks_newest_first(history, first)) == every
