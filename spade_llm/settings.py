@@ -283,6 +283,15 @@ class LimitsTable(_Table):
         return 24 if self.model_calls is None else self.model_calls
 
 
+class EndingTable(_Table):
+    """`[ending]`: when a conversation is over, until `/new`. Without it: never."""
+
+    markers: Annotated[list[Name], Field(max_length=32)] = []
+    """Words with which the model ends its last reply, such as `<DONE>`; nobody sees them."""
+    max_interactions: Count | None = None
+    """Answers in one conversation."""
+
+
 def _checked_collector(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -473,6 +482,7 @@ class AgentSettings(_Table):
     documents: DocumentsTable = DocumentsTable()
     learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
+    ending: EndingTable = EndingTable()
     telemetry: TelemetryTable = TelemetryTable()
     guardrails: list[GuardrailTable] = []
     prompt_file: Name | None = None
@@ -530,7 +540,7 @@ _KEYS_OF_ALL = {
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails", "human", "embeddings"),
+        *("prompt_file", "guardrails", "human", "embeddings", "ending"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

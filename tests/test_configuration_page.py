@@ -21,6 +21,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "fallback": settings.FallbackTable,
         "context": settings.ContextTable,
         "services": settings.ServicesTable,
+        "ending": settings.EndingTable,
         "learning": settings.LearningTable,
         "memory": settings.MemoryTable,
         "documents": settings.DocumentsTable,

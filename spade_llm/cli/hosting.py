@@ -130,6 +130,8 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
 
     guardrails = await build_guardrails(definition, model, stack)
     return Conduct(
+        termination_markers=tuple(definition.settings.ending.markers),
+        max_interactions_per_conversation=definition.settings.ending.max_interactions,
         input_guardrails=guardrails.input,
         output_guardrails=guardrails.output,
         peer_limits=PeerLimits(**definition.settings.limits.peer.model_dump()),
