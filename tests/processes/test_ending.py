@@ -27,7 +27,7 @@ tokens = 5000
 
 
 async def test_a_person_stops_a_turn_and_the_model_ends_the_conversation(tmp_path: Path) -> None:
-    async with running_deployment(tmp_path, names=()) as deployment:
+    async with running_deployment(tmp_path, names=("memory",)) as deployment:
         await deployment.make_agent("assistant", more=TOML, files={})
         ada = await deployment.person("ada")
 
@@ -44,5 +44,5 @@ async def test_a_person_stops_a_turn_and_the_model_ends_the_conversation(tmp_pat
         deployment.model.enqueue(Say(text="Goodbye. <DONE>"))
         assert (await said("Goodbye.")).startswith("Goodbye.")
         assert "conversation is over" in await said("One more thing.")
-        await said("/new")
+        assert (await said("/new")).startswith("A new conversation")
         assert (await said("Hello.")).startswith("You said: Hello.")
