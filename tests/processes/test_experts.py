@@ -20,22 +20,17 @@ pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
 PATIENCE_S = 30.0
 ASSISTANT = "assistant@localhost"
-TOML = '\n[human.eve]\njid = "eve"\nknows = "codes"\nseconds = 120\n'
-CALL = Say(calls=(Call(name="ask_eve", arguments='{"question": "What is the code?"}'),))
+ASKED_BY = {"eve": "assistant", "bob": "tools"}
+"""Who asks whom: the assistant itself, or its tool agent."""
 
 
-@pytest_asyncio.fixture(
-    scope="module", loop_scope="module", params=["assistant", "tools"], ids=["own", "shared"]
-)
-async def deployment(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Deployment]:
-    """Where the assistant itself, or its tool agent, asks eve."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def deployment(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
     directory = tmp_path_factory.mktemp("deployment")
     async with running_deployment(directory, names=()) as running:
-        for name in ("tools", "assistant"):
-            more = TOML if name == request.param else ""
-            await running.make_agent(name, more=more, files={})
+        for expert, agent in reversed(ASKED_BY.items()):
+            more = f'[human.{expert}]\njid = "{expert}"\nknows = "codes"\nseconds = 120\n'
+            await running.make_agent(agent, more=more, files={})
         yield running
 
 
@@ -52,12 +47,14 @@ async def has_left(client: Client) -> None:
                 return
 
 
+@pytest.mark.parametrize("name", ASKED_BY)
 async def test_a_question_is_sent_once_and_answered_while_the_assistant_is_dead(
-    deployment: Deployment,
+    deployment: Deployment, name: str
 ) -> None:
-    ada, eve = await deployment.person("ada"), await deployment.person("eve")
+    ada, eve = await deployment.person(f"ada-{name}"), await deployment.person(name)
+    call = Call(name=f"ask_{name}", arguments='{"question": "What is the code?"}')
     eve.xmpp.send_presence(pto=ASSISTANT, ptype="subscribe")
-    deployment.model.enqueue(CALL)
+    deployment.model.enqueue(Say(calls=(call,)))
     ada.send(ASSISTANT, "What is the code?")
     question = await asyncio.wait_for(eve.messages.get(), PATIENCE_S)
     assert "> What is the code?" in question["body"]
@@ -69,7 +66,7 @@ async def test_a_question_is_sent_once_and_answered_while_the_assistant_is_dead(
         f"<thread>{question['thread']}</thread></message>"
     )
     await eve.ping()
-    deployment.model.enqueue(CALL, Say(text="It is 4711."))
+    deployment.model.enqueue(Say(calls=(call,)), Say(text="It is 4711."))
     await deployment.start("assistant")
 
     assert (await said(ada)).startswith("It is 4711.")
