@@ -99,6 +99,7 @@ class Recall:
             limit=self._budget.memories,
             which=MemoryFilter(subject=subject),
             with_messages=True,
+            with_patterns=True,
         )
         found = await self._memory.search(query)
         if found.outcome is Outcome.DEGRADED:

@@ -230,6 +230,9 @@ class MemoryQuery:
     which: MemoryFilter = ANY
     with_messages: bool = False
     """Also the messages of conversations, verbatim."""
+    with_patterns: bool = False
+    """Also, behind the others and beyond the limit, how the subject wants things done: patterns
+    that are no topic, whatever the text says."""
     min_score: float = 0.0
     keyword_weight: float = 0.3
     """0…1, in HYBRID; the rest is the vectors'."""
@@ -682,6 +685,9 @@ class Acquaintance:
     changed: int
     """Counts what was new about them."""
 
+
+TOPIC = "topic"
+"""The kind (in the metadata) of a pattern that says what is talked about, not how."""
 
 MAX_EPISODES = 100
 """Of a person that are looked at together."""

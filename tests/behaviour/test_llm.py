@@ -9,6 +9,7 @@ from spade_llm.acl import AclMessage, Performative
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.history import Conversations
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
@@ -76,6 +77,24 @@ async def test_a_model_that_fails_costs_one_polite_sentence_and_no_conversation(
         "assistant",
         "user",
     ]
+
+
+async def test_a_conversation_that_rested_comes_back_with_its_next_message() -> None:
+    model = ScriptedProvider(["noted", "it is swordfish"])
+    now = [0.0]
+    async with SQLiteMemoryBackend(":memory:") as backend, Outbox(None) as outbox:
+        memory = MemoryBehaviour(memory=backend.for_owner("a@x"), retriever=None, outbox=outbox)
+        assistant = an_assistant(model, memory)
+        assistant.conversations = Conversations(idle_s=60, clock=lambda: now[0])
+        await assistant.answer(an_utterance("the password is swordfish"))
+
+        now[0] = 60
+        assistant.conversations.expire()
+        assert len(assistant.conversations) == 0
+        await assistant.answer(an_utterance("what is it?"))
+
+    said = [message["content"] for message in model.requests[1].messages]
+    assert said[-3:] == ["the password is swordfish", "noted", "what is it?"]
 
 
 async def test_what_the_assistant_noted_itself_is_quoted_to_the_model(tmp_path: Path) -> None:

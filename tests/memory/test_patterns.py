@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +52,7 @@ async def test_what_three_conversations_share_is_remembered_with_where_it_was_se
     assert len(seen) == 3
     assert all(one.origin is Origin.EPISODE and "Lisbon" in one.content for one in seen)
     assert lisbon.metadata == {
+        "kind": "topic",
         "conversations": 3,
         "of": 4,
         "first": "2026-03-01",
@@ -70,6 +72,28 @@ async def test_a_pattern_is_recalled_as_other_memories_are(
     found = await store.search(MemoryQuery(text="what does she say of Lisbon?", which=which))
 
     assert "The user often talks about Lisbon." in [hit.entry.content for hit in found.hits]
+
+
+async def test_how_a_person_wants_it_comes_with_every_recall_and_what_they_talk_about_does_not(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, other_store: OwnedMemory
+) -> None:
+    await store.set_consent(ANA, is_given=True)
+    await _said_on(store, 3)
+    await learn(backend)
+    query = MemoryQuery(
+        text="glaciers", which=MemoryFilter(subject=ANA), limit=1, with_patterns=True
+    )
+
+    async def found(memory: OwnedMemory, query: MemoryQuery) -> list[str]:
+        return [hit.entry.content for hit in (await memory.search(query)).hits]
+
+    assert await found(store, query) == ["The user often asks for short answers."]
+    bobs = replace(query, which=MemoryFilter(subject="bob@localhost"))
+    assert await found(store, bobs) == []
+    assert await found(other_store, query) == []
+    assert await found(store, replace(query, with_patterns=False)) == []
+    again = await found(store, replace(query, text="short answers", limit=9))
+    assert again.count("The user often asks for short answers.") == 1
 
 
 async def test_without_consent_nothing_is_compared(

@@ -59,7 +59,9 @@ async def ask_for_patterns(
         episodes = _episodes(one, occasions)
         if len(episodes) >= MIN_OCCASIONS:
             content = one_line(one.content, MAX_PATTERN_CHARS)
-            drafts[f"model\0{content.casefold()}"] = pattern_draft(content, episodes, occasions)
+            drafts[f"model\0{content.casefold()}"] = pattern_draft(
+                content, episodes, occasions, kind="told by a model"
+            )
     return drafts
 
 

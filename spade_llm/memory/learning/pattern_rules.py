@@ -26,7 +26,7 @@ from spade_llm.memory.learning.pattern_words import (
     TRANSLATE_INTO,
 )
 from spade_llm.memory.limits import MAX_SOURCES
-from spade_llm.memory.store import Category, MemoryDraft, Origin
+from spade_llm.memory.store import TOPIC, Category, MemoryDraft, Origin
 from spade_llm.text.stems import ENGLISH, term_of
 from spade_llm.text.stop_words import STOP_WORDS
 from spade_llm.text.words import without_accents
@@ -84,9 +84,9 @@ def find_patterns(occasions: Sequence[Occasion]) -> dict[str, MemoryDraft]:
 
 
 def pattern_draft(
-    content: str, episodes: dict[int, str], occasions: Sequence[Occasion]
+    content: str, episodes: dict[int, str], occasions: Sequence[Occasion], *, kind: str
 ) -> MemoryDraft:
-    """`episodes`: one of each occasion (by its place) that shows it."""
+    """`episodes`: one of each occasion (by its place) that shows it. `kind`: any word."""
     first, last = min(episodes), max(episodes)
     return MemoryDraft(
         content=content,
@@ -95,6 +95,7 @@ def pattern_draft(
         origin=Origin.PATTERN,
         sources=tuple(episodes[at] for at in sorted(episodes)[-MAX_SOURCES:]),
         metadata={
+            "kind": kind,
             "conversations": len(episodes),
             "of": len(occasions),
             "first": f"{began_at(occasions[first].told[0].episode):%Y-%m-%d}",
@@ -106,7 +107,7 @@ def pattern_draft(
 SENTENCES = {
     "style": "The user often asks for {}.",
     "request": "The user often asks to {}.",
-    "topic": "The user often talks about {}.",
+    TOPIC: "The user often talks about {}.",
 }
 
 
@@ -129,7 +130,7 @@ def _features_of(text: str) -> Iterator[tuple[Feature, str]]:
         yield ("request", request), request
     if len(text) <= MAX_MESSAGE_CHARS:
         for spelling in (*_names(text), *_phrases(text)):
-            yield ("topic", _folded(spelling)), spelling
+            yield (TOPIC, _folded(spelling)), spelling
 
 
 def _styles(text: str) -> Iterator[str]:
@@ -202,4 +203,4 @@ def _is_part(one: Feature, other: Feature, often: dict[Feature, _Seen]) -> bool:
 def _draft(feature: Feature, where: _Seen, occasions: Sequence[Occasion]) -> MemoryDraft:
     (spelling, _), *_ = sorted(where.spellings.items(), key=lambda one: (-one[1], one[0]))
     content = SENTENCES[feature[0]].format(spelling)
-    return pattern_draft(content, where.occasions, occasions)
+    return pattern_draft(content, where.occasions, occasions, kind=feature[0])

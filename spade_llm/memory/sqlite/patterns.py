@@ -9,16 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.sqlite import audit
+from spade_llm.memory.sqlite.conditions import TRUE_NOW, VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
-from spade_llm.memory.sqlite.rows import ID_BYTES, entry_key
+from spade_llm.memory.sqlite.rows import ENTRY_COLUMNS, ID_BYTES, entry_from_row, entry_key
+from spade_llm.memory.store import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+    from spade_llm.memory.store import MemoryEntry
 
 # 5: a pattern.
 ALL = f"SELECT seq, id, subject, sources FROM entry WHERE {OWNED} AND origin = 5"
+
+OF_PERSON = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED} AND origin = 5 AND subject = :subject AND {VISIBLE} AND {TRUE_NOW}
+    ORDER BY confidence DESC, entry.seq
+"""
 
 REMOVE = f"DELETE FROM entry WHERE {OWNED} AND seq = :seq"
 
@@ -37,8 +46,19 @@ REFUSE = """
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
 """
 
+MAX_WAYS = 5
+
 MAX_REFUSED = 256
 """Ids of one person; beyond, the oldest may come back."""
+
+
+def ways(
+    transaction: Transaction, owner: str, subject: str, *, now: int, limit: int = MAX_WAYS
+) -> Sequence[MemoryEntry]:
+    """How this person wants things, surest first; topics are found by what is asked."""
+    rows = transaction.all(OF_PERSON, {"owner": owner, "subject": subject, "now": now})
+    found = [entry_from_row(row, now=now) for row in rows]
+    return [entry for entry in found if entry.metadata.get("kind") != TOPIC][:limit]
 
 
 def remove_with(transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int) -> None:

@@ -22,6 +22,7 @@ from spade_llm.memory.sqlite import (
     folding,
     grants,
     links,
+    patterns,
     reaching,
     removing,
     rows,
@@ -186,6 +187,9 @@ class SqliteMemoryStore:
         ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
         found, used = await self._read(asked, ranked)
         self._database.uses.count(asked.owner, used, now=self._now())
+        subject = query.which.subject
+        if query.with_patterns and subject is not None and asked.scopes is None:
+            return await self._with_patterns(found, asked.owner, subject)
         return found
 
     async def similar(
@@ -452,6 +456,16 @@ class SqliteMemoryStore:
         )
         used = [key for key, entry in entries.items() if entry.origin is not Origin.MESSAGE]
         return Found(outcome=ranked.outcome, hits=tuple(hits)), used
+
+    async def _with_patterns(self, found: Found, owner: str, subject: str) -> Found:
+        operation = partial(patterns.ways, owner=owner, subject=subject, now=self._now())
+        ways = await self._database.glance(operation)
+        known = {hit.entry.id for hit in found.hits}
+        more = [ScoredMemory(entry=one, score=0.0) for one in ways if one.id not in known]
+        if not more:
+            return found
+        outcome = Outcome.OK if found.outcome is Outcome.EMPTY else found.outcome
+        return replace(found, outcome=outcome, hits=(*found.hits, *more))
 
     async def _by_keys(self, owner: str, keys: Sequence[int]) -> Mapping[int, MemoryEntry]:
         now, uses = self._now(), self._database.uses
