@@ -172,7 +172,21 @@ def _chosen(found: Sequence[_Sentence], limit: int, aim: int) -> list[_Sentence]
         chosen.append(at)
         said |= one.words | one.facts
         length += 1 + len(one.text)
-    return [found[at] for at in sorted(chosen)]
+    return [found[at] for at in sorted(_squeezed(found, chosen, said, limit))]
+
+
+def _squeezed(
+    found: Sequence[_Sentence], chosen: list[int], said: set[str], limit: int
+) -> list[int]:
+    """Also those with a new fact for which there is room after all: where sentences follow each
+    other without a space, it was counted."""
+    if not any(_UNSPACED_END.search(one.text) for one in found):
+        return chosen
+    for at, one in enumerate(found):
+        more = sorted([*chosen, at])
+        if one.facts - said and len(_joined([found[at] for at in more])) <= limit:
+            chosen, said = more, said | one.facts
+    return chosen
 
 
 def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
@@ -248,12 +262,17 @@ def _run_on(text: str, room: int) -> str:
 
 
 def _without_least(lines: list[str], room: int) -> str:
-    """At most `room`. The line with fewest facts gives way first, of equals the shorter."""
+    """At most `room`. The line with fewest numbers gives way first, of equals the one with fewest
+    facts, then the shorter."""
     while (excess := len("\n".join(lines)) - room) > 0 and len(lines) > 1:
-        least = min(range(len(lines)), key=lambda at: (len(facts(lines[at])), len(lines[at]), -at))
+        least = min(range(len(lines)), key=lambda at: (*_weight_of(lines[at]), -at))
         rest = _cut(lines[least], len(lines[least]) - excess)
         lines[least : least + 1] = [rest] if rest else []
     return _beginning("\n".join(lines), room)
+
+
+def _weight_of(line: str) -> tuple[int, int, int]:
+    return len(_NUMBER.findall(line)), len(facts(line)), len(line)
 
 
 def _cut(line: str, most: int) -> str:

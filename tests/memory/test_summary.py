@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spade_llm.memory.sentences import sentences
@@ -134,6 +134,8 @@ def test_a_summary_is_bounded_deterministic_and_never_empty(
     assert summary == extractive_summary(texts, max_chars)
 
 
+@example(texts=["3。B"])
+@example(texts=["3", ":B"])
 @given(texts=TEXTS)
 def test_every_number_is_kept_where_there_is_room(texts: list[str]) -> None:
     summary = extractive_summary(texts, LONG, aim_chars=0)
