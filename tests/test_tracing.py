@@ -122,15 +122,20 @@ async def a_chain(telemetry: dict[str, Telemetry | None]) -> AsyncIterator[Ask]:
         await asker.node.close()
 
 
-def listening(receiver: Receiver, *, include_text: bool = False) -> Telemetry:
-    return Telemetry(endpoint=receiver.url, include_text=include_text)
+@asynccontextmanager
+async def a_traced_chain(
+    names: str, *, spans: int, silent: str = "", include_text: bool = False
+) -> AsyncIterator[tuple[Ask, Receiver]]:
+    """Ends when so many spans have arrived, however busy the machine is."""
+    async with running_receiver() as receiver:
+        listens = Telemetry(endpoint=receiver.url, include_text=include_text)
+        async with a_chain({name: None if name in silent else listens for name in names}) as ask:
+            yield ask, receiver
+        await receiver.until(lambda one: len(one.spans) >= spans)
 
 
 async def test_spans_of_one_message_are_one_trace_across_agents() -> None:
-    async with (
-        running_receiver() as receiver,
-        a_chain(dict.fromkeys("abc", listening(receiver))) as ask,
-    ):
+    async with a_traced_chain("abc", spans=7) as (ask, receiver):
         assert await ask(SECRET) == SECRET
 
     first, second, third = (receiver.served(TEST, service) for service in "abc")
@@ -138,21 +143,19 @@ async def test_spans_of_one_message_are_one_trace_across_agents() -> None:
     assert {one.trace_id for one in receiver.spans} == {first.trace_id}
     assert first.parent_id == ""
     assert handing["a"].parent_id == first.span_id
-    calls = [one for one in receiver.spans if one.kind == CLIENT]
-    assert [(one.service, one.parent_id) for one in calls] == [
-        ("b", handing["b"].span_id),
-        ("a", handing["a"].span_id),
-    ]
-    assert [second.parent_id, third.parent_id] == [calls[1].span_id, calls[0].span_id]
+    calls = {one.service: one for one in receiver.spans if one.kind == CLIENT}
+    assert {name: call.parent_id for name, call in calls.items()} == {
+        "a": handing["a"].span_id,
+        "b": handing["b"].span_id,
+    }
+    assert [second.parent_id, third.parent_id] == [calls["a"].span_id, calls["b"].span_id]
     assert SECRET.encode() not in receiver.payload
     assert b"asker@x" not in receiver.payload
 
 
 async def test_an_agent_that_records_nothing_hands_on_what_its_work_is_a_part_of() -> None:
-    async with running_receiver() as receiver:
-        listens = listening(receiver)
-        async with a_chain({"a": listens, "silent": None, "c": listens}) as ask:
-            await ask("hello")
+    async with a_traced_chain("abc", spans=4, silent="b") as (ask, receiver):
+        await ask("hello")
 
     (call,) = [one for one in receiver.spans if one.kind == CLIENT]
     last = receiver.served(TEST, "c")
@@ -160,10 +163,7 @@ async def test_an_agent_that_records_nothing_hands_on_what_its_work_is_a_part_of
 
 
 async def test_text_of_people_is_there_only_where_it_was_asked_for() -> None:
-    async with (
-        running_receiver() as receiver,
-        a_chain({"a": listening(receiver, include_text=True)}) as ask,
-    ):
+    async with a_traced_chain("a", spans=1, include_text=True) as (ask, receiver):
         await ask(SECRET)
 
     (span,) = receiver.spans
@@ -172,10 +172,7 @@ async def test_text_of_people_is_there_only_where_it_was_asked_for() -> None:
 
 
 async def test_what_failed_is_an_error_by_its_kind_and_not_by_its_words() -> None:
-    async with (
-        running_receiver() as receiver,
-        a_chain(dict.fromkeys("ab", listening(receiver))) as ask,
-    ):
+    async with a_traced_chain("ab", spans=1) as (ask, receiver):
         with pytest.raises(RequestFailed, match=SECRET):
             await ask("fail")
 
@@ -187,7 +184,7 @@ async def test_what_failed_is_an_error_by_its_kind_and_not_by_its_words() -> Non
 
 async def test_a_collector_that_hangs_delays_no_answer_and_the_end_only_for_a_while() -> None:
     async with running_receiver(is_slow=True) as receiver:
-        async with a_chain({"a": listening(receiver)}) as ask:
+        async with a_chain({"a": Telemetry(endpoint=receiver.url)}) as ask:
             for _ in range(600):
                 await ask("hello")
             await receiver.until(lambda one: bool(one.spans))
