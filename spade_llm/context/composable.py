@@ -76,6 +76,9 @@ class Composable(ContextManagement):
     def claim(self, filling: Filling) -> None:
         """Keep what is more important than the newest messages."""
 
+    def claim_rest(self, filling: Filling) -> None:
+        """Keep more of it, in room that the newest messages do not need."""
+
     def oldest(self, filling: Filling) -> int:
         """Where the newest messages begin at the earliest."""
         return 0
@@ -199,10 +202,18 @@ class Composable(ContextManagement):
             return
         tools_from = max(part.tools_from(filling) for part in self.parts)
         filling.retention.keep_recent(oldest=oldest, tools_from=tools_from)
+        if self._uses_all_room and (oldest or tools_from):
+            for part in self.parts:
+                part.claim_rest(filling)
+            filling.retention.keep_recent(tools_from=tools_from)
+            filling.retention.keep_recent()
 
     def _keeps_all(self, filling: Filling) -> bool:
-        keeps_all = all(part.keeps_all_that_fits for part in self.parts)
-        return keeps_all and filling.retention.has_all
+        return self._uses_all_room and filling.retention.has_all
+
+    @property
+    def _uses_all_room(self) -> bool:
+        return all(part.keeps_all_that_fits for part in self.parts)
 
     def _narrowed(self, messages: list[ContextMessage]) -> list[ContextMessage]:
         for one in self.filters:

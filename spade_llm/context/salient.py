@@ -11,9 +11,9 @@ from functools import lru_cache
 from spade_llm.text.stop_words import STOP_WORDS
 from spade_llm.text.words import without_accents
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]”’»*_]*\s+|(?<=[。！？؟])\s*|\s*\n+\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]”’»*_]*\s+|(?<=[。！？؟])")
+_BEHIND_QUESTION = " .!\"'”’»)]*_"
 _AROUND = "\"'“”‘’«»()[]{}<>,;:!?.…¿¡*`|~=。！？、，؟"
-_IS_QUESTION = re.compile(r"[?？؟]\W*$")
 _OF_ONESELF = re.compile(
     r"\b(?:my|mine|i am|i'm|i’m|i live|i like|i love|i hate|i have|i need|i prefer|i work|call me|"
     r"our|we are|we have|remember|mi|mis|me llamo|soy|vivo|tengo|prefiero|trabajo|me gusta|odio|"
@@ -68,7 +68,8 @@ class Sentence:
 
 def sentences_of(text: str) -> list[str]:
     """In order, without empty ones. A line's end ends a sentence, too."""
-    return [part for part in map(str.strip, _SENTENCE_END.split(text)) if part]
+    parts = (part for line in text.splitlines() for part in _SENTENCE_END.split(line.strip()))
+    return [stripped for part in parts if (stripped := part.strip())]
 
 
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[Sentence]:
@@ -78,7 +79,7 @@ def salient_sentences(text: str, *, speaks_of_self: bool) -> list[Sentence]:
 
 
 def is_question(sentence: str) -> bool:
-    return bool(_IS_QUESTION.search(sentence))
+    return sentence.rstrip(_BEHIND_QUESTION).endswith(("?", "？", "؟"))
 
 
 def _sentence(text: str, speaks_of_self: bool) -> Sentence:

@@ -54,7 +54,13 @@ class SemanticRetention(Composable):
         return Limits(max_messages=inf if self.max_messages is None else self.max_messages)
 
     def claim(self, filling: Filling) -> None:
-        noted, share = filling.noted, filling.share(NEAR_SHARE)
+        self._keep_near(filling, NEAR_SHARE)
+
+    def claim_rest(self, filling: Filling) -> None:
+        self._keep_near(filling, 1.0)
+
+    def _keep_near(self, filling: Filling, part: float) -> None:
+        noted, share = filling.noted, filling.share(part)
         for index in nearest(noted.notes, filling.question, threshold=self.similarity_threshold):
             for block in _with_partner(noted.notes, index):
                 place = noted.place(block)

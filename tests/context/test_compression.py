@@ -290,3 +290,17 @@ def test_every_form_of_a_sentence_has_its_items(told: list[tuple[str, str]], rol
     for form in (WHOLE, NEAR, BARE):
         said = " ".join(point.forms[form] for point in points)
         assert [word for item, _ in told for word in item.split() if word not in said] == []
+
+
+HOSTILE = [" " * 200_000 + "x", "?" * 200_000 + "a", "." * 200_000, ". *" * 70_000, "\n" * 200_000]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["spaces", "questions", "dots", "stars", "lines"])
+def test_a_text_made_to_be_slow_is_read_like_any_other(text: str) -> None:
+    """What grows with the square of its length would not end before the test's time is up."""
+    strategy = AdaptiveSmartContext(400)
+
+    kept = strategy.apply_context_strategy([user(text), assistant("What?"), user("go on")], "Be.")
+
+    assert kept[-1] == user("go on")
+    assert Counted(EstimatedTokens()).messages(kept) <= 400

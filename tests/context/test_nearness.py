@@ -160,6 +160,18 @@ def test_in_tool_heavy_turns_old_results_give_way_to_talk() -> None:
     assert sum(one["role"] == "user" for one in kept) > 8
 
 
+def test_an_adaptive_context_uses_its_room_also_when_the_topic_is_new() -> None:
+    garden: list[ContextMessage] = []
+    for number in range(60):
+        garden += [user(f"Garden tulips, row {number}."), assistant("Garden tulips, yes.")]
+    strategy = AdaptiveSmartContext(600)
+
+    stats = strategy.stats_of([*garden, user("Which train goes to Leeds?")])
+
+    assert stats["messages_dropped"] > 0
+    assert stats["tokens_in_context"] > 500
+
+
 def test_an_adaptive_context_leaves_nothing_out_while_everything_fits() -> None:
     history = [*FACTS, *chatter(20), QUESTION]
 
