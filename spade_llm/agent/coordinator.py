@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.agent.llm import LLMAgent, Services
 from spade_llm.agent.standing import Standings
+from spade_llm.behaviour.ending import Ending
 from spade_llm.conversation.prompt_files import prompt_text
 from spade_llm.errors import ConfigurationError
 from spade_llm.services.coordination_tools import coordination_tools
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
     from spade_llm.routing import RoutingFunction
     from spade_llm.xmpp.agent import AgentOptions
+
+
+MARKERS = ("<TASK_COMPLETE>", "<END>", "<DONE>")
+"""What the models of spade_llm 0.3's coordinators end their last answer with, if nothing else is
+named."""
 
 
 class CoordinatorAgent(LLMAgent):
@@ -50,6 +56,8 @@ class CoordinatorAgent(LLMAgent):
         self._subagents = _subagents(
             jid, subagent_ids, coordination_session, subagent_response_timeout
         )
+        if not (conduct and conduct.termination_markers):
+            program.setdefault("termination_markers", MARKERS)
         super().__init__(
             jid,
             password,
@@ -67,6 +75,14 @@ class CoordinatorAgent(LLMAgent):
             self.add_tool(tool)
         standings = Standings(self, self._subagents.jids)
         self._subagents.join(self.node, self.letters, standings.of)
+
+    def _ending(self, conduct: Conduct) -> Ending:
+        """A marker ends a task, and the next one may follow."""
+        return Ending(
+            max_interactions=conduct.max_interactions_per_conversation,
+            on_end=conduct.on_conversation_end,
+            goes_on=True,
+        )
 
     @property
     def subagent_ids(self) -> frozenset[str]:

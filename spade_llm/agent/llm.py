@@ -258,12 +258,15 @@ class LLMAgent(XmppAgent):
 
     def _layers(self, conduct: Conduct) -> list[Layer]:
         """What stands around a turn within quota and record."""
-        ending = Ending(
+        ending = self._ending(conduct)
+        routing = routing_layers(conduct, self.letters, run=self.submit)
+        return [ending, *routing, self._guarding, Markers(conduct.termination_markers)]
+
+    def _ending(self, conduct: Conduct) -> Ending:
+        return Ending(
             max_interactions=conduct.max_interactions_per_conversation,
             on_end=conduct.on_conversation_end,
         )
-        routing = routing_layers(conduct, self.letters, run=self.submit)
-        return [ending, *routing, self._guarding, Markers(conduct.termination_markers)]
 
     async def _answer(self, utterance: Utterance) -> Reply:
         """People's clients show meanwhile that it is coming; programs get its parts."""

@@ -40,7 +40,10 @@ class Ending:
         *,
         max_interactions: int | None = None,
         on_end: Callable[[str, str], Awaitable[None] | None] | None = None,
+        goes_on: bool = False,
     ) -> None:
+        """`goes_on`: the model's word ends what was asked, not the conversation."""
+        self._goes_on = goes_on
         self._max_interactions = max_interactions
         self._on_end = on_end
 
@@ -65,7 +68,10 @@ class Ending:
     async def _end(self, conversation: Conversation, reason: str) -> None:
         if not reason:
             return
-        conversation.ended = reason
+        if self._goes_on and reason == COMPLETED:
+            conversation.begin_anew()
+        else:
+            conversation.ended = reason
         logger.info("conversation %s is over: %s", conversation.key, reason)
         if self._on_end is not None:
             tell = partial(self._on_end, conversation.key, reason)

@@ -223,7 +223,9 @@ async def test_a_coordinator_asks_its_agents_whatever_they_are_made_of(stage: St
     ]
     parallel = Call(name="send_to_agents_parallel", arguments=json.dumps({"tasks": tasks}))
     stage.model.enqueue(
-        Say(calls=(parallel,)), Say(text="No rain."), Say(text="Go; be back by 18:40.")
+        Say(calls=(parallel,)),
+        Say(text="No rain."),
+        Say(text="Go; be back by 18:40. <TASK_COMPLETE>"),
     )
     await stage.accounts("captain", "weather", "ferries")
     ada, *_ = await asyncio.gather(
@@ -236,7 +238,11 @@ async def test_a_coordinator_asks_its_agents_whatever_they_are_made_of(stage: St
     answer = await answer_to(ada, "captain@localhost", "A trip to the island tomorrow?")
 
     found = str(tools_of(asked(stage.model))[0]["content"])
+    stage.model.enqueue(Say(text="Then Tuesday."))
+    next_answer = await answer_to(ada, "captain@localhost", "And if it rains?")
+
     assert answer == "Go; be back by 18:40."
+    assert next_answer == "Then Tuesday."
     assert "No rain." in found
     assert "The last ferry leaves at 18:40." in found
 
