@@ -58,9 +58,14 @@ async def test_up_answers_and_stops_without_leaving_anything(program: Program) -
 
 
 async def test_the_start_lines_hold_what_another_client_needs_to_log_in(program: Program) -> None:
+    """And so can somebody new, whose account is made meanwhile."""
     async with program.up() as up:
         await up.ready()
+        made = await program.run("account", "ada")
+        answer = await program.run("ask", "--as", "ada@localhost", "what is 12 * 12?")
 
+    assert (made.status, made.output.startswith("ada@localhost can log in")) == (0, True)
+    assert (answer.status, "144" in answer.output) == (0, True)
     login = next(line for line in up.lines if line.startswith("your login"))
     password = (program.data / "accounts" / "you@localhost").read_text().strip()
     assert all(part in login for part in ("you@localhost", password, "127.0.0.1", "port", "ca.pem"))
