@@ -39,7 +39,7 @@ def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
     assert {line.split()[0] for line in lines} == {"make", "spade-llm"}
     assert {words[0] for words in commands("make")} == {"up", "test"}
     assert [words[0] for words in commands("spade-llm")] == [
-        *("up", "ask", "rag", "rag", "memory", "tools", "agents", "mcp", "chat", "doctor")
+        *("up", "ask", "rag", "rag", "memory", "tools", "agents", "usage", "mcp", "chat", "doctor")
     ]
 
 
@@ -61,7 +61,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
-    up, ask, rag, answer, memory, tools, agents, mcp, chat, doctor = commands("spade-llm")
+    up, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
     async with program.up(*up[1:]) as running:
         await running.ready()
         asked = await program.run(*ask)
@@ -70,6 +70,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
         counted = await program.run(*memory)
         listed = await program.run(*tools)
         seen = await program.run(*agents)
+        used = await program.run(*usage)
         printed = await program.run(*mcp)
         chatted = await program.run(*chat, stdin="What does cancel do to a turn?\n/quit\n")
         checked = await program.run(*doctor, "--agents", str(program.agents))
@@ -80,6 +81,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     assert "assistant@localhost" in counted.output
     assert "calculator" in listed.output
     assert "rag@localhost" in seen.output
+    assert "you@localhost" in used.output
     assert "mcpServers" in printed.output
     assert "docs/" in chatted.output
     assert "assistant@localhost" in checked.output

@@ -88,7 +88,7 @@ class FallbackModel:
                     )
                 return _signed(completion, link)
             except ModelError as error:
-                failures.note(error)
+                failures.note(link, error)
         raise failures.worst()
 
     async def stream(
@@ -115,7 +115,7 @@ class FallbackModel:
             except ModelError as error:
                 if has_begun:
                     raise
-                failures.note(error)
+                failures.note(link, error)
         raise failures.worst()
 
     def _in_order(self) -> list[tuple[_Link, float | None]]:
@@ -130,12 +130,13 @@ class _Failures:
     def __init__(self) -> None:
         self._errors: list[ModelError] = []
 
-    def note(self, error: ModelError) -> None:
+    def note(self, link: _Link, error: ModelError) -> None:
         """Raises what no other model would do better."""
-        if isinstance(error, PASSED_ON):
-            self._errors.append(error)
-        else:
+        if not isinstance(error, PASSED_ON):
             raise self._errors[0] if self._errors else error
+        if not isinstance(error, AWAY):  # Those are told once, by the circuit.
+            logger.warning("The model %s gave no answer (%s).", link.model.name, error.code)
+        self._errors.append(error)
 
     def worst(self) -> ModelError:
         """The first: of the model that was preferred."""
