@@ -14,6 +14,7 @@ from spade_llm.behaviour.layers import Outcome
 from spade_llm.behaviour.object_texts import texts_of, with_texts
 from spade_llm.conversation.answer_form import AnswerFault
 from spade_llm.conversation.approval import Verdict
+from spade_llm.conversation.prompt import unsaid
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.recorder import current, phase
 from spade_llm.conversation.spoken import Spoken
@@ -245,7 +246,7 @@ def _blocked(outcome: Outcome, text: str) -> Outcome:
 def _changed(result: TurnResult, text: str) -> TurnResult:
     """Only the answer was judged: what the model said between calls is not kept, and programs do
     not get what stands in calls and results."""
-    exchanges = [_unsaid(message) for message in result.added if _is_exchange(message)]
+    exchanges = [unsaid(message) for message in result.added if _is_exchange(message)]
     called = [replace(one, arguments="", result="") for one in result.called]
     return replace(result, text=text, added=[*exchanges, *_answer(text).added], called=called)
 
@@ -254,7 +255,3 @@ def _is_exchange(message: ContextMessage) -> bool:
     """Of calls and their results."""
     is_call = message["role"] == "assistant" and bool(message.get("tool_calls"))
     return is_call or message["role"] == "tool"
-
-
-def _unsaid(message: ContextMessage) -> ContextMessage:
-    return {**message, "content": None} if message["role"] == "assistant" else message

@@ -21,7 +21,7 @@ from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
-from spade_llm.conversation.prompt import citation, user_message
+from spade_llm.conversation.prompt import citation, unsaid, user_message
 from spade_llm.conversation.speaking import speaking_with
 from spade_llm.conversation.tool_calls import Person
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
@@ -31,7 +31,6 @@ from spade_llm.errors import (
     Failure,
     ModelError,
     RateLimited,
-    ServiceError,
     StorageFailed,
 )
 from spade_llm.services.chat import Reply, ToolUse, Utterance
@@ -121,11 +120,12 @@ class LLMBehaviour(Behaviour):
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
         attempt = _Attempt()
         proceed = layered(self._layers, conversation, partial(self._respond, conversation, attempt))
+        outcome = None
         try:
             outcome = await proceed(utterance)
-        except (asyncio.CancelledError, ServiceError):
-            attempt.leave_in(conversation)
-            raise
+        finally:
+            if outcome is None:
+                attempt.leave_in(conversation)
         unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing))
@@ -260,10 +260,11 @@ class _Attempt:
     result: TurnResult = field(default_factory=TurnResult)
 
     def leave_in(self, conversation: Conversation) -> None:
-        """The model reads next time what was asked and done. What it said is nobody's."""
+        """The model reads next time what was asked and done. What it said is nobody's: no guardrail
+        has judged it."""
         if self.question is not None:
             self.result.stop()
-            conversation.extend([self.question, *self.result.added])
+            conversation.extend([self.question, *map(unsaid, self.result.added)])
 
 
 async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:

@@ -131,6 +131,8 @@ class MemoryBehaviour(Behaviour):
         ids = tuple(hit.entry.id for hit in recalled)
         messages = (asked, replace(answered, recalled=ids))
         if self.memory is not None:
+            if not conversation.is_loaded:
+                conversation.observed.extend(message.id for message in messages)
             self._of_use.extend(used(recalled, question=question, answer=answer))
             await self._outbox.put(
                 Observation(
@@ -147,11 +149,8 @@ class MemoryBehaviour(Behaviour):
         except (RequestError, StorageFailed, TimeoutError) as error:
             logger.warning("conversation %s could not be loaded: %s", conversation.key, error)
             return
-        conversation.is_loaded = True
-        said_meanwhile = tuple(conversation.messages)
-        conversation.messages.clear()
-        conversation.extend(_message(one, peer=conversation.peer) for one in earlier)
-        conversation.extend(said_meanwhile)
+        if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
+            _put_before(earlier, conversation)
 
     async def close(self, conversation: str) -> None:
         """What comes next in it begins anew. Raises RequestError, ServiceError: it goes on."""
@@ -201,6 +200,18 @@ def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
     kept = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")
     note = f"\n[{len(text) - len(kept)} characters were cut]" if len(kept) < len(text) else ""
     return ObservedMessage(id=id, role=role, content=kept + note, at=at)
+
+
+def _put_before(earlier: Sequence[ObservedMessage], conversation: Conversation) -> None:
+    """What was said while memory was away is here whole: memory has it without calls."""
+    conversation.is_loaded = True
+    said_meanwhile, known = tuple(conversation.messages), frozenset(conversation.observed)
+    conversation.messages.clear()
+    conversation.extend(
+        _message(one, peer=conversation.peer) for one in earlier if one.id not in known
+    )
+    conversation.extend(said_meanwhile)
+    conversation.observed.clear()
 
 
 def _message(observed: ObservedMessage, *, peer: str) -> ContextMessage:

@@ -9,10 +9,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.recorder import phase
 from spade_llm.errors import ModelError
+from spade_llm.guardrails.others_code import given_by
 from spade_llm.xmpp.behaviour import Behaviour
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 PREPARE_DEADLINE_S = 0.5
 AHEAD_DEADLINE_S = 120.0
 """For one conversation, between its turns: it may ask a model."""
+GRACE_S = 2.0
+"""Beyond a deadline: who has not let itself be ended by then is left behind."""
 MAX_WAITING = 1000
 """Conversations; the one that waited longest is given up, and comes again with its next turn."""
 IDLE_S = 30.0
@@ -47,13 +51,14 @@ class PreparingBehaviour(Behaviour):
     async def prepare(
         self, strategy: ContextManagement, key: str, messages: Sequence[ContextMessage]
     ) -> None:
-        """Before a turn; what it could not do in time is done in `run`."""
-        try:
-            with phase("prepare"):
-                async with asyncio.timeout(PREPARE_DEADLINE_S):
-                    await strategy.prepare(messages)
-        except TimeoutError:
-            logger.info("conversation %s: its context is not prepared yet", key)
+        """Before a turn; what it could not do in time is done in `run`. A strategy may be somebody
+        else's: whatever it raises costs nobody the answer."""
+        with phase("prepare"):
+            await given_by(
+                partial(_prepared, strategy, key, messages),
+                timeout_s=PREPARE_DEADLINE_S + GRACE_S,
+                what=f"conversation {key}: preparing its context",
+            )
 
     def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
         """After a turn: soon, and once however many turns there were by then."""
@@ -69,12 +74,12 @@ class PreparingBehaviour(Behaviour):
         key = next(iter(self._waiting))
         strategy, conversation = self._waiting.pop(key)
         billed = self._billing(conversation.peer) if self._billing else nullcontext()
-        try:
-            with billed:
-                async with asyncio.timeout(AHEAD_DEADLINE_S):
-                    await strategy.work_ahead(tuple(conversation.messages))
-        except (ModelError, TimeoutError) as error:
-            logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)
+        with billed:
+            await given_by(
+                partial(_worked_ahead, strategy, conversation),
+                timeout_s=AHEAD_DEADLINE_S + GRACE_S,
+                what=f"conversation {key}: working ahead",
+            )
 
     async def _wait(self) -> None:
         if self._waiting:
@@ -85,3 +90,22 @@ class PreparingBehaviour(Behaviour):
                 await self._has_work.wait()
         except TimeoutError:
             return
+
+
+async def _prepared(
+    strategy: ContextManagement, key: str, messages: Sequence[ContextMessage]
+) -> None:
+    try:
+        async with asyncio.timeout(PREPARE_DEADLINE_S):
+            await strategy.prepare(messages)
+    except TimeoutError:
+        logger.info("conversation %s: its context is not prepared yet", key)
+
+
+async def _worked_ahead(strategy: ContextManagement, conversation: Conversation) -> None:
+    try:
+        async with asyncio.timeout(AHEAD_DEADLINE_S):
+            await strategy.work_ahead(tuple(conversation.messages))
+    except (ModelError, TimeoutError) as error:
+        key = conversation.key
+        logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)

@@ -32,6 +32,9 @@ class Conversation:
     is_loaded: bool = False
     """What was said before this process began has been asked for."""
     messages: deque[ContextMessage] = field(default_factory=deque)
+    observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """Ids of messages that memory gets, and that are here already when what was said before is
+    loaded at last."""
     interactions: int = 0
     """Answers since it began, or came into RAM."""
     ended: str = ""

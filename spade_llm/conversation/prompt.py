@@ -59,6 +59,13 @@ def call_message(completion: Completion) -> AssistantMessage:
     }
 
 
+def unsaid(message: ContextMessage) -> ContextMessage:
+    """Of calls without what the model said beside them."""
+    if message["role"] == "assistant" and message.get("tool_calls"):
+        return {**message, "content": None}
+    return message
+
+
 def _safe_name(name: str) -> str:
     """Of a tool that there may not be: servers take a history only with names of their form."""
     return _UNSAFE_NAME.sub("_", name)[:MAX_NAME] or "unnamed"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
 
 from spade_llm.acl import AclMessage, Performative
 from spade_llm.behaviour.llm import LLMBehaviour
@@ -13,7 +15,7 @@ from spade_llm.conversation.history import Conversations
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
-from spade_llm.errors import ModelUnavailable
+from spade_llm.errors import ModelUnavailable, PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.programs.memory_tools import program_memory
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
@@ -21,14 +23,18 @@ from spade_llm.services.chat import Utterance
 from tests.interaction.network import context_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from spade_llm.memory.backend import OwnedMemory
+    from spade_llm.memory.store import ObservedMessage
 
-def an_utterance(text: str, *, peer: str = "you@x") -> Utterance:
+
+def an_utterance(text: str, *, peer: str = "you@x", id: str = "1") -> Utterance:
     message = AclMessage(
         performative=Performative.REQUEST, sender=f"{peer}/1", receiver="a@x", content=text
     )
-    return Utterance(id="1", peer=peer, conversation=peer, text=text, message=message)
+    return Utterance(id=id, peer=peer, conversation=peer, text=text, message=message)
 
 
 def an_assistant(
@@ -138,3 +144,60 @@ async def test_what_a_model_stores_with_the_entry_tools_is_about_who_is_talked_t
     assert "store_memory" not in offered
     assert entry.subject == "you@x"
     assert '"total": 0' in str(model.requests[-1].messages[-1]["content"])
+
+
+class Forgetful:
+    """A memory whose history may be away."""
+
+    def __init__(self, memory: OwnedMemory) -> None:
+        self.is_away = False
+        self._memory = memory
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._memory, name)
+
+    async def history(
+        self, conversation: str, *, limit: int = 100, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
+        if self.is_away:
+            raise PeerUnavailable("away", peer="memory@x")
+        await asyncio.sleep(0)
+        return await self._memory.history(conversation, limit=limit, before=before)
+
+
+@asynccontextmanager
+async def a_forgetful_memory() -> AsyncIterator[tuple[MemoryBehaviour, Forgetful]]:
+    async with SQLiteMemoryBackend(":memory:") as backend, Outbox(None) as outbox:
+        store = Forgetful(backend.for_owner("a@x"))
+        memory = cast("OwnedMemory", store)  # It hands on whatever it does not do itself.
+        yield MemoryBehaviour(memory=memory, retriever=None, outbox=outbox), store
+
+
+def texts_read(model: ScriptedProvider) -> list[object]:
+    return [message["content"] for message in model.requests[-1].messages]
+
+
+async def test_what_was_said_while_memory_was_away_is_read_once() -> None:
+    model = ScriptedProvider(["one", "two", "three"])
+    async with a_forgetful_memory() as (memory, store):
+        await an_assistant(model, memory).answer(an_utterance("before", id="0"))
+        again = an_assistant(model, memory)
+        store.is_away = True
+        await again.answer(an_utterance("while it is away", id="1"))
+        store.is_away = False
+
+        await again.answer(an_utterance("now", id="2"))
+
+    assert texts_read(model) == ["Be", "before", "one", "while it is away", "two", "now"]
+
+
+async def test_turns_side_by_side_load_their_conversation_once() -> None:
+    model = ScriptedProvider(["one", "two", "three", "four"])
+    async with a_forgetful_memory() as (memory, _):
+        await an_assistant(model, memory).answer(an_utterance("before", id="0"))
+        again = an_assistant(model, memory)
+
+        await asyncio.gather(*(again.answer(an_utterance(id, id=id)) for id in "12"))
+        await again.answer(an_utterance("now", id="3"))
+
+    assert texts_read(model) == ["Be", "before", "one", "1", "two", "2", "three", "now"]

@@ -18,6 +18,8 @@ from spade_llm.providers import ScriptedProvider
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pytest
+
     from spade_llm.context import ContextMessage
 
 
@@ -39,6 +41,16 @@ class Thorough(NoContextManagement):
         self.worked_on.append(len(messages))
         self.has_worked.set()
         raise ModelUnavailable("away")
+
+
+class Broken(NoContextManagement):
+    """A strategy of somebody's own, with a fault."""
+
+    async def prepare(self, messages: Sequence[ContextMessage]) -> None:
+        raise ValueError("my own fault")
+
+    async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
+        raise ValueError("my own fault")
 
 
 def a_conversation(key: str, messages: int) -> Conversation:
@@ -67,6 +79,23 @@ async def test_a_conversation_is_worked_on_once_and_as_it_is_then() -> None:
     await behaviour.run()
 
     assert strategy.worked_on == [2, 5]
+
+
+async def test_a_strategy_that_raises_costs_neither_the_answer_nor_others_their_turn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    strategy, behaviour = Thorough(), PreparingBehaviour()
+    behaviour.work_ahead(Broken(), a_conversation("talk", 1))
+    behaviour.work_ahead(strategy, a_conversation("other", 5))
+
+    await behaviour.prepare(Broken(), "talk", ())
+    await behaviour.run()
+    await behaviour.run()
+
+    assert strategy.worked_on == [5]
+    assert "talk: preparing its context failed: ValueError" in caplog.text
+    assert "talk: working ahead failed: ValueError" in caplog.text
+    assert "my own fault" not in caplog.text
 
 
 async def test_it_waits_until_there_is_something_to_do() -> None:

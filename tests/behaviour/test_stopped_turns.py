@@ -7,6 +7,8 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
@@ -21,6 +23,7 @@ from tests.openai_rules import check_request
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from spade_llm.context import ContextMessage
     from spade_llm.providers.scripted import ScriptedAnswer
 
 STEPS = 60
@@ -96,3 +99,42 @@ async def test_nothing_is_left_of_a_turn_that_had_not_begun() -> None:
         conversation = assistant.conversations.find("you@x")
 
     assert conversation is None or not conversation.messages
+
+
+async def test_what_the_model_said_beside_its_calls_is_not_kept_of_a_stopped_turn() -> None:
+    """Output guardrails judge an answer when it is there: this one never was."""
+    for steps in range(STEPS):
+        async with an_assistant() as (assistant, _):
+            if not await stopped_after(assistant, steps):
+                break
+            conversation = assistant.conversations.find("you@x")
+
+            left = conversation.messages if conversation else ()
+
+            assert "Let me see." not in [one["content"] for one in left]
+    assert steps > 1
+
+
+class BreaksLater(NoContextManagement):
+    """A strategy of somebody's own that fails at results of tools."""
+
+    def apply_context_strategy(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> list[ContextMessage]:
+        if messages[-1]["role"] == "tool":
+            raise KeyError("mine")
+        return super().apply_context_strategy(messages, system_prompt)
+
+
+async def test_what_was_done_before_a_strategy_failed_is_known_in_the_next_turn() -> None:
+    async with an_assistant() as (assistant, model):
+        good, assistant.strategy = assistant.strategy, BreaksLater()
+        with pytest.raises(KeyError):
+            await assistant.answer(an_utterance("go"))
+        assistant.strategy = good
+
+        await assistant.answer(an_utterance("and now?"))
+
+        messages = model.requests[1].messages
+        check_request(json.dumps({"model": "m", "messages": messages}).encode())
+        assert [one["role"] for one in messages].count("tool") == 2
