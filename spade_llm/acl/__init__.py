@@ -11,6 +11,9 @@ from spade_llm.acl.body import (
 )
 from spade_llm.acl.message import (
     CHAT_TEXT,
+    CHAT_TYPE,
+    FOR_MODELS,
+    MESSAGE_TYPE,
     TERMINAL,
     AclMessage,
     Encoding,
@@ -23,7 +26,10 @@ from spade_llm.acl.message import (
 
 __all__ = [
     "CHAT_TEXT",
+    "CHAT_TYPE",
+    "FOR_MODELS",
     "MAX_BODY_BYTES",
+    "MESSAGE_TYPE",
     "TERMINAL",
     "AclMessage",
     "Body",

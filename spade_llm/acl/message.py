@@ -108,7 +108,7 @@ class AclMessage:
             reply_by=None,
             sequence=sequence,
             trace_parent="",
-            extra={key: self.extra[key] for key in ANSWERED_EXTRA if key in self.extra},
+            extra={key: value for key, value in self.extra.items() if key == MESSAGE_TYPE},
         )
 
 
@@ -121,8 +121,12 @@ TERMINAL = frozenset(
     }
 )
 
-ANSWERED_EXTRA = ("message_type",)
-"""An answer says it as its request did: spade_llm 0.3 tells by it which behaviour it is for."""
+MESSAGE_TYPE = "message_type"
+"""A key of SPADE's metadata: spade_llm 0.3 tells by it which behaviour a message is for, and an
+answer has it as its request did."""
+CHAT_TYPE = "llm"
+FOR_MODELS = {MESSAGE_TYPE: CHAT_TYPE}
+"""What programs written for spade_llm tell a chat message by."""
 
 _FIELDS = {
     "performative": "performative",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.expert_log import ExpertLog
-from spade_llm.services.expert_tool import Expert, ExpertTool
+from spade_llm.services.expert_tool import Expert, expert_tool
 from spade_llm.services.experts import Experts
 
 if TYPE_CHECKING:
@@ -36,4 +36,4 @@ def experts_of(
 
 
 def expert_tools(people: Sequence[Expert], experts: Experts) -> tuple[Tool, ...]:
-    return tuple(ExpertTool(expert=one, experts=experts) for one in people)
+    return tuple(expert_tool(one, experts) for one in people)

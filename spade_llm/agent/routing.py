@@ -10,8 +10,7 @@ from spade_llm.behaviour.routing import RoutingLayer
 if TYPE_CHECKING:
     from spade_llm.agent.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
-    from spade_llm.behaviour.routing import Run
-    from spade_llm.services.correspondence import Correspondence
+    from spade_llm.services.correspondence import Correspondence, Run
 
 
 def routing_layers(conduct: Conduct, letters: Correspondence, *, run: Run) -> list[Layer]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.behaviour.announcing import AnnouncingBehaviour
 from spade_llm.errors import ConfigurationError
 from spade_llm.programs.bound_tools import bind_tools
+from spade_llm.providers.safe_name import safe_name
 from spade_llm.services import status
 from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.tools import ToolService
@@ -135,4 +135,4 @@ def _local(tools: Sequence[Tool], rules: ToolRules) -> ToolGroup:
 
 def _read_more(local: str) -> str:
     """Its own name for each agent: an assistant may use several."""
-    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', local)[:50]}_read_more"
+    return f"{safe_name(local, max_chars=50)}_read_more"

@@ -22,7 +22,6 @@ from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, unsaid, user_message
-from spade_llm.conversation.speaking import speaking_with
 from spade_llm.conversation.tool_calls import Person
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.conversation.wishes import offered
@@ -116,7 +115,6 @@ class LLMBehaviour(Behaviour):
         if obeyed is not None:
             return Reply(text=obeyed)
         utterance = replace(utterance, form=utterance.form or self._form)
-        speaking_with.set(utterance.peer)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
         attempt = _Attempt()
         proceed = layered(self._layers, conversation, partial(self._respond, conversation, attempt))

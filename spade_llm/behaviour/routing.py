@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import CHAT_TEXT, Encoding, bare
+from spade_llm.acl import CHAT_TEXT, FOR_MODELS, Encoding, bare
 from spade_llm.behaviour.deciding import Decision
 from spade_llm.errors import RequestError, RequestRefused
 from spade_llm.routing.hops import HOPS, MAX_HOPS, Hops
@@ -28,15 +27,9 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Outcome, Proceed
     from spade_llm.conversation.history import Conversation
     from spade_llm.services.chat import Utterance
-    from spade_llm.services.correspondence import Correspondence
+    from spade_llm.services.correspondence import Correspondence, Run
 
 logger = logging.getLogger(__name__)
-
-MESSAGE_TYPE = {"message_type": "llm"}
-"""What programs written for spade_llm tell a chat message by."""
-
-Run = Callable[[Coroutine[object, object, None]], object]
-"""Runs something that nobody waits for, and owns it."""
 
 
 class RoutingLayer:
@@ -123,16 +116,7 @@ class RoutingLayer:
         """It came back after the asker's request had ended."""
         logger.warning("%s: %s returned what was passed on: %s", way.thread, to, condition)
         if way.message.ontology == CHAT_TEXT and not way.hops:
-            self._run(self._tell(way, _note({to: condition})))
-
-    async def _tell(self, way: _Way, note: str) -> None:
-        asked = way.message
-        metadata = None if asked.encoding is Encoding.PLAIN else MESSAGE_TYPE
-        letter = chat_message(asked.sender, note, thread=asked.conversation_id, metadata=metadata)
-        try:
-            await self._letters.say(letter)
-        except RequestError as error:
-            logger.warning("%s: %s could not be told: %s", way.thread, asked.sender, error)
+            self._run(self._letters.tell(way.back(_note({to: condition}))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +143,15 @@ class _Way:
         """With the same id when a turn is taken up again: it is not sent twice."""
         hops = {HOPS: str(self.hops + 1)}
         is_back = bare(to) == self.message.owner and not self.hops
-        metadata = {**MESSAGE_TYPE, **self.decision.metadata, **({} if is_back else hops)}
+        metadata = {**FOR_MODELS, **self.decision.metadata, **({} if is_back else hops)}
         id = _digest(f"{self.utterance_id} {to}")[:32]
         return chat_message(to, self.decision.text, thread=self.thread, id=id, metadata=metadata)
+
+    def back(self, text: str) -> AclMessage:
+        """To who asked, in the form in which they did."""
+        asked = self.message
+        metadata = None if asked.encoding is Encoding.PLAIN else FOR_MODELS
+        return chat_message(asked.sender, text, thread=asked.conversation_id, metadata=metadata)
 
 
 def _told(outcome: Outcome, way: _Way, failures: Mapping[str, str]) -> Outcome:

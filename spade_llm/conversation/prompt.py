@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.chosen import is_message
@@ -15,6 +14,7 @@ from spade_llm.providers.quoted import (
     QuotedPassage,
     quote_context,
 )
+from spade_llm.providers.safe_name import MAX_NAME_CHARS, safe_name
 from spade_llm.rag.citations import place_of
 
 if TYPE_CHECKING:
@@ -34,13 +34,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SYSTEM_PROMPT = prompt_text("assistant")
 
-_UNSAFE_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-MAX_NAME = 64
-
 
 def user_message(text: str, *, peer: str) -> UserMessage:
     """`name` is the bare JID with unsafe characters as `_` (as spade_llm 0.3 writes it)."""
-    return {"role": "user", "content": text, "name": _UNSAFE_NAME.sub("_", peer)[:MAX_NAME]}
+    return {"role": "user", "content": text, "name": safe_name(peer)}
 
 
 def call_message(completion: Completion) -> AssistantMessage:
@@ -68,7 +65,7 @@ def unsaid(message: ContextMessage) -> ContextMessage:
 
 def _safe_name(name: str) -> str:
     """Of a tool that there may not be: servers take a history only with names of their form."""
-    return _UNSAFE_NAME.sub("_", name)[:MAX_NAME] or "unnamed"
+    return safe_name(name) or "unnamed"
 
 
 def _json(arguments: str) -> str:
@@ -127,7 +124,7 @@ def _quoted_memory(found: ScoredMemory) -> QuotedMemory:
 def speaker_of(entry: MemoryEntry) -> str:
     """The name that others call them by, else the role, in one line."""
     name = entry.metadata.get("speaker") or entry.metadata.get("role") or "somebody"
-    return " ".join(str(name).split())[:MAX_NAME]
+    return " ".join(str(name).split())[:MAX_NAME_CHARS]
 
 
 def _quoted_passage(found: ScoredChunk) -> QuotedPassage:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.answer_form import FORM_NAME, AnswerFault
 from spade_llm.conversation.prompt import call_message, result_message
 from spade_llm.conversation.prompt_files import prompt
-from spade_llm.conversation.surrogates import readable
 from spade_llm.conversation.tool_choice import complete_as_chosen
 from spade_llm.conversation.wishes import AUTO
 from spade_llm.errors import InvalidAnswer
 from spade_llm.providers.closing import closing
 from spade_llm.providers.model import Completion
+from spade_llm.text.surrogates import readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

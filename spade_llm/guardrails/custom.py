@@ -38,13 +38,11 @@ class CustomFunctionGuardrail(InputGuardrail):
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if inspect.iscoroutinefunction(self.check_function):
             return await _awaited(self.check_function(content, dict(context)))
-        given: list[GuardrailResult | Awaitable[GuardrailResult]] = []
         await self._places.take()
-        await run_in_thread(
-            lambda: given.append(self.check_function(content, dict(context))),
-            at_end=self._places.free,
+        given = await run_in_thread(
+            lambda: self.check_function(content, dict(context)), at_end=self._places.free
         )
-        return await _awaited(given[0])
+        return await _awaited(given)
 
 
 async def _awaited(given: GuardrailResult | Awaitable[GuardrailResult]) -> GuardrailResult:

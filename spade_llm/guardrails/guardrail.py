@@ -5,7 +5,6 @@ The names and their meaning are those of spade_llm 0.2/0.3.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from spade_llm.guardrails.others_code import Failed, given_by
+from spade_llm.text.surrogates import is_encodable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 CHECK_TIMEOUT_S = 10.0
 MAX_CHARS = 200_000
 """A longer text is blocked: more than any message can carry."""
-
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class GuardrailAction(Enum):
@@ -79,7 +76,7 @@ class Guardrail(ABC):
         )
         if isinstance(given, Failed):
             return self._blocked(given.reason)
-        return self._worded(given) if is_sound(given) else self._blocked("it gave no sound result")
+        return self._worded(given) if _is_sound(given) else self._blocked("it gave no sound result")
 
     def limit_s(self) -> float:
         return self.timeout_s
@@ -99,15 +96,14 @@ class Guardrail(ABC):
         return result
 
 
-def is_sound(given: object) -> TypeGuard[GuardrailResult]:
+def _is_sound(given: object) -> TypeGuard[GuardrailResult]:
     """A change must say into what, in text that can be sent."""
     if not isinstance(given, GuardrailResult) or not isinstance(given.action, GuardrailAction):
         return False
     if not isinstance(given.custom_message, str | None):
         return False
-    return given.action is not GuardrailAction.MODIFY or is_text(given.content)
+    return given.action is not GuardrailAction.MODIFY or _is_text(given.content)
 
 
-def is_text(given: object) -> bool:
-    """Halves of surrogate pairs have no encoding."""
-    return isinstance(given, str) and _LONE_SURROGATE.search(given) is None
+def _is_text(given: object) -> bool:
+    return isinstance(given, str) and is_encodable(given)

@@ -61,9 +61,7 @@ class KeywordGuardrail(InputGuardrail):
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if len(content) < LONG_CHARS:
             return self._result(content)
-        results: list[GuardrailResult] = []
-        await run_in_thread(lambda: results.append(self._result(content)), at_end=_nothing)
-        return results[0]
+        return await run_in_thread(lambda: self._result(content))
 
     def part_guard(self) -> PartGuard | None:
         match self.action:
@@ -163,7 +161,3 @@ def _search(name: str, keywords: Sequence[str], case_sensitive: bool) -> Keyword
             f"guardrail {name!r}: give at least one keyword, each with something visible"
         )
     return search
-
-
-def _nothing() -> None:
-    return None

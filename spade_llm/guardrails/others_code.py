@@ -29,7 +29,7 @@ async def given_by(call: Callable[[], object], *, timeout_s: float, what: str) -
     """What it returns, awaited if it is to be; `what` is what the log calls it."""
     try:
         async with asyncio.timeout(timeout_s):
-            return await run_in_task(call, at_end=_nothing)
+            return await run_in_task(call)
     except TimeoutError:
         return _failed(what, f"it took over {timeout_s:g} s")
     except asyncio.CancelledError:
@@ -54,7 +54,3 @@ def _kind_and_place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
-
-
-def _nothing() -> None:
-    return None

@@ -54,11 +54,7 @@ class RegexGuardrail(InputGuardrail):
         if len(content) < LONG_CHARS:
             with suppress(TimeoutError):
                 return self._result(content)
-        results: list[GuardrailResult] = []
-        await run_in_thread(
-            lambda: results.append(self._result(content, is_in_thread=True)), at_end=_nothing
-        )
-        return results[0]
+        return await run_in_thread(lambda: self._result(content, is_in_thread=True))
 
     def part_guard(self) -> PartGuard | None:
         if self._blocking and not self._early_parts:
@@ -145,7 +141,3 @@ class _Parts:
         pieces.append(self._text[self._place : max(sure, self._place)])
         self._place = max(sure, self._place)
         return pieces
-
-
-def _nothing() -> None:
-    return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import RequestError, RequestTimeout, ToolFailed
+from spade_llm.services.expert_tool import MARGIN_S, PARAMETERS
 from spade_llm.services.experts import ExpertQuestion
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
@@ -16,19 +17,10 @@ from spade_llm.tools.toolbox import current_context
 if TYPE_CHECKING:
     from spade_llm.programs.bound_tools import Correspondent
 
-MARGIN_S = 10.0
 DESCRIPTION = (
     "Ask a human expert by chat and wait for the answer: for what needs a person's judgement or"
     " knowledge, or what is not clear. One whole question at a time."
 )
-_PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "question": {"type": "string", "minLength": 1, "description": "The whole question."},
-        "context": {"type": "string", "description": "What the expert must know to answer it."},
-    },
-    "required": ["question"],
-}
 
 
 def query_metadata(id: str) -> dict[str, str]:
@@ -50,7 +42,7 @@ class HumanInTheLoopTool(LLMTool):
         super().__init__(
             name,
             description or DESCRIPTION,
-            _PARAMETERS,
+            PARAMETERS,
             self._ask_expert,
             timeout_s=timeout + MARGIN_S,
             asks_others=True,

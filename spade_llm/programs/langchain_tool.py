@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spade_llm.errors import ConfigurationError, ToolFailed
+from spade_llm.providers.safe_name import safe_name
 from spade_llm.tools.llm_tool import LLMTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_NAME = 64
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 _SINGLE: Mapping[str, object] = {
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
@@ -46,7 +44,7 @@ class LangChainToolAdapter(LLMTool):
         self.lc_tool = langchain_tool
         self._parameters_of_tool = _parameters(langchain_tool)
         super().__init__(
-            name=_FOREIGN.sub("_", langchain_tool.name)[:MAX_NAME],
+            name=safe_name(langchain_tool.name),
             description=langchain_tool.description,
             parameters=self._parameters_of_tool,
             func=self._invoke,

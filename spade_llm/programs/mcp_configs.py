@@ -5,12 +5,12 @@ Starts nothing. `cache_tools` changes nothing: a listing is always kept, and loo
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.providers.safe_name import safe_name
 from spade_llm.tools.mcp.server import HttpServer, McpServer, StdioServer
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 CALL_S = 60.0
 """For a call, at least: the times of such a description are of single reads."""
 MAX_NAME = 40
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class StreamableHttpServerConfig(_UrlConfig):
 def mcp_server(config: MCPServerConfig) -> McpServer:
     """What it lists later is offered, too, as in 0.3: the program's owner has named the server.
     What it *changes* is not."""
-    name = _FOREIGN.sub("_", config.name)[:MAX_NAME]
+    name = safe_name(config.name, max_chars=MAX_NAME)
     if not name:
         raise ConfigurationError(f"{type(config).__name__}: name is missing")
     return McpServer(name=name, where=config.where, timeout_s=config.call_s, pins_new_tools=True)

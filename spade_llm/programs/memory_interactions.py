@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from spade_llm.conversation.speaking import speaking_with
 from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
 from spade_llm.memory.limits import check_draft
 from spade_llm.memory.one_line import one_line
@@ -21,11 +20,10 @@ from spade_llm.memory.store import Category, MemoryDraft, MemoryEntry, MemoryFil
 from spade_llm.memory.transfer.adopting import SUFFIX, adopt
 from spade_llm.memory.transfer.spade_llm_files import INTERACTION
 from spade_llm.tools.llm_tool import LLMTool
+from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from spade_llm.providers.model import ToolSpec
+    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_NOTES = 1000
 """Of one conversation, the newest, as they are read."""
@@ -118,47 +116,21 @@ class AgentInteractionMemory:
         return to_microseconds(self._file.now())
 
 
-class AgentMemoryTool:
-    """`remember_interaction_info`, a Tool: for the one with whom the turn is that calls it."""
+class AgentMemoryTool(LLMTool):
+    """`remember_interaction_info`: for the one with whom the turn is that calls it."""
 
     def __init__(self, interaction_memory: AgentInteractionMemory) -> None:
+        super().__init__(NAME, DESCRIPTION, PARAMETERS, self._remember)
         self.interaction_memory = interaction_memory
-        self._conversation_id: str | None = None
-        self._tool = LLMTool(
-            name=NAME, description=DESCRIPTION, parameters=PARAMETERS, func=self._remember
-        )
-        self.name, self.description = NAME, DESCRIPTION
-        self.parameters = PARAMETERS
+        self._conversation_id = ""
 
     def set_conversation_id(self, conversation_id: str) -> None:
         """For a program that calls the tool itself."""
         self._conversation_id = conversation_id
 
-    @property
-    def spec(self) -> ToolSpec:
-        return self._tool.spec
-
-    @property
-    def is_async(self) -> bool:
-        return self._tool.is_async
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self._tool.timeout_s
-
-    @property
-    def max_concurrent(self) -> int | None:
-        return self._tool.max_concurrent
-
-    @property
-    def max_result_chars(self) -> int | None:
-        return self._tool.max_result_chars
-
-    def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        return self._tool.bind(arguments)
-
     def _remember(self, information: str) -> str:
-        conversation = speaking_with.get() or self._conversation_id or "unknown_conversation"
+        peer = current_context.get().on_behalf_of
+        conversation = peer or self._conversation_id or "unknown_conversation"
         return self.interaction_memory.add_information(conversation, information)
 
 

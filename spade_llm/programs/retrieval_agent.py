@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.acl import MESSAGE_TYPE
 from spade_llm.programs.retrieval_behaviour import RetrievalBehaviour
+from spade_llm.programs.retrieval_body import ASKED
 from spade_llm.programs.security import note_security
 from spade_llm.programs.surroundings import connection_here
 from spade_llm.xmpp.agent import XmppAgent
@@ -42,7 +44,7 @@ class RetrievalAgent(XmppAgent):
         self.retrieval_behaviour = RetrievalBehaviour(
             retriever, reply_to, default_k, on_retrieval_complete
         )
-        asked = SpadeTemplate(metadata={"message_type": "retrieval"})
+        asked = SpadeTemplate(metadata={MESSAGE_TYPE: ASKED})
         self.add_behaviour(self.retrieval_behaviour, asked)
 
     @property

@@ -10,6 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, TypedDict
 
+from spade_llm.acl import MESSAGE_TYPE
 from spade_llm.errors import InvalidArguments
 from spade_llm.programs.retrieval_body import (
     FAILED,
@@ -170,6 +171,6 @@ class RetrievalBehaviour(Behaviour):
             to=self.reply_to or str(message.sender),
             body=body,
             thread=message.thread,
-            metadata={"performative": "inform", "message_type": kind, **facts},
+            metadata={"performative": "inform", MESSAGE_TYPE: kind, **facts},
         )
         await self.send(reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import new_id
+from spade_llm.acl import MESSAGE_TYPE, new_id
 from spade_llm.errors import RequestError, ToolFailed
 from spade_llm.programs.retrieval_body import ASKED, FAILED, query_body, read_found
 from spade_llm.services.correspondence import chat_message
@@ -66,13 +66,13 @@ class RetrievalTool(LLMTool):
             raise ToolFailed("no agent uses this tool yet: it cannot ask anybody")
         body = query_body(query, k or self.default_k, filters)
         # The thread is this question's own: by it a SPADE agent's answer is told from others.
-        metadata = {"message_type": ASKED}
+        metadata = {MESSAGE_TYPE: ASKED}
         message = chat_message(self.retrieval_agent_jid, body, thread=new_id(), metadata=metadata)
         try:
             answer = await self.agent_instance.letters.ask(message, timeout_s=self.timeout)
         except RequestError as error:
             raise ToolFailed(f"the documents cannot be searched now: {error}") from error
-        if answer.extra.get("message_type") == FAILED:
+        if answer.extra.get(MESSAGE_TYPE) == FAILED:
             raise ToolFailed("the documents could not be searched for this; try other words")
         return json.dumps(read_found(answer.content))
 

@@ -9,17 +9,18 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative
+from spade_llm.acl import FOR_MODELS
+from spade_llm.services.correspondence import chat_message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from spade_llm.acl import AclMessage
 
 logger = logging.getLogger(__name__)
 
 KEPT_IDS = 1000
 """Of messages that were shown: an answer that is sent again is not shown again."""
-FOR_MODELS = {"message_type": "llm"}
-"""Tells spade_llm 0.3's behaviours that it is for their model."""
 
 
 class TalkKeywords(TypedDict, total=False):
@@ -50,7 +51,7 @@ class Talk:
         self._answered.clear()
         if self.keywords.get("verbose"):
             logger.info("to %s: %d characters", self.peer, len(text))
-        await self.send(_message(self.peer, text))
+        await self.send(chat_message(self.peer, text, metadata=FOR_MODELS))
         if told := self.keywords.get("on_message_sent"):
             told(text, self.peer)
 
@@ -80,18 +81,6 @@ class Talk:
         show(text, sender)
         if told := self.keywords.get("on_message_received"):
             told(text, sender)
-
-
-def _message(peer: str, text: str) -> AclMessage:
-    return AclMessage(
-        performative=Performative.REQUEST,
-        sender="",
-        receiver=peer,
-        content=text,
-        ontology=CHAT_TEXT,
-        encoding=Encoding.FORM,
-        extra=FOR_MODELS,
-    )
 
 
 def _print(text: str, sender: str) -> None:

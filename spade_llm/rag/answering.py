@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from spade_llm.providers.offline_found import excerpt
 from spade_llm.providers.quoted import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.citations import place_of, resolved, without_marks
 from spade_llm.rag.retriever import RetrievalOptions, ScoredChunk
+from spade_llm.text.surrogates import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,8 +39,6 @@ MAX_TOKENS = 4000
 MODEL_TIMEOUT_S = 60.0
 MAX_ANSWER_CHARS = 20_000
 NO_MODEL = "model unavailable: passages only"
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +109,7 @@ class Answerer:
         except (ModelError, TimeoutError) as error:
             logger.warning("model %s gave no answer: %s", model.name, error or "too late")
             return ""
-        return _LONE_SURROGATE.sub("\ufffd", completion.text[:MAX_ANSWER_CHARS]).strip()
+        return readable(completion.text[:MAX_ANSWER_CHARS]).strip()
 
 
 def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextMessage]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,6 +36,8 @@ MAX_OPEN = 1024
 MAX_PAST = 4096
 """Questions that are over, and messages said, that are still known by their ids."""
 
+Run = Callable[[Coroutine[object, object, None]], object]
+"""Runs something that nobody waits for, and owns it."""
 OnReturn = Callable[[str], None]
 """Told the condition with which a server returned a message. Must not raise."""
 _Key = tuple[str, str]
@@ -110,6 +112,13 @@ class Correspondence:
         if said.condition:
             raise _unavailable(message, said.condition)
         said.on_return = on_return or _log_return(message)
+
+    async def tell(self, message: AclMessage) -> None:
+        """`say`, where nobody is there to do something about it if it fails: the log has it."""
+        try:
+            await self.say(message)
+        except RequestError as error:
+            logger.warning("%s could not be told: %s", message.receiver, error)
 
     async def ask(self, message: AclMessage, *, timeout_s: float) -> AclMessage:
         """What the bare JID that is asked answers: to this message's id, or in its thread.

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import RequestError, ToolFailed
-from spade_llm.providers.model import ToolSpec
 from spade_llm.services.experts import ExpertQuestion
-from spade_llm.tools.arguments import ArgumentCheck
-from spade_llm.tools.llm_tool import check_limits, check_name
+from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from spade_llm.services.experts import Experts
 
 SECONDS = 300.0
 MARGIN_S = 10.0
 """Beside the time for an answer: the expert's silence is told, not the tool's."""
 
-_PARAMETERS = {
+PARAMETERS = {
     "type": "object",
     "properties": {
         "question": {
@@ -49,59 +45,25 @@ class Expert:
     """For so long their answer is waited for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpertTool:
-    """Satisfies Tool."""
-
-    expert: Expert
-    experts: Experts = field(repr=False)
-
-    def __post_init__(self) -> None:
-        check_name(self.spec.name)
-        check_limits(self.spec.name, self)
-
-    @property
-    def spec(self) -> ToolSpec:
-        about = f" about {self.expert.knows}" if self.expert.knows else ""
-        return ToolSpec(
-            name=f"ask_{self.expert.name}",
-            description=f"Ask {self.expert.name}, a person,{about}. They are asked by chat and may"
-            f" take up to {self.expert.seconds:g} seconds: ask what you cannot find out otherwise.",
-            parameters=_PARAMETERS,
-            asks_others=True,
-        )
-
-    @property
-    def is_async(self) -> bool:
-        return True
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self.expert.seconds + MARGIN_S
-
-    @property
-    def max_concurrent(self) -> int | None:
-        return None
-
-    @property
-    def max_result_chars(self) -> int | None:
-        return None
-
-    def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
-        _CHECK.check(arguments)
-        question = ExpertQuestion(
-            expert=self.expert.jid,
-            text=str(arguments["question"]),
-            background=str(arguments.get("context", "")),
-            seconds=self.expert.seconds,
-        )
-        return partial(self._ask, question)
-
-    async def _ask(self, question: ExpertQuestion) -> str:
-        try:
-            return await self.experts.ask(question, context=current_context.get())
-        except RequestError as error:
-            raise ToolFailed(f"{self.expert.name} gave no answer: {error.detail}") from error
+def expert_tool(expert: Expert, experts: Experts) -> LLMTool:
+    """`ask_NAME`. Raises ConfigurationError: the name is none for a tool, or the time no time."""
+    about = f" about {expert.knows}" if expert.knows else ""
+    return LLMTool(
+        f"ask_{expert.name}",
+        f"Ask {expert.name}, a person,{about}. They are asked by chat and may take up to"
+        f" {expert.seconds:g} seconds: ask what you cannot find out otherwise.",
+        PARAMETERS,
+        partial(_ask, expert, experts),
+        timeout_s=expert.seconds + MARGIN_S,
+        asks_others=True,
+    )
 
 
-_CHECK = ArgumentCheck("ask_expert", _PARAMETERS)
+async def _ask(expert: Expert, experts: Experts, question: str, context: str = "") -> str:
+    asked = ExpertQuestion(
+        expert=expert.jid, text=question, background=context, seconds=expert.seconds
+    )
+    try:
+        return await experts.ask(asked, context=current_context.get())
+    except RequestError as error:
+        raise ToolFailed(f"{expert.name} gave no answer: {error.detail}") from error

@@ -13,7 +13,6 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
@@ -30,12 +29,12 @@ from spade_llm.errors import (
 from spade_llm.services.correspondence import chat_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from spade_llm.acl import AclMessage
     from spade_llm.conversation.expert_log import ExpertLog
     from spade_llm.runtime import Bounce, Node
-    from spade_llm.services.correspondence import Correspondence
+    from spade_llm.services.correspondence import Correspondence, Run
     from spade_llm.tools.toolbox import CallContext
 
 logger = logging.getLogger(__name__)
@@ -52,9 +51,6 @@ MAX_KNOWN = 1000
 MAX_ANSWER_CHARS = 20_000
 MAX_WHICH = 3
 """Times that an expert is asked which question is meant: a program might answer that for ever."""
-
-Run = Callable[[Coroutine[object, object, None]], object]
-"""Runs something that nobody waits for, and owns it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,13 +322,8 @@ class Experts:
 
     def _say(self, to: AclMessage, text: str) -> None:
         """To the expert, in plain words."""
-        self._run(self._say_quietly(chat_message(to.owner, text, thread=to.conversation_id)))
-
-    async def _say_quietly(self, letter: AclMessage) -> None:
-        try:
-            await self._letters.say(letter)
-        except RequestError as error:
-            logger.warning("%s could not be told: %s", letter.receiver, error)
+        letter = chat_message(to.owner, text, thread=to.conversation_id)
+        self._run(self._letters.tell(letter))
 
 
 _REFUSALS = (Performative.REFUSE, Performative.FAILURE, Performative.NOT_UNDERSTOOD)

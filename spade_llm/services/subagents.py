@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import CHAT_TEXT, bare, new_id
+from spade_llm.acl import CHAT_TEXT, FOR_MODELS, bare, new_id
 from spade_llm.errors import PeerUnavailable, RequestError, RequestTimeout
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.correspondence import chat_message
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 120.0
-MESSAGE_TYPE = "llm"
 
 
 class Standing(StrEnum):
@@ -106,7 +105,7 @@ class SubAgents:
         return False
 
     async def _ask_plainly(self, office: _Office, jid: str, text: str, conversation: str) -> str:
-        metadata = {"message_type": MESSAGE_TYPE, "coordination_session": self.session}
+        metadata = {**FOR_MODELS, "coordination_session": self.session}
         thread = f"{conversation}.{new_id()[:12]}"
         message = chat_message(jid, text, thread=thread, metadata=metadata)
         return (await office.letters.ask(message, timeout_s=self.timeout_s)).content

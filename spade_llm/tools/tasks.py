@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING
 
-from spade_llm.tools.threads import deliverable
+from spade_llm.tools.threads import deliverable, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,9 @@ CANCEL_S = 1.0
 _running: set[asyncio.Task[object]] = set()
 
 
-async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None]) -> object:
+async def run_in_task(
+    call: Callable[[], object], *, at_end: Callable[[], None] = nothing
+) -> object:
     """What the coroutine returns or raises. `at_end` is called when it has ended."""
 
     def ended(task: asyncio.Task[object]) -> None:

@@ -10,17 +10,23 @@ import asyncio
 import contextvars
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+T = TypeVar("T")
 
-async def run_in_thread(call: Callable[[], object], *, at_end: Callable[[], None]) -> object:
+
+def nothing() -> None:
+    """Where nobody has to know that it has ended."""
+
+
+async def run_in_thread(call: Callable[[], T], *, at_end: Callable[[], None] = nothing) -> T:
     """What the function returns or raises. `at_end` is called, on the loop, when it has ended:
     after a cancellation, which does not stop the function, that is later."""
-    delivery = _Delivery(asyncio.get_running_loop(), at_end)
+    delivery = _Delivery[T](asyncio.get_running_loop(), at_end)
     context = contextvars.copy_context()
 
     def run() -> None:
@@ -35,14 +41,14 @@ async def run_in_thread(call: Callable[[], object], *, at_end: Callable[[], None
     return await delivery.done
 
 
-class _Delivery:
+class _Delivery(Generic[T]):
     """Carries the outcome of a `with` block in a thread to a future of the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_end: Callable[[], None]) -> None:
         self._loop = loop
         self._at_end = at_end
-        self.done: asyncio.Future[object] = loop.create_future()
-        self.value: object = None
+        self.done: asyncio.Future[T] = loop.create_future()
+        self.value: T
 
     def __enter__(self) -> None:
         return None

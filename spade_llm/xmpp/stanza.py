@@ -16,6 +16,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from spade_llm.acl import (
     CHAT_TEXT,
+    CHAT_TYPE,
+    MESSAGE_TYPE,
     AclMessage,
     Encoding,
     Performative,
@@ -39,9 +41,6 @@ MAX_NAME_CHARS = 1024
 """Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
-
-FOR_MODELS = "llm"
-"""The `message_type` of spade_llm 0.3 that is chat."""
 
 _ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
@@ -156,8 +155,8 @@ def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
 def _name_kind(metadata: dict[str, str]) -> None:
     """What spade_llm 0.3 says to other behaviours than a model's is no chat, and no answer of one
     is a request: an assistant would answer it for ever."""
-    kind = metadata.get("message_type", FOR_MODELS)
-    if kind != FOR_MODELS:
+    kind = metadata.get(MESSAGE_TYPE, CHAT_TYPE)
+    if kind != CHAT_TYPE:
         metadata.setdefault("ontology", f"message-type:{kind}")
     if kind.endswith(("_response", "_error")):
         metadata.setdefault("performative", Performative.INFORM)

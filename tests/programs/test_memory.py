@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.conversation.speaking import speaking_with
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import (
     AgentBaseMemory,
@@ -18,6 +17,7 @@ from spade_llm.memory import (
 from spade_llm.memory.backends import MemoryBackend, MemoryEntry, SQLiteMemoryBackend
 from spade_llm.programs.memory_tools import Wanted, program_memory
 from spade_llm.tools import LocalToolbox
+from spade_llm.tools.toolbox import CallContext
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class OfAProgram(MemoryBackend):
         self.is_ready = False
 
 
-async def call(tool: Tool, **arguments: object) -> str:
-    toolbox = LocalToolbox([tool])
-    return (await toolbox.call(tool.spec.name, arguments)).text
+async def call(tool: Tool, *, peer: str = "", **arguments: object) -> str:
+    toolbox, context = LocalToolbox([tool]), CallContext(on_behalf_of=peer)
+    return (await toolbox.call(tool.spec.name, arguments, context=context)).text
 
 
 async def test_a_base_memory_keeps_finds_counts_and_deletes(tmp_path: Path) -> None:
@@ -211,11 +211,8 @@ async def test_the_tool_notes_for_the_one_whose_turn_it_is(tmp_path: Path) -> No
     notes = AgentInteractionMemory(AGENT, str(tmp_path))
     tool = AgentMemoryTool(notes)
 
-    async def turn(peer: str) -> None:
-        speaking_with.set(peer)
-        await call(tool, information=f"of {peer}")
-
-    await asyncio.gather(turn("ada@x"), turn("bob@x"))
+    turns = (call(tool, peer=peer, information=f"of {peer}") for peer in ("ada@x", "bob@x"))
+    await asyncio.gather(*turns)
     tool.set_conversation_id("by hand")
     await call(tool, information="of nobody")
 

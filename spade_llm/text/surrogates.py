@@ -9,3 +9,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 def readable(text: str) -> str:
     return _LONE.sub("\ufffd", text)
+
+
+def is_encodable(text: str) -> bool:
+    return _LONE.search(text) is None
