@@ -346,14 +346,20 @@ class XmppAgent(Agent):
         return bool(takers)
 
     def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
-        """Ours if a handler speaks it; else a behaviour without template's; else not understood."""
+        """For a handler that speaks it, else for who hears text, or has no template."""
         is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
-        if not is_spoken and message is not None and message.ontology == CHAT_TEXT and self.on_text:
-            self.on_text(message)
-        if not is_spoken and self._offer(stanza, self._users_without_template()):
+        is_heard = not is_spoken and message is not None and self._is_heard(message)
+        is_taken = not is_spoken and self._offer(stanza, self._users_without_template())
+        if message is None or is_heard or is_taken:
             return
-        if message is not None and (is_spoken or message.encoding is not Encoding.PLAIN):
+        if is_spoken or not _is_talk(message):
             self.node.dispatcher.receive(message)
+
+    def _is_heard(self, message: AclMessage) -> bool:
+        if message.ontology != CHAT_TEXT or self.on_text is None:
+            return False
+        self.on_text(message)
+        return True
 
     def _users_without_template(self) -> list[object]:
         """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
@@ -433,6 +439,12 @@ class XmppAgent(Agent):
         for task in self._errands:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
+
+
+def _is_talk(message: AclMessage) -> bool:
+    """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
+    model would take `not-understood` for something said, and answer that, for ever."""
+    return message.encoding is Encoding.PLAIN or "message_type" in message.extra
 
 
 def _note_ours(found: set[str], seen: Sighting) -> None:

@@ -15,7 +15,7 @@ from spade_llm.rag import BaseRetriever, Document
 from spade_llm.tools import LLMTool, RetrievalTool
 from spade_llm.xmpp.spade_classes import SpadeMessage, SpadeTemplate
 from tests.interaction.network import WAIT_S, Network, calling, context_of, jid_of
-from tests.interaction.test_spade_agents import Say, plain_agent, said
+from tests.interaction.test_spade_agents import Hear, Say, plain_agent, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,6 +216,65 @@ async def test_what_comes_from_others_is_shown_too_and_once(network: Network) ->
     assert sender.startswith(str(other.jid))
     assert is_waiting
     assert not ada.is_waiting_response()
+
+
+class Talkative(Hear):
+    """As a model of spade_llm 0.3 does it: whatever comes is answered."""
+
+    async def run(self) -> None:
+        if message := await self.receive(timeout=WAIT_S):
+            answer = message.make_reply()
+            answer.set_metadata("message_type", "llm")
+            answer.body = f"you said {message.body}"
+            await self.send(answer)
+            self.heard.put_nowait(message.body)
+
+    async def next(self) -> object:
+        return await asyncio.wait_for(self.heard.get(), WAIT_S)
+
+
+async def test_who_talks_with_a_talkative_program_does_not_answer_its_answers(
+    network: Network,
+) -> None:
+    plain = await plain_agent(network)
+    talkative = Talkative()
+    plain.add_behaviour(talkative)
+    jid = await network.account("ada")
+    shown: asyncio.Queue[str] = asyncio.Queue()
+    ada = ChatAgent(
+        jid,
+        network.passwords[jid],
+        str(plain.jid.bare),
+        display_callback=lambda text, _sender: shown.put_nowait(text),
+        options=network.options(jid),
+    )
+    await network.start(ada)
+
+    for text in ("one", "two"):
+        ada.send_message(text)
+        assert await asyncio.wait_for(shown.get(), WAIT_S) == f"you said {text}"
+
+    assert [await talkative.next(), await talkative.next()] == ["one", "two"]
+
+
+async def test_an_agent_that_does_not_talk_leaves_a_talkative_program_alone(
+    network: Network,
+) -> None:
+    rag = await network.rag()
+    plain = await plain_agent(network)
+    talkative = Talkative()
+    plain.add_behaviour(talkative)
+    metadata = {"message_type": "llm"}
+    plain.add_behaviour(Say(SpadeMessage(to=jid_of(rag), body="hello", metadata=metadata)))
+    request = SpadeMessage(
+        to=jid_of(rag), body="{}", metadata={"performative": "request", "ontology": "dance/1"}
+    )
+
+    template = SpadeTemplate(metadata={"ontology": "dance/1"})
+    answer = await said(plain, request, template)
+
+    assert answer.get_metadata("performative") == "not-understood"
+    assert await talkative.next() == answer.body
 
 
 async def program(network: Network, model: ScriptedProvider, **keywords: Any) -> LLMAgent:
