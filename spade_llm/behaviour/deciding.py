@@ -62,6 +62,9 @@ class Deciding:
         if is_late:
             logger.error("%s: no routing within %g s", conversation.key, self._decision_s)
             return None
+        if task.cancelled():
+            logger.error("%s: the routing function was cancelled", conversation.key)
+            return None
         if error := task.exception():
             logger.error("%s: the routing function failed", conversation.key, exc_info=error)
             return None

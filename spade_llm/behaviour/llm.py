@@ -32,6 +32,7 @@ from spade_llm.errors import (
     RateLimited,
     StorageFailed,
 )
+from spade_llm.routing.hops import is_passed_on
 from spade_llm.services.chat import Reply, ToolUse, Utterance
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
@@ -111,9 +112,11 @@ class LLMBehaviour(Behaviour):
 
     async def answer(self, utterance: Utterance) -> Reply:
         """One reply to one thing said. A model that fails costs a polite sentence, no more."""
-        obeyed = await self.commands.obey(utterance)
-        if obeyed is not None:
-            return Reply(text=obeyed)
+        # A model that writes "/forget all" commands nobody.
+        if not is_passed_on(utterance.message.extra):
+            obeyed = await self.commands.obey(utterance)
+            if obeyed is not None:
+                return Reply(text=obeyed)
         utterance = replace(utterance, form=utterance.form or self._form)
         conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
         attempt = _Attempt()

@@ -38,6 +38,12 @@ def closed_text(question: str) -> str:
     return f"{words['closed']}\n> {_line(question)}"
 
 
+def withdrawn_text(question: str) -> str:
+    """Whoever asked waits no more."""
+    words = _WORDS[language_of(question)]
+    return f"{words['withdrawn']}\n> {_line(question)}"
+
+
 def _quoted(text: str) -> str:
     more = len(text) - MAX_QUESTION_CHARS
     cut = f"{text[:MAX_QUESTION_CHARS]}… (+{more})" if more > 0 else text
@@ -69,6 +75,7 @@ _WORDS = {
         "answer": "Please answer this message within {}.",
         "which": "Which question is that the answer to? Please send its number:",
         "closed": "Thank you, but this question is not open any more:",
+        "withdrawn": "This question is withdrawn; it needs no answer any more:",
         "hours": "hours",
         "minutes": "minutes",
         "seconds": "seconds",
@@ -80,6 +87,7 @@ _WORDS = {
         "answer": "Por favor, responde a este mensaje en {}.",
         "which": "¿A qué pregunta responde eso? Envía su número, por favor:",
         "closed": "Gracias, pero esta pregunta ya no está abierta:",
+        "withdrawn": "Esta pregunta se retira; ya no necesita respuesta:",
         "hours": "horas",
         "minutes": "minutos",
         "seconds": "segundos",

@@ -18,6 +18,11 @@ MAX_HOPS = 32
 MAX_REMEMBERED = 4096
 
 
+def is_passed_on(metadata: Mapping[str, str]) -> bool:
+    """Whether a message is an answer that somebody's model wrote, and nobody said to us."""
+    return metadata.get(HOPS, "0") != "0"
+
+
 class Hops:
     """Programs that know nothing of it answer without the number: to them it is remembered."""
 

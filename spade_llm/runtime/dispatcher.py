@@ -127,6 +127,11 @@ class Dispatcher:
         return frozenset(self._routes)
 
     @property
+    def is_closing(self) -> bool:
+        """What runs is ended now, and taken up again at the next start where it may be."""
+        return self._is_closing
+
+    @property
     def load(self) -> Load:
         return Load(running=self._running, queued=self._open - self._running)
 

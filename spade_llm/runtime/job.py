@@ -70,7 +70,8 @@ def step_aside(job: Job) -> bool:
     job.times_aside += 1
     if job.times_aside > 1:
         return False
-    if job.scope is not None and job.request.reply_by is None:
+    is_timed = job.scope is not None and job.request.reply_by is None
+    if job.scope is not None and is_timed and not (job.scope.expired() or job.is_cancelled):
         now = asyncio.get_running_loop().time()
         job.left_s = (job.scope.when() or now) - now
         job.scope.reschedule(None)

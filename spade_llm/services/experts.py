@@ -13,12 +13,18 @@ import logging
 import re
 import time
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.acl import CHAT_TEXT, Performative, bare
 from spade_llm.conversation.expert_log import AskedExpert
-from spade_llm.conversation.expert_texts import closed_text, question_text, which_text
+from spade_llm.conversation.expert_texts import (
+    closed_text,
+    question_text,
+    which_text,
+    withdrawn_text,
+)
 from spade_llm.errors import (
     PeerUnavailable,
     RequestError,
@@ -29,7 +35,7 @@ from spade_llm.errors import (
 from spade_llm.services.correspondence import chat_message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from spade_llm.acl import AclMessage
     from spade_llm.conversation.expert_log import ExpertLog
@@ -73,8 +79,12 @@ class _Asked:
     is_sent: bool = False
     is_taken: bool = False
     """Its answer went to who asked, and is kept for nobody."""
+    is_withdrawn: bool = False
+    """The turn that it was asked in was stopped."""
     is_told: bool = False
     """The expert knows that it is over: said once, since a program might answer that, too."""
+    waiting: int = 0
+    """Calls for its answer: a turn may ask the same twice at once."""
     answer: asyncio.Future[str] = field(default_factory=asyncio.Future)
 
 
@@ -105,6 +115,7 @@ class Experts:
     ) -> None:
         """`is_alone`: nobody else in this agent reads chats. `is_for_others`: of a message without
         a thread, whether it means something else, such as a yes to a tool."""
+        self._node = node
         self._letters = letters
         self._log = log
         self._run = run
@@ -138,9 +149,10 @@ class Experts:
         while (asked := self._asked.get(id)) is not None and self._is_over(asked):
             id = _digest(id)  # Another question than that one: an answer to that is late.
         asked = asked or self._opened(id, question)
-        if not asked.is_sent:
-            await self._send(asked, question, context)
-        return await self._answer(asked, is_kept=bool(context.turn))
+        with self._awaited(asked):
+            if not asked.is_sent:
+                await self._send(asked, question, context)
+            return await self._answer(asked, is_kept=bool(context.turn))
 
     def receive(self, message: AclMessage) -> bool:
         if message.ontology != CHAT_TEXT:
@@ -174,6 +186,30 @@ class Experts:
         self._log.add(row)
         self._asked[id] = asked = _Asked(row)
         return asked
+
+    @contextmanager
+    def _awaited(self, asked: _Asked) -> Iterator[None]:
+        """Who is stopped waits no more; an agent that ends asks the same again when it begins."""
+        asked.waiting += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            if asked.waiting == 1 and not self._node.dispatcher.is_closing:
+                self._withdraw(asked)
+            raise
+        finally:
+            asked.waiting -= 1
+
+    def _withdraw(self, asked: _Asked) -> None:
+        """The expert is told, and has room for the questions of others."""
+        if not self._is_open(asked):
+            return
+        asked.is_withdrawn = asked.is_told = True
+        self._remove(asked)
+        if asked.is_sent:
+            row = asked.row
+            text = withdrawn_text(row.question)
+            self._run(self._letters.tell(chat_message(row.expert, text, thread=row.id)))
 
     async def _send(self, asked: _Asked, question: ExpertQuestion, context: CallContext) -> None:
         """Once for its id, also when it is asked again after a kill."""
@@ -314,10 +350,10 @@ class Experts:
 
     def _is_over(self, asked: _Asked) -> bool:
         is_late = not asked.answer.done() and self._clock() >= asked.row.expires_at
-        return asked.is_taken or is_late
+        return asked.is_taken or asked.is_withdrawn or is_late
 
     def _may_be_meant(self, asked: _Asked, expert: str) -> bool:
-        is_theirs = asked.row.expert == expert and not asked.answer.done()
+        is_theirs = asked.row.expert == expert and not (asked.answer.done() or asked.is_withdrawn)
         return is_theirs and self._clock() < asked.row.expires_at + JUST_OVER_S
 
     def _say(self, to: AclMessage, text: str) -> None:

@@ -74,6 +74,31 @@ async def test_what_is_stopped_twice_is_found_once() -> None:
     await serving.close(patience_s=0)
 
 
+async def test_a_turn_that_begins_to_wait_in_the_moment_of_the_stop_is_stopped() -> None:
+    """It would wait for an expert until the question expires."""
+    go, outbox = asyncio.Event(), Outbox()
+    is_entered = asyncio.Event()
+
+    async def ask_somebody(running: Request) -> str:
+        is_entered.set()
+        await go.wait()
+        async with running.set_aside():
+            await asyncio.Event().wait()
+        return ""
+
+    serving = Dispatcher(outbox, VolatileAnswerLog())
+    serving.route(TEST, Route(handler=ask_somebody, effect_of=lambda _: Effect.RESUME))
+    serving.receive(request("hi", conversation_id="c"))
+    await asyncio.wait_for(is_entered.wait(), PATIENCE_S)
+
+    go.set()
+    stopped = serving.stop("ana@home", "c", (TEST,))
+
+    assert await stopped.has_ended(timeout_s=PATIENCE_S)
+    assert [code_of(answer) for answer in outbox.sent] == ["cancelled"]
+    await serving.close(patience_s=0)
+
+
 async def test_who_stops_a_turn_gets_none_of_it_even_if_it_does_not_listen() -> None:
     entered, outbox = asyncio.Event(), Outbox()
     serving = Dispatcher(outbox, VolatileAnswerLog())

@@ -245,6 +245,7 @@ async def test_after_a_kill_the_question_is_not_sent_again_and_its_answer_counts
 ) -> None:
     killed = office.ask("one?")
     question = await office.told(1)
+    await office.agent.node.close(patience_s=0)  # An agent that ends withdraws nothing.
     killed.cancel()
     await office.begin()
 
@@ -260,6 +261,7 @@ async def test_an_answer_that_comes_before_the_turn_is_taken_up_again_waits_for_
 ) -> None:
     killed = office.ask("one?")
     question = await office.told(1)
+    await office.agent.node.close(patience_s=0)  # An agent that ends withdraws nothing.
     killed.cancel()
     await office.begin()
 
@@ -312,3 +314,49 @@ async def test_an_agent_that_serves_no_chat_takes_any_thread_and_says_what_is_la
     await office.eve_says("and another thing")
 
     assert "not open any more" in (await office.told(2)).content
+
+
+async def test_a_question_whose_turn_was_stopped_is_withdrawn(office: Office) -> None:
+    stopped = office.ask("one?")
+    await office.told(1)
+    stopped.cancel()
+    withdrawn = await office.told(2)
+    asked = office.ask("two?")
+    await office.told(3)
+
+    await office.eve_says("blue")
+
+    assert await asked == "blue"
+    assert withdrawn.content == "This question is withdrawn; it needs no answer any more:\n> one?"
+    assert withdrawn.conversation_id == office.eve.received[0].conversation_id
+
+
+async def test_who_asks_and_stops_takes_no_room_from_others(office: Office) -> None:
+    waiting = [office.ask(f"{number}?") for number in range(MAX_OPEN_OF_EXPERT)]
+    await office.told(MAX_OPEN_OF_EXPERT)
+    for one in waiting:
+        one.cancel()
+    await asyncio.wait(waiting)
+
+    asked = office.ask("one more?")
+    await office.told(2 * MAX_OPEN_OF_EXPERT + 1)
+    await office.eve_says("yes")
+
+    assert await asked == "yes"
+
+
+async def test_a_question_stays_open_where_its_agent_ends_and_begins_again(
+    office: Office,
+) -> None:
+    await office.agent.node.close(patience_s=0)
+    waiting = office.ask("one?")
+    question = await office.told(1)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await office.end()
+    await office.begin()
+
+    await office.eve.answer(question, "4711")
+
+    assert await office.ask("one?") == "4711"
+    assert len(office.eve.received) == 1
