@@ -23,6 +23,9 @@ MAX_NOTED = 60_000
 notes are made again when it goes on."""
 MAX_OF_ONE = 12_000
 """Then the notes are made again, of what the history holds by then."""
+MIN_LEFT = 16
+"""Messages of a history without its beginning by which it is known for the same: a program may put
+one message into the histories of several people."""
 MAX_STEPS = 64
 """How far from its end the point is looked for up to which a history was noted."""
 
@@ -97,8 +100,8 @@ class NotedHistories:
 
 def _is_end(notes: Notes, messages: list[ContextMessage], first: int, stop: int) -> bool:
     """Whether the notes end with just these messages. The same objects compare at once."""
-    length = stop - first
-    if len(notes.messages) < length or len(notes.messages) > MAX_OF_ONE:
+    length, noted = stop - first, len(notes.messages)
+    if not min(noted, MIN_LEFT) <= length <= noted <= MAX_OF_ONE:
         return False
     return notes.messages[len(notes.messages) - length :] == messages[first:stop]
 
