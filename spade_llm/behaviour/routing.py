@@ -155,11 +155,15 @@ class _Way:
 
 
 def _told(outcome: Outcome, way: _Way, failures: Mapping[str, str]) -> Outcome:
-    """Who asked learns what did not go; an agent that passed something on takes it for an answer,
-    and is not told."""
+    """Who asked learns what did not go (of an object, by `routed_to`); an agent that passed
+    something on takes it for an answer, and is not told."""
     if not failures or way.hops:
         return outcome
     gone = tuple(one for one in outcome.routed_to if one not in failures)
+    if outcome.result.is_formed and way.message.ontology != CHAT_TEXT:
+        return replace(
+            outcome, routed_to=gone, is_for_asker=True
+        )  # Nothing may be said beside an object.
     gets_text = outcome.is_for_asker or way.message.ontology != CHAT_TEXT
     said = f"{outcome.said}\n\n{_note(failures)}" if gets_text else _note(failures)
     return replace(outcome, said=said, routed_to=gone, is_for_asker=True)

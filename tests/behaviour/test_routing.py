@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import BaseModel
 
 from spade_llm.behaviour.deciding import Deciding
 from spade_llm.behaviour.routing import RoutingLayer
@@ -275,6 +276,21 @@ async def test_who_asked_is_told_what_could_not_be_passed_on(town: Town) -> None
     reply = await asked(town, "self@net", "hello")
     assert reply.text.startswith("hello self\n\n(My answer could not be passed on to self@net")
     assert (reply.routed_to, reply.is_for_asker) == ((), True)
+
+
+class Count(BaseModel):
+    n: int
+
+
+async def test_an_object_that_could_not_be_passed_on_is_still_one(town: Town) -> None:
+    mind = town.agent("a", reply_to="nobody@net")
+    mind.behaviour.model = ScriptedProvider(['{"n": 7}'])
+    client = Member(network=town.network, jid="client@net/1")
+
+    count = await ChatClient(client.node.requester, "a@net").say_as("how many?", Count)
+
+    assert count == Count(n=7)
+    await client.node.close()
 
 
 async def test_rules_are_asked_by_their_priority(town: Town) -> None:

@@ -61,9 +61,15 @@ def test_a_conversation_s_context_is_as_if_there_were_no_other(
 
 def test_one_message_that_ends_a_history_and_begins_another_tells_nothing() -> None:
     strategy = AdaptiveSmartContext(token_limit=300)
-    mine = [message for number in range(40) for message in turn("ada", number, None)]
+    mine: list[ContextMessage] = [
+        message for number in range(40) for message in turn("ada", number, None)
+    ]
     strategy.apply_context_strategy([*mine, SHARED[0], user("hello")])
-    others = [SHARED[0], user("so many words " * 200), assistant("as many " * 200)]
+    others: list[ContextMessage] = [
+        SHARED[0],
+        user("so many words " * 200),
+        assistant("as many " * 200),
+    ]
     strategy.apply_context_strategy(others[:2])
 
     context = strategy.apply_context_strategy([*others, user("What is my key?")])
