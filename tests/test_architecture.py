@@ -32,12 +32,13 @@ PROVIDERS = {"providers"} | ERRORS
 TEXT = {"text"} | ERRORS
 TOOLS = {"tools"} | PROVIDERS
 CONTEXT, MEMORY, RAG = ({room} | PROVIDERS | TEXT for room in ("context", "memory", "rag"))
-CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS
+FILE = {"small_database"}
+CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS | FILE
 GUARDRAILS = {"guardrails"} | TOOLS | TEXT
 """They run somebody's functions as tools do, and know what nobody sees in a text."""
 ROUTING = {"routing"} | ERRORS
 ACL = {"acl"} | ERRORS
-RUNTIME = {"runtime"} | ACL
+RUNTIME = {"runtime"} | ACL | FILE
 XMPP = {"xmpp"} | RUNTIME
 SERVICES = {"services"} | CONVERSATION | RUNTIME
 BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
@@ -53,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "old_modules": set(),
     "tracing": {"tracing"},
+    "small_database": {"small_database", "errors"},
     "acl": ACL,
     "runtime": RUNTIME,
     "xmpp": XMPP,

@@ -5,22 +5,19 @@ Knows no wire and nobody who waits.
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
-_SCHEMA = """CREATE TABLE IF NOT EXISTS asked (
+# A question every few minutes: its checkpoints are in nobody's way.
+_SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (
     id TEXT PRIMARY KEY, expert TEXT NOT NULL, question TEXT NOT NULL,
     expires_at REAL NOT NULL, is_sent INTEGER NOT NULL DEFAULT 0, answer TEXT) WITHOUT ROWID;"""
-_BUSY_S = 0.05
-_Row = tuple[str, str, str, float, int, str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,68 +35,49 @@ class AskedExpert:
 
 
 class ExpertLog:
-    """Each method raises StorageFailed if the disk refuses. A commit takes 30 µs: in the event
-    loop's own thread, as the answer log does it. `path=None`: nothing is kept."""
+    """Each method raises StorageFailed if the disk refuses. `path=None`: in RAM only."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._db: sqlite3.Connection | None = None
+        self._db = SmallDatabase(path, schema=_SCHEMA, what="the record of questions to experts")
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        if self._path is None:
-            return self
-        try:
-            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_S)
-            self._db.executescript(_PRAGMAS + _SCHEMA)
-        except sqlite3.Error as error:
-            raise ConfigurationError(
-                f"the questions to experts {str(self._path)!r} cannot be used ({error}):"
-                " check the path and its permissions, or remove the file"
-            ) from error
+        self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        self._db.close()
 
     def load(self, *, since: float) -> Sequence[AskedExpert]:
         """Those that had not expired then; older ones are removed."""
-        self._run("DELETE FROM asked WHERE expires_at < ?", since)
-        rows = self._run("SELECT id, expert, question, expires_at, is_sent, answer FROM asked")
-        return [
-            AskedExpert(
-                id=id,
-                expert=expert,
-                question=question,
-                expires_at=at,
-                is_sent=bool(is_sent),
-                answer=answer,
-            )
-            for id, expert, question, at, is_sent, answer in rows
-        ]
+        self._db.run("DELETE FROM asked WHERE expires_at < ?", since)
+        rows = self._db.run("SELECT id, expert, question, expires_at, is_sent, answer FROM asked")
+        return list(map(_asked, rows))
 
     def add(self, asked: AskedExpert) -> None:
         values = (asked.id, asked.expert, asked.question, asked.expires_at)
-        self._run(
+        self._db.run(
             "INSERT OR REPLACE INTO asked(id, expert, question, expires_at) VALUES (?,?,?,?)",
             *values,
         )
 
     def sent(self, id: str) -> None:
-        self._run("UPDATE asked SET is_sent = 1 WHERE id = ?", id)
+        self._db.run("UPDATE asked SET is_sent = 1 WHERE id = ?", id)
 
     def answer(self, id: str, text: str) -> None:
-        self._run("UPDATE asked SET answer = ? WHERE id = ?", text, id)
+        self._db.run("UPDATE asked SET answer = ? WHERE id = ?", text, id)
 
     def remove(self, id: str) -> None:
-        self._run("DELETE FROM asked WHERE id = ?", id)
+        self._db.run("DELETE FROM asked WHERE id = ?", id)
 
-    def _run(self, sql: str, *values: str | float) -> list[_Row]:
-        if self._db is None:
-            return []
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise StorageFailed("the questions to experts cannot be kept") from error
+
+def _asked(row: tuple[object, ...]) -> AskedExpert:
+    id, expert, question, expires_at, is_sent, answer = row
+    return AskedExpert(
+        id=str(id),
+        expert=str(expert),
+        question=str(question),
+        expires_at=float(str(expires_at)),
+        is_sent=bool(is_sent),
+        answer=None if answer is None else str(answer),
+    )

@@ -1,18 +1,15 @@
 """What each peer has spent on each day, in one small file that survives kill −9. Knows no model.
 
-Written in the event loop's own thread, as the outbox is, and for its reasons. A day is UTC's.
+A day is UTC's.
 """
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-from contextlib import closing
 from dataclasses import astuple, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.errors import ConfigurationError, StorageFailed
+from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,13 +22,8 @@ MAX_PEERS_A_DAY = 20_000
 """Beyond, those that have spent least of the day are no longer counted apart."""
 BOUND_EVERY = 500
 """Writes between two looks at the bounds: by so many rows they may be passed."""
-BUSY_S = 0.05
-"""Longest wait for another connection to the file."""
 
 _SCHEMA = """
-PRAGMA journal_mode=WAL;
-PRAGMA synchronous=NORMAL;
-PRAGMA wal_autocheckpoint=0;
 CREATE TABLE IF NOT EXISTS usage (
     day TEXT NOT NULL,
     peer TEXT NOT NULL,
@@ -102,34 +94,18 @@ class UsageLedger:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`path=None` keeps it in RAM only."""
-        self._path = path
         self._max_peers = max_peers_a_day
         self._clock = clock
-        self._db: sqlite3.Connection | None = None
+        self._db = SmallDatabase(path, schema=_SCHEMA, what="the record of usage")
         self._writes_until_bound = 0
 
     async def __aenter__(self) -> Self:
-        """Open the file, or make it.
-
-        Raises:
-            ConfigurationError: it is no such file, or cannot be read and written.
-        """
-        path = self._path or ":memory:"
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
-            self._db.executescript(_SCHEMA)
-        except sqlite3.Error as error:
-            await self.__aexit__()
-            raise ConfigurationError(
-                f"the record of usage {str(path)!r} cannot be used ({error}): check the path and"
-                " its permissions, or remove the file"
-            ) from error
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        self._db.close()
 
     @property
     def today(self) -> date:
@@ -143,12 +119,12 @@ class UsageLedger:
 
     def add(self, peer: str, spent: Spent) -> None:
         """Raises StorageFailed."""
-        self._run(_ADD, self.today.isoformat(), peer, *astuple(spent))
+        self._db.run(_ADD, self.today.isoformat(), peer, *astuple(spent))
         self._writes_until_bound -= 1
 
     def of_today(self, peer: str) -> Spent:
         """Raises StorageFailed."""
-        for row in self._run(_OF_DAY, self.today.isoformat(), peer):
+        for row in self._db.run(_OF_DAY, self.today.isoformat(), peer):
             return _spent(row)
         return Spent()
 
@@ -158,11 +134,11 @@ class UsageLedger:
         Raises:
             StorageFailed: the disk refuses.
         """
-        return [_day(row) for row in self._run(_OF_PEER, peer, self._before(days))]
+        return [_day(row) for row in self._db.run(_OF_PEER, peer, self._before(days))]
 
     def of_all(self, *, days: int) -> Sequence[DayOfPeer]:
         """Newest day first. Raises StorageFailed."""
-        return [_day(row) for row in self._run(_OF_ALL, self._before(days))]
+        return [_day(row) for row in self._db.run(_OF_ALL, self._before(days))]
 
     def _before(self, days: int) -> str:
         return (self.today - timedelta(days=days)).isoformat()
@@ -175,29 +151,9 @@ class UsageLedger:
         """
         if self._writes_until_bound <= 0:
             self._writes_until_bound = BOUND_EVERY
-            self._run(_DROP_DAYS, self._before(KEPT_DAYS))
-            self._run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
-            await asyncio.to_thread(self._checkpoint)
-
-    def _checkpoint(self) -> None:
-        """Bring the WAL into the file, by a connection of this thread's own."""
-        if self._path is None:
-            return
-        try:
-            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error as error:
-            raise StorageFailed("the record of usage cannot be used") from error
-
-    def _run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """`values` may be one mapping, for a statement with names."""
-        if self._db is None:
-            raise StorageFailed("the record of usage is not open")
-        named = values[0] if values and isinstance(values[0], dict) else values
-        try:
-            return self._db.execute(sql, named).fetchall()
-        except sqlite3.Error as error:
-            raise StorageFailed("the record of usage cannot be used") from error
+            self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
+            self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
+            await self._db.checkpoint()
 
 
 def _day(row: Sequence[object]) -> DayOfPeer:

@@ -6,19 +6,17 @@ answer before it is sent; whoever asks again is given that answer, also after a 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import sqlite3
 import time
 from collections import OrderedDict
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.acl import AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
-from spade_llm.errors import ConfigurationError, NotFound, StorageFailed
+from spade_llm.errors import NotFound
+from spade_llm.small_database import TRUNCATE, SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,15 +31,7 @@ MAX_REMEMBERED = 50_000
 """Rows kept at the most, oldest out first; twice as many where they have no answer yet."""
 PURGE_EVERY = 1000
 """Rows added between two purges: by so many the log may be longer than it should."""
-BUSY_S = 0.05
-"""Longest wait for another connection to the file."""
 
-# NORMAL: a commit survives the process, not a power cut; the stores behind the handlers sync for
-# themselves, and their writes are idempotent by key.
-_PRAGMAS = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
-PRAGMA wal_autocheckpoint=0;"""
-_CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-_EMPTY_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     sender TEXT NOT NULL,
@@ -208,12 +198,8 @@ class VolatileAnswerLog:
 
 
 class SqliteAnswerLog:
-    """Survives kill −9: each step is committed (WAL) before the next one is taken.
-
-    Writes in the event loop's own thread: a commit takes 30 µs there and 200 µs or more through
-    another one, and between sending an answer and writing that it was sent there must be as
-    little time as can be. What may wait for the disk, the checkpoint, runs in a thread.
-    """
+    """Survives kill −9: each step is committed (WAL) before the next one is taken. Between sending
+    an answer and writing that it was sent there is as little time as can be."""
 
     def __init__(
         self,
@@ -223,83 +209,70 @@ class SqliteAnswerLog:
         max_remembered: int = MAX_REMEMBERED,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path = path
         self._keep_s = keep_s
         self._max = max_remembered
         self._clock = clock
-        self._db: sqlite3.Connection | None = None
+        self._db = SmallDatabase(path, schema=_SCHEMA + _PROBE, what="the answer log")
         self._rows_until_purge = 0
 
     async def __aenter__(self) -> Self:
-        """Open the file, or make it.
-
-        Raises:
-            ConfigurationError: it is no such file, or cannot be read and written.
-        """
-        try:
-            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=BUSY_S)
-            self._db.executescript(_PRAGMAS + _SCHEMA + _PROBE)
-        except sqlite3.Error as error:
-            await self.__aexit__()
-            raise ConfigurationError(
-                f"the answer log {str(self._path)!r} cannot be used ({error}): "
-                "check the path and its permissions, or remove the file"
-            ) from error
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        self._db.close()
 
     async def find(self, request: AclMessage) -> Logged | None:
-        for answer, reply_by in self._run(_FIND, *_key(request)):
+        for answer, reply_by in self._db.run(_FIND, *_key(request)):
             return Logged(
-                _load(answer) if answer else None,
+                _load(str(answer)) if answer else None,
                 is_erased=answer == "",
-                reply_by=datetime.fromisoformat(reply_by) if reply_by else None,
+                reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
             )
         return None
 
     async def note(self, request: AclMessage) -> None:
-        self._run(_NOTE, *self._row(request))
+        self._db.run(_NOTE, *self._row(request))
         await self._purge_sometimes()
 
     async def start(self, request: AclMessage) -> None:
-        self._run(_START, *self._row(request))
+        self._db.run(_START, *self._row(request))
         await self._purge_sometimes()
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        self._run(_FINISH, _dump(answer), self._clock(), *_key(request))
+        self._db.run(_FINISH, _dump(answer), self._clock(), *_key(request))
 
     async def keep(self, message: AclMessage) -> bool:
         row = (*_key_of_said(message), self._clock(), _dump(message))
-        is_new = bool(self._run(_KEEP, *row))
+        is_new = bool(self._db.run(_KEEP, *row))
         await self._purge_sometimes()
         return is_new
 
     async def erase(self, answer: AclMessage) -> None:
-        self._run(_ERASE, *_asked(answer), _dump(answer))
+        self._db.run(_ERASE, *_asked(answer), _dump(answer))
 
     async def forget(self, request: AclMessage) -> None:
-        self._run(_FORGET, *_key(request))
+        self._db.run(_FORGET, *_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
-        self._run(_RESTORE, _dump(answer), *_asked(answer))
+        self._db.run(_RESTORE, _dump(answer), *_asked(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         refusal = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
         member = path.split(".")[1]
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
-        self._run(_SCRUB, {**wanted, "refusal": refusal})
-        await asyncio.to_thread(self._checkpoint, _EMPTY_WAL)
+        self._db.run(_SCRUB, {**wanted, "refusal": refusal})
+        await self._db.checkpoint(TRUNCATE)
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        return [_load(question) for (question,) in self._run(_UNFINISHED)]
+        return [_load(str(question)) for (question,) in self._db.run(_UNFINISHED)]
 
     async def unsent(self) -> Sequence[AclMessage]:
-        return [_load(a) for (a,) in self._run(_UNSENT, self._clock() - self._keep_s)]
+        return [
+            _load(str(answer)) for (answer,) in self._db.run(_UNSENT, self._clock() - self._keep_s)
+        ]
 
     def _row(self, request: AclMessage) -> tuple[object, ...]:
         deadline = request.reply_by and request.reply_by.isoformat()
@@ -310,27 +283,9 @@ class SqliteAnswerLog:
         if self._rows_until_purge <= 0:
             self._rows_until_purge = PURGE_EVERY
             now = self._clock()
-            self._run(_PURGE_OLD, now - self._keep_s, now - KEEP_UNFINISHED_S)
-            self._run(_PURGE_MANY, {"max": self._max})
-            await asyncio.to_thread(self._checkpoint)
-
-    def _checkpoint(self, how: str = _CHECKPOINT) -> None:
-        """Bring the WAL into the file, by a connection of this thread's own."""
-        try:
-            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection:
-                connection.execute(how)
-        except sqlite3.Error as error:
-            raise StorageFailed("the answer log cannot be written") from error
-
-    def _run(self, sql: str, *values: object) -> list[tuple[str, ...]]:
-        """`values` may be one mapping, for a statement with names."""
-        if self._db is None:
-            raise StorageFailed("the answer log is not open")
-        named = values[0] if values and isinstance(values[0], dict) else values
-        try:
-            return self._db.execute(sql, named).fetchall()
-        except sqlite3.Error as error:
-            raise StorageFailed("the answer log cannot be used") from error
+            self._db.run(_PURGE_OLD, now - self._keep_s, now - KEEP_UNFINISHED_S)
+            self._db.run(_PURGE_MANY, {"max": self._max})
+            await self._db.checkpoint()
 
 
 def fingerprint(request: AclMessage) -> str:
