@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail, RegexGuardrail
 
 _FORBIDDEN = [f"forbidden{number}" for number in range(50)]

@@ -44,11 +44,10 @@ SERVICES = {"services"} | CONVERSATION | RUNTIME
 BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
 MCP_SERVER = {"mcp_server"} | SERVICES
 DEPLOYMENT = {"deployment"} | XMPP
-PROGRAMS = (
-    {"programs", "agent", "mcp", "structured_output", "utils", "settings"} | DEPLOYMENT | BEHAVIOUR
-)
+PROGRAMS = {"programs", "settings"} | DEPLOYMENT | BEHAVIOUR
 """The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
-TOP = BEHAVIOUR | MCP_SERVER | PROGRAMS | {"gateway", "cli"}
+AGENT = {"agent"} | PROGRAMS - {"deployment", "settings"}
+TOP = {"gateway", "cli"} | AGENT | MCP_SERVER | PROGRAMS
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -71,15 +70,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "routing": ROUTING,
     "mcp_server": MCP_SERVER,
     "programs": PROGRAMS,
-    "mcp": PROGRAMS,
-    "utils": PROGRAMS,
-    "structured_output": PROGRAMS,
+    "mcp": {"mcp", "programs"},
+    "utils": {"utils", "programs", "settings"},
+    "structured_output": {"programs"},
     "settings": {"settings"} | ERRORS,
     "deployment": DEPLOYMENT,
-    "agent": TOP - {"cli", "gateway", "mcp_server"},
+    "agent": AGENT,
     "gateway": TOP - {"cli"},
     "cli": TOP,
-    "": TOP | {"xmpp", "old_modules"},
+    "": TOP | {"old_modules", "structured_output", "utils"},
 }
 """Imports point down only; the package itself (no room) is the door to all. A room that is not
 named here has no place yet: give it one."""

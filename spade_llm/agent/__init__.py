@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spade_llm.agent.chat import ChatAgent
-    from spade_llm.agent.conduct import Conduct
     from spade_llm.agent.coordinator import CoordinatorAgent
     from spade_llm.agent.llm import LLMAgent, Services
     from spade_llm.agent.memory import MemoryAgent
     from spade_llm.agent.rag import RAGAgent, RagOptions
     from spade_llm.agent.tools import ToolAgent
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.conversation.turn import TurnLimits
     from spade_llm.programs.interactive import run_interactive_chat
     from spade_llm.programs.retrieval_agent import RetrievalAgent
@@ -45,7 +45,7 @@ __all__ = [
 _HOME = {
     "AgentOptions": "xmpp.agent",
     "ChatAgent": "agent.chat",
-    "Conduct": "agent.conduct",
+    "Conduct": "behaviour.conduct",
     "Connection": "xmpp.connection",
     "CoordinatorAgent": "agent.coordinator",
     "Expert": "services.expert_tool",

@@ -15,7 +15,7 @@ from spade_llm.services.subagents import TIMEOUT_S, SubAgents
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.context import ContextManagement
     from spade_llm.conversation.turn import TurnLimits
     from spade_llm.programs.assistant import SharedKeywords

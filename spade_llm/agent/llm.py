@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.acl import AclMessage
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.guardrails import Guardrail
@@ -111,59 +111,38 @@ class LLMAgent(XmppAgent):
         self._program_memory = memory_of(bare(jid), program)
         conduct = conduct_of(program, conduct, self._program_memory)
         find = None if options else connection_here
-        options = options or AgentOptions()
-        # Whom we want to discover must be let in to show itself.
-        options = replace(options, allowed=(*options.allowed, *services.discover))
-        super().__init__(jid, password, options=options, find_connection=find)
+        super().__init__(
+            jid, password, options=_letting_in(services.discover, options), find_connection=find
+        )
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
         self._chat = ChatService(self._answer)
         self.experts = experts_of(self, self.letters, is_for_others=self._is_no_answer)
-        tools_of_experts = expert_tools(conduct.experts, self.experts)
-        conduct = replace(conduct, tools=(*conduct.tools, *tools_of_experts))
-        self._own_tools = list(conduct.tools)
-        bind_tools(self, conduct.tools)
-        self._guarding = Guarding(
-            conduct.input_guardrails,
-            conduct.output_guardrails,
-            on_trigger=conduct.on_guardrail_trigger,
-        )
-        ask = self.node.requester
-        data = self.options.data
-        self._outbox = Outbox(data / f"outbox-{self.jid.local}.db" if data else None)
-        self._watch = TurnWatch(data, str(self.jid.local), limits=conduct.peer_limits)
-        model = WatchedModel(provider)
-        documents = RagClient(ask, services.rag) if services.rag else None
-        self.memory_behaviour = MemoryBehaviour(
-            memory=MemoryClient(ask, services.memory) if services.memory else None,
-            retriever=_trusted(documents, services) if documents else None,
-            outbox=self._outbox,
-            probes={
-                name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
-                for name, jid in (("memory", services.memory), ("documents", services.rag))
-                if jid
-            },
-            notes=conduct.notes,
-        )
-        tools = [ToolsClient(ask, jid) for jid in services.tools]
+        self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
+        bind_tools(self, self._own_tools)
+        self._guarding = _guarding(conduct)
+        data, name = self.options.data, str(self.jid.local)
+        self._outbox = Outbox(data / f"outbox-{name}.db" if data else None)
+        self._watch = TurnWatch(data, name, limits=conduct.peer_limits)
         servers = program.get("mcp_servers") or ()
         self._mcp_servers = [McpServers(servers, data=data)] if servers else []
+        documents = RagClient(self.node.requester, services.rag) if services.rag else None
+        self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
+        tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
+        model = WatchedModel(provider)
+        is_offline = isinstance(provider, OfflineProvider)
         self.llm_behaviour = LLMBehaviour(
             model,
             strategy=context_management or NoContextManagement(),
             system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
             memory=self.memory_behaviour,
-            memory_offer=MemoryOffer(
-                owner=self.jid.bare,
-                tools=services.memory_tools,
-                max_batch=services.memory_max_batch,
-                model=None if isinstance(provider, OfflineProvider) else model,
-            ),
+            memory_offer=self._memory_offer(services, None if is_offline else model),
             toolboxes=[
-                *_own_tools(conduct),
+                # In front of all others: of equal names, the assistant's own is used.
+                *([LocalToolbox(tuple(self._own_tools))] if self._own_tools else []),
                 *self._mcp_servers,
                 *_document_tools(documents, services),
-                *tools,
+                *tool_agents,
             ],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
@@ -173,18 +152,45 @@ class LLMAgent(XmppAgent):
         self._tool_agents = ToolAgents(
             self,
             self.llm_behaviour.shared_tools,
-            named=tools,
+            named=tool_agents,
             discover=services.discover,
             run=self.submit,
         )
+        self._serve()
+
+    def _memory_behaviour(
+        self, services: Services, documents: RagClient | None, conduct: Conduct
+    ) -> MemoryBehaviour:
+        ask = self.node.requester
+        named = (("memory", services.memory), ("documents", services.rag))
+        return MemoryBehaviour(
+            memory=MemoryClient(ask, services.memory) if services.memory else None,
+            retriever=_trusted(documents, services) if documents else None,
+            outbox=self._outbox,
+            probes={
+                name: partial(status.ask_status, ask, jid, timeout_s=STATUS_TIMEOUT_S)
+                for name, jid in named
+                if jid
+            },
+            notes=conduct.notes,
+        )
+
+    def _memory_offer(self, services: Services, model: ChatModel | None) -> MemoryOffer:
+        return MemoryOffer(
+            owner=self.jid.bare,
+            tools=services.memory_tools,
+            max_batch=services.memory_max_batch,
+            model=model,
+        )
+
+    def _serve(self) -> None:
+        behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
         self.announce(kind="assistant")
-        chat = self._chat
-        self._watch.attach(self.llm_behaviour.commands, chat.service, self.memory_behaviour)
-        chat.attach(self.node.dispatcher)
-        status.serve(self.node.dispatcher, kind="assistant", summary=self._summary)
-        self.add_behaviour(self.memory_behaviour)
-        self.add_behaviour(self.llm_behaviour)
-        self.add_behaviour(self.llm_behaviour.preparing)
+        self._watch.attach(behaviour.commands, self._chat.service, self.memory_behaviour)
+        self._chat.attach(dispatcher)
+        status.serve(dispatcher, kind="assistant", summary=self._summary)
+        for one in (self.memory_behaviour, behaviour, behaviour.preparing):
+            self.add_behaviour(one)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)
@@ -281,9 +287,18 @@ class LLMAgent(XmppAgent):
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
 
 
-def _own_tools(conduct: Conduct) -> list[Toolbox]:
-    """In front of all others: of equal names, the assistant's own is used."""
-    return [LocalToolbox(conduct.tools)] if conduct.tools else []
+def _letting_in(discover: tuple[str, ...], options: AgentOptions | None) -> AgentOptions:
+    """Whom we want to discover must be let in to show itself."""
+    options = options or AgentOptions()
+    return replace(options, allowed=(*options.allowed, *discover))
+
+
+def _guarding(conduct: Conduct) -> Guarding:
+    return Guarding(
+        conduct.input_guardrails,
+        conduct.output_guardrails,
+        on_trigger=conduct.on_guardrail_trigger,
+    )
 
 
 def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:

@@ -8,7 +8,7 @@ from spade_llm.behaviour.deciding import Deciding
 from spade_llm.behaviour.routing import RoutingLayer
 
 if TYPE_CHECKING:
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.behaviour.layers import Layer
     from spade_llm.services.correspondence import Correspondence, Run
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from spade_llm.agent import AgentOptions, XmppAgent
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.embeddings import Embedders
     from spade_llm.cli.model_choice import ModelChoice
@@ -125,7 +125,7 @@ async def _assistant(
 
 
 async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitStack) -> Conduct:
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct
     from spade_llm.conversation.peer_limits import PeerLimits
 
     guardrails = await build_guardrails(definition, model, stack)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from spade_llm.agent.conduct import Conduct
+from spade_llm.behaviour.conduct import Conduct
 from spade_llm.context import ContextManagement
 from spade_llm.programs.keywords import check_keywords
 from spade_llm.programs.memory_tools import ProgramMemory, Wanted, program_memory

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from spade_llm.agent import TurnLimits
-    from spade_llm.agent.conduct import Conduct
+    from spade_llm.agent import Conduct, TurnLimits
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools import Tool

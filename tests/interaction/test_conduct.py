@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct
 from spade_llm.errors import RequestFailed, RequestRefused
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.scripted import ScriptedProvider

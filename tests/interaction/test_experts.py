@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.agent import LLMAgent, Services, ToolAgent, TurnLimits
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct, LLMAgent, Services, ToolAgent, TurnLimits
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.services.expert_tool import Expert

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct
 from spade_llm.providers import FallbackModel, LLMProvider, ModelLimits, OfflineProvider
 from spade_llm.tools import tool
 from tests.interaction.network import Network, jid_of, next_message

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.agent import LLMAgent
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct, LLMAgent
 from spade_llm.conversation.peer_limits import PeerLimits
 from spade_llm.errors import ConfigurationError, RequestRefused
 from spade_llm.providers import ScriptedProvider

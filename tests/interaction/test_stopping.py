@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.agent import Services
-from spade_llm.agent.conduct import Conduct
+from spade_llm.agent import Conduct, Services
 from spade_llm.errors import RequestFailed
 from spade_llm.providers import LLMProvider, ScriptedProvider
 from spade_llm.providers.model import Completion, TextDelta
