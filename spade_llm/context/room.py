@@ -18,12 +18,6 @@ class Cost:
     messages: int
     tokens: int
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.messages + other.messages, self.tokens + other.tokens)
-
-
-NOTHING = Cost(0, 0)
-
 
 class Room:
     """Tokens are counted only where they have a limit."""

@@ -4,13 +4,13 @@ Schema. Checks, and says for the model what is wrong; knows no model and no wire
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.conversation.prompt_files import prompt
 from spade_llm.errors import ConfigurationError, InvalidArguments
+from spade_llm.text.fence import unfenced
 from spade_llm.tools.arguments import ArgumentCheck
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ FORM_NAME = "form"
 MAX_SCHEMA_BYTES = 16 * 1024
 MAX_FAULTS = 5
 MAX_FAULT_CHARS = 200
-_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 
 class AnswerFault(ValueError):
@@ -85,12 +84,6 @@ def form_message(form: AnswerForm) -> UserMessage:
     asker's."""
     schema = json.dumps(form.schema, ensure_ascii=False)
     return {"role": "user", "content": prompt("answer_form", schema=schema), "name": FORM_NAME}
-
-
-def unfenced(text: str) -> str:
-    """Many models put JSON into a code block, whatever they are told."""
-    found = _FENCED.fullmatch(text.strip())
-    return (found[1] if found else text).strip()
 
 
 def _read_object(text: str) -> Mapping[str, object]:

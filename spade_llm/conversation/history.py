@@ -106,6 +106,9 @@ class Conversations:
         found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
         return found[0] if name and len(found) == 1 else None
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
     def keys(self) -> list[str]:
         """Least recently used first."""
         return list(self._by_key)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spade_llm.guardrails.guardrail import GuardrailAction, GuardrailResult
 from spade_llm.guardrails.sides import OutputGuardrail
+from spade_llm.text.fence import unfenced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,11 +95,8 @@ def judging_prompt(rules: str, text: str, *, mark: str) -> list[ContextMessage]:
 
 def read_verdict(answer: str) -> Verdict | None:
     """None for whatever is not exactly one verdict, a code fence around it allowed."""
-    text = answer.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3].removeprefix("json").strip()
     try:
-        found = json.loads(text, object_pairs_hook=_without_doubles)
+        found = json.loads(unfenced(answer), object_pairs_hook=_without_doubles)
         return Verdict.model_validate(found)
     except (ValueError, RecursionError):
         return None

@@ -42,7 +42,6 @@ class ContextManager:
         self.system_prompt = system_prompt
         self.context_management = context_management or NoContextManagement()
         self._conversations = Conversations()
-        self._known: dict[str, None] = {}
         self._current = ""
         self._schemas: dict[str, type[BaseModel]] = {}
 
@@ -77,14 +76,16 @@ class ContextManager:
 
     def get_conversation_history(self, conversation_id: str | None = None) -> list[ContextMessage]:
         name = conversation_id or self._current
-        return list(self._conversation(name).messages) if name in self._known else []
+        conversation = self._find(name)
+        return list(conversation.messages) if conversation else []
 
     def get_active_conversations(self) -> list[str]:
-        return list(self._known)
+        """Least recently used first."""
+        return self._conversations.keys()
 
     def set_current_conversation(self, conversation_id: str) -> bool:
         """Whether there is one of this name."""
-        if conversation_id not in self._known:
+        if conversation_id not in self._conversations:
             return False
         self._current = conversation_id
         return True
@@ -92,18 +93,17 @@ class ContextManager:
     def clear(self, conversation_id: str | None = None) -> None:
         """Forget what was said; `all`: everywhere."""
         name = conversation_id or self._current
-        for one in list(self._known) if name == ALL else [name]:
+        for one in self._conversations.keys() if name == ALL else [name]:
             self._conversations.drop(one)
-            self._known.pop(one, None)
-        if self._current not in self._known:
+        if self._current not in self._conversations:
             self._current = ""
 
     def get_context_stats(self, conversation_id: str | None = None) -> ContextStats | None:
         """None: there is no such conversation."""
-        name = conversation_id or self._current
-        if name not in self._known:
+        conversation = self._find(conversation_id or self._current)
+        if conversation is None:
             return None
-        return self.context_management.get_stats(len(self._conversation(name).messages))
+        return self.context_management.get_stats(len(conversation.messages))
 
     def update_context_management(self, new_context_management: ContextManagement) -> None:
         self.context_management = new_context_management
@@ -121,16 +121,16 @@ class ContextManager:
 
     def get_tracing_metadata(self, conversation_id: str | None = None) -> dict[str, str]:
         name = conversation_id or self._current
-        peer = self._conversation(name).peer if name in self._known else ""
+        conversation = self._find(name)
+        peer = conversation.peer if conversation else ""
         return {"conversation_id": name, **({"sender_id": peer} if peer else {})}
 
     def _add(self, message: ContextMessage, name: str, *, peer: str = "") -> None:
         self._conversations.get(name, peer=peer).extend([message])
-        self._known[name] = None
         self._current = name
 
-    def _conversation(self, name: str) -> Conversation:
-        return self._conversations.get(name, peer="")
+    def _find(self, name: str) -> Conversation | None:
+        return self._conversations.find(name) if name in self._conversations else None
 
     def _named(self, conversation_id: str | None) -> str:
         name = conversation_id or self._current

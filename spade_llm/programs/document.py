@@ -5,7 +5,7 @@ loads and splits may go into either."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 from uuid import uuid4
 
@@ -71,11 +71,3 @@ class Document(Record):
         if not isinstance(metadata, Mapping):
             raise TypeError(f"Document: metadata is {type(metadata).__name__}, not an object")
         return cls(str(data["content"]), metadata, str(id) if id else None)
-
-
-def as_document(record: Record) -> Document:
-    """With the methods of this form, whichever form it had."""
-    if isinstance(record, Document):
-        return record
-    said = {field.name: getattr(record, field.name) for field in fields(Record)}
-    return Document(**said)

@@ -13,8 +13,6 @@ from spade_llm.rag.loading.kinds import CODE_SUFFIXES, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_TITLE_CHARS = 200
-
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<marks>#{1,6})[ \t]+(?P<title>[^\n]{0,200})"

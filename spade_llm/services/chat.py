@@ -41,6 +41,7 @@ from spade_llm.services.chat_bodies import (
 )
 from spade_llm.services.chat_place import place_of
 from spade_llm.services.chat_reports import AskUsage, AskWhy, UsageReport, Why
+from spade_llm.services.chat_stop import report_stop
 from spade_llm.services.service import Peer, Service
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.approval import Ask, Question
     from spade_llm.conversation.wishes import ToolWishes
-    from spade_llm.runtime import Dispatcher, Handler, Requester, Stopped
+    from spade_llm.runtime import Dispatcher, Handler, Requester
 
 __all__ = [
     "ONTOLOGY",
@@ -70,8 +71,6 @@ NOTHING = ""
 TURN_TIMEOUT_S = 180.0
 ASKED_TIMEOUT_S = 600.0
 """For whoever answers questions meanwhile: a person takes their time."""
-STOP_S = 5.0
-"""How long a turn that was stopped may take to end before the person is told that it takes long."""
 REPORT_TIMEOUT_S = 10.0
 PART_EVERY_S = 0.05
 """A model's tokens come one by one; a stanza for each would cost more than the model."""
@@ -189,7 +188,7 @@ class ChatService:
         if self._dispatcher is None:
             return None
         stopped = self._dispatcher.stop(message.owner, message.conversation_id, _ONTOLOGIES)
-        return partial(_report_stop, stopped) if stopped.requests else None
+        return partial(report_stop, stopped) if stopped.requests else None
 
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""
@@ -212,40 +211,6 @@ class ChatService:
         return Empty()
 
 
-async def _report_stop(stopped: Stopped, _request: Request) -> str:
-    """The one sentence for all that was stopped."""
-    said = next((one.content for one in stopped.requests if one.ontology == CHAT_TEXT), "")
-    texts = _STOPPED[language_of(said)]
-    has_ended = await stopped.has_ended(timeout_s=STOP_S)
-    more = len(stopped.requests) - 1
-    parts = [texts.done if has_ended else texts.not_done]
-    if more:
-        parts.append(texts.one_more if more == 1 else texts.more.format(more))
-    return " ".join(parts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StopTexts:
-    done: str
-    not_done: str
-    one_more: str
-    more: str
-
-
-_STOPPED = {
-    "en": _StopTexts(
-        done="Stopped.",
-        not_done="I am stopping; something that runs does not let itself be interrupted.",
-        one_more="The message that waited behind it is not answered either.",
-        more="The {} messages that waited behind it are not answered either.",
-    ),
-    "es": _StopTexts(
-        done="Detenido.",
-        not_done="Me detengo; algo que está en marcha no se deja interrumpir.",
-        one_more="El mensaje que esperaba detrás tampoco se responde.",
-        more="Los {} mensajes que esperaban detrás tampoco se responden.",
-    ),
-}
 _ONTOLOGIES = (CHAT_TEXT, ONTOLOGY)
 _SETTLED_BEFORE = {"en": "That was answered already.", "es": "Eso ya está respondido."}
 _TOO_EARLY = {

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from spade_llm.context import NoContextManagement
-from spade_llm.conversation.answer_form import AnswerFault, ModelForm, SchemaForm, unfenced
+from spade_llm.conversation.answer_form import AnswerFault, ModelForm, SchemaForm
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits
 from spade_llm.errors import InvalidAnswer, InvalidArguments
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall, Usage
+from spade_llm.text.fence import unfenced
 from spade_llm.tools import LocalToolbox, tool
 
 if TYPE_CHECKING:
