@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from spade_llm.services.expert_tool import Expert
     from spade_llm.tools import Tool
+    from spade_llm.tools.shared import Offer
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class ToolAgent(XmppAgent):
             log=self._calls,
             pages=ResultPages(name=_read_more(self.jid.local)),
         )
+        self._digested: tuple[dict[str, Offer], str] = ({}, "")
         ToolService(self._tools).attach(self.node.dispatcher)
         self.announce(kind="tools")
         self.add_behaviour(AnnouncingBehaviour(self, self._digest))
@@ -91,13 +93,17 @@ class ToolAgent(XmppAgent):
             logger.warning("[tools.%s] is for a tool that is not there now", name)
 
     async def _digest(self) -> str:
-        """Of all tools and who may call them how."""
+        """Of all tools and who may call them how; worked out anew where that has changed."""
         offers = await self._tools.offers()
+        if self._digested[1] and offers == self._digested[0]:
+            return self._digested[1]
         lines = sorted(
             repr((name, offer.spec, sorted(offer.terms.allowed or ()), offer.timeout_s))
             for name, offer in offers.items()
         )
-        return hashlib.sha256("\n".join(lines).encode(errors="replace")).hexdigest()[:16]
+        digest = hashlib.sha256("\n".join(lines).encode(errors="replace")).hexdigest()[:16]
+        self._digested = (offers, digest)
+        return digest
 
     async def _summary(self) -> str:
         """By group, without names: not everybody may see every tool."""

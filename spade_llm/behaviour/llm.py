@@ -19,6 +19,7 @@ from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.behaviour.preparing import PreparingBehaviour
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
+from spade_llm.conversation.context_of_turn import ContextOfTurn
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, unsaid, user_message
@@ -154,8 +155,10 @@ class LLMBehaviour(Behaviour):
         attempt.question = user_message(utterance.text, peer=utterance.peer)
         history = (*conversation.messages, attempt.question)
         await self.preparing.prepare(self.strategy, conversation.key, history)
-        recalled = self._chosen(history, recalled)
-        result = await self._turn(history, recalled, utterance, toolbox, attempt.result)
+        strategy = ContextOfTurn(self.strategy)
+        recalled = self._chosen(strategy, history, recalled)
+        turn = self._turn(strategy, toolbox)
+        result = await self._result_of(turn, history, recalled, utterance, attempt.result)
         return Outcome(
             question=utterance.text,
             result=result,
@@ -163,9 +166,11 @@ class LLMBehaviour(Behaviour):
             missing=(*recalled.missing, *self._missing_tools()),
         )
 
-    def _chosen(self, history: Sequence[ContextMessage], recalled: Recalled) -> Recalled:
+    def _chosen(
+        self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: Recalled
+    ) -> Recalled:
         """What fits, and is not in the part of the conversation that the model reads anyway."""
-        read = self.strategy.apply_context_strategy(list(history), None)
+        read = strategy.apply_context_strategy(list(history), self._system_prompt)
         said = {str(message["content"]) for message in read}
         chosen = choose(recalled.memories, said=said, tokens=self._limits.recall_tokens)
         return replace(recalled, memories=chosen)
@@ -190,21 +195,23 @@ class LLMBehaviour(Behaviour):
             return ("memory",)
         return ()
 
-    async def _turn(
-        self,
-        history: Sequence[ContextMessage],
-        recalled: Recalled,
-        utterance: Utterance,
-        toolbox: CombinedToolbox,
-        result: TurnResult,
-    ) -> TurnResult:
-        turn = Turn(
+    def _turn(self, strategy: ContextManagement, toolbox: CombinedToolbox) -> Turn:
+        return Turn(
             self.model,
-            strategy=self.strategy,
+            strategy=strategy,
             system_prompt=self._system_prompt,
             toolbox=toolbox,
             limits=self._limits,
         )
+
+    async def _result_of(
+        self,
+        turn: Turn,
+        history: Sequence[ContextMessage],
+        recalled: Recalled,
+        utterance: Utterance,
+        result: TurnResult,
+    ) -> TurnResult:
         asker = self._asker(utterance)
         try:
             return await turn.run(history, recalled, asker=asker, result=result)

@@ -56,6 +56,8 @@ class Composable(ContextManagement):
     """In statistics."""
     keeps_all_that_fits: bool = True
     """False: leaves out what it need not, to keep contexts short."""
+    reads_notes: bool = True
+    """False: needs nothing that is noted of a history, so that nothing has to be prepared."""
 
     @property
     def parts(self) -> tuple[Composable, ...]:
@@ -165,7 +167,9 @@ class Composable(ContextManagement):
                 await part.enrich_ahead(filling.noted.notes)
 
     async def _noted(self, messages: Sequence[ContextMessage]) -> Filling | None:
-        """None: the history fits, and there is nothing to know of it."""
+        """None: the history fits, or nobody reads it: there is nothing to know of it."""
+        if not any(part.reads_notes for part in self.parts):
+            return None
         # Not above: it takes as long to import as all the rest.
         import asyncio
 

@@ -11,6 +11,7 @@ class NoContextManagement(Composable):
     """For short conversations; a long one outgrows the model's context window."""
 
     name = "none"
+    reads_notes = False
 
     def limits(self) -> Limits:
         return Limits(max_messages=sys.maxsize)

@@ -71,7 +71,7 @@ class OpenQuestion:
     """It was reacted to, and not answered."""
 
     def put_off(self) -> OpenQuestion:
-        return replace(self, is_put_off=True)
+        return self if self.is_put_off else replace(self, is_put_off=True)
 
     def is_answered_by(self, terms: frozenset[int]) -> bool:
         return not self.is_put_off or len(self.terms & terms) * 2 >= max(len(self.terms), 1)

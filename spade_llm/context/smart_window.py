@@ -16,6 +16,7 @@ class SmartWindowSizeContext(Composable):
     """Within `max_messages`: the current turn, the first messages, tool exchanges, the newest."""
 
     name = "smart_window_size"
+    reads_notes = False
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ class TokenBudget(Composable):
     """
 
     name = "token_budget"
+    reads_notes = False
 
     def __init__(
         self,

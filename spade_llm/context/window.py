@@ -15,6 +15,7 @@ class WindowSizeContext(Composable):
     """At most `max_messages` of the newest messages; costs the same however long the history."""
 
     name = "window_size"
+    reads_notes = False
 
     def __init__(self, max_messages: int = 20) -> None:
         self.max_messages = checked_count("max_messages", max_messages, minimum=1)

@@ -5,8 +5,9 @@ A day is UTC's.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.small_database import SmallDatabase
@@ -72,8 +73,7 @@ class Spent:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Spent) -> Spent:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return _spent([one + more for one, more in pairs])
+        return _spent([one + more for one, more in zip(_row(self), _row(other), strict=True)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class UsageLedger:
 
     def add(self, peer: str, spent: Spent) -> None:
         """Raises StorageFailed."""
-        self._db.run(_ADD, self.today.isoformat(), peer, *astuple(spent))
+        self._db.run(_ADD, self.today.isoformat(), peer, *_row(spent))
         self._writes_until_bound -= 1
 
     def of_today(self, peer: str) -> Spent:
@@ -159,6 +159,10 @@ class UsageLedger:
 def _day(row: Sequence[object]) -> DayOfPeer:
     day, peer, *spent = row
     return DayOfPeer(day=date.fromisoformat(str(day)), peer=str(peer), spent=_spent(spent))
+
+
+_row = attrgetter(*(one.name for one in fields(Spent)))
+"""In the order of the columns; `astuple` would copy each number, and takes ten times as long."""
 
 
 def _spent(row: Sequence[object]) -> Spent:

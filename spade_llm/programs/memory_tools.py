@@ -1,4 +1,7 @@
-"""The memories that a program for spade_llm 0.2/0.3 asks an assistant for, and their tools."""
+"""The memories that a program for spade_llm 0.2/0.3 asks an assistant for, and their tools.
+
+The memories are imported where one is wanted: with them comes all that a memory agent has.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM, AgentBaseMemory
 from spade_llm.memory.store import ScoredMemory
 from spade_llm.memory.tools import (
     AgentBaseMemoryListTool,
     AgentBaseMemorySearchTool,
     AgentBaseMemoryStoreTool,
 )
-from spade_llm.programs.memory_interactions import AgentInteractionMemory, AgentMemoryTool
 from spade_llm.tools.llm_tool import LLMTool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.memory.agent_memory import AgentBaseMemory
     from spade_llm.memory.categorised import CategorisedMemory
+    from spade_llm.programs.memory_interactions import AgentInteractionMemory
     from spade_llm.tools import Tool
 
 Wanted = bool | tuple[bool, str]
@@ -42,7 +45,7 @@ class ProgramMemory:
     def tools(self) -> tuple[Tool, ...]:
         """For Conduct.tools."""
         notes, base = self.interaction_memory, self.agent_base_memory
-        of_notes: list[Tool] = [] if notes is None else [AgentMemoryTool(notes)]
+        of_notes: list[Tool] = [] if notes is None else [_tool_of(notes)]
         return (*of_notes, *([] if base is None else create_base_memory_tools(base)))
 
     async def notes_about(self, peer: str) -> Sequence[ScoredMemory]:
@@ -67,9 +70,27 @@ def program_memory(
     notes = _folder("interaction_memory", interaction_memory)
     base = _folder("agent_base_memory", agent_base_memory)
     return ProgramMemory(
-        interaction_memory=AgentInteractionMemory(jid, notes) if notes else None,
-        agent_base_memory=AgentBaseMemory(jid, memory_path=base) if base else None,
+        interaction_memory=_notes_in(jid, notes) if notes else None,
+        agent_base_memory=_base_memory_in(jid, base) if base else None,
     )
+
+
+def _notes_in(jid: str, folder: str) -> AgentInteractionMemory:
+    from spade_llm.programs.memory_interactions import AgentInteractionMemory
+
+    return AgentInteractionMemory(jid, folder)
+
+
+def _tool_of(notes: AgentInteractionMemory) -> Tool:
+    from spade_llm.programs.memory_interactions import AgentMemoryTool
+
+    return AgentMemoryTool(notes)
+
+
+def _base_memory_in(jid: str, folder: str) -> AgentBaseMemory:
+    from spade_llm.memory.agent_memory import AgentBaseMemory
+
+    return AgentBaseMemory(jid, memory_path=folder)
 
 
 def create_base_memory_tools(base_memory: CategorisedMemory) -> list[LLMTool]:
@@ -89,7 +110,13 @@ def _folder(name: str, wanted: Wanted) -> str:
     """Empty: not wanted."""
     match wanted:
         case bool():
-            return str(DATA_OF_SPADE_LLM) if wanted else ""
+            return _usual_folder() if wanted else ""
         case (bool() as is_wanted, str() as folder):
             return folder if is_wanted else ""
     raise ConfigurationError(f"{name} is {wanted!r}: give True, False or (True, folder)")
+
+
+def _usual_folder() -> str:
+    from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
+
+    return str(DATA_OF_SPADE_LLM)

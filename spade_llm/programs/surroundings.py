@@ -1,17 +1,15 @@
 """Where an agent logs in that was told no server: what the environment says, else the `up` that
-runs on our data, else what its JID's domain says. Opens no stream."""
+runs on our data, else what its JID's domain says. Opens no stream.
+
+Imports what it needs when it is asked: who names a server has none of it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.deployment.address import parse_address
-from spade_llm.deployment.new_account import is_known, make_account
-from spade_llm.deployment.run_record import read_record
-from spade_llm.settings import read_environment
 from spade_llm.xmpp.connection import Connection
-from spade_llm.xmpp.server import ServerKind
 
 if TYPE_CHECKING:
     from spade_llm.deployment.run_record import RunRecord
@@ -24,6 +22,11 @@ async def connection_here(jid: str, password: str) -> Connection:
     Raises:
         ConfigurationError: what is named is wrong, or the account cannot be made.
     """
+    from spade_llm.deployment.address import parse_address
+    from spade_llm.deployment.run_record import read_record
+    from spade_llm.settings import read_environment
+    from spade_llm.xmpp.server import ServerKind
+
     environment = read_environment()
     if environment.server not in list(ServerKind):
         host, port = parse_address(environment.server, named="SPADE_LLM_SERVER")
@@ -35,6 +38,8 @@ async def connection_here(jid: str, password: str) -> Connection:
 
 
 async def _at(record: RunRecord, environment: Environment, jid: str, password: str) -> Connection:
+    from spade_llm.deployment.new_account import is_known, make_account
+
     data = _data(environment)
     if environment.register_accounts and record.server and not is_known(data, jid, record):
         await make_account(data, jid, password)
