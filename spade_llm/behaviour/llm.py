@@ -35,6 +35,7 @@ from spade_llm.errors import (
 )
 from spade_llm.routing.hops import is_passed_on
 from spade_llm.services.chat import Reply, ToolUse, Utterance
+from spade_llm.services.chat_stop import NOTHING_TO_STOP
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
 
@@ -277,7 +278,7 @@ class _Attempt:
 
 async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
     """Where there is something, services/chat.py stops it as soon as the command comes."""
-    return "There is nothing to stop."
+    return NOTHING_TO_STOP
 
 
 def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:

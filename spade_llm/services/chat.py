@@ -184,11 +184,12 @@ class ChatService:
         return None
 
     def _divert_stop(self, message: AclMessage) -> Handler | None:
-        """Ends what was said before it in this conversation, by whichever client; None: nothing."""
+        """Ends what was said before it in this conversation, by whichever client. Never in its row,
+        also where there is nothing: a second stop would end the first."""
         if self._dispatcher is None:
             return None
         stopped = self._dispatcher.stop(message.owner, message.conversation_id, _ONTOLOGIES)
-        return partial(report_stop, stopped) if stopped.requests else None
+        return partial(report_stop, stopped)
 
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""

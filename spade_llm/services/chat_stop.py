@@ -15,8 +15,13 @@ STOP_S = 5.0
 """How long a turn that was stopped may take to end before the person is told that it takes long."""
 
 
+NOTHING_TO_STOP = "There is nothing to stop."
+
+
 async def report_stop(stopped: Stopped, _request: Request) -> str:
     """The one sentence for all that was stopped."""
+    if not stopped.requests:
+        return NOTHING_TO_STOP
     said = next((one.content for one in stopped.requests if one.ontology == CHAT_TEXT), "")
     texts = _STOPPED[language_of(said)]
     has_ended = await stopped.has_ended(timeout_s=STOP_S)
