@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from spade_llm.context import NoContextManagement
 from spade_llm.conversation.approval import Verdict
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
-from spade_llm.conversation.tool_calls import Person
+from spade_llm.conversation.tool_calls import Person, ToolCalls
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.providers.model import ToolSpec
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.approval import Question
     from spade_llm.conversation.turn import TurnResult
 
+PATIENCE_S = 5.0
 ANY_ARGUMENTS = {"type": "object", "properties": {}}
 
 
@@ -181,22 +182,20 @@ async def test_each_question_has_an_id_of_its_own() -> None:
 
 
 async def test_waiting_for_a_person_does_not_use_up_the_turn_s_time() -> None:
-    async def slowly(_question: Question) -> Verdict:
-        with_patience = asyncio.timeout(0.2)
-        try:
-            async with with_patience:
-                await asyncio.Event().wait()
-        except TimeoutError:
-            return Verdict.YES
-        return Verdict.NO
+    box, ends_at = Box(), list[float | None]()
 
-    box = Box()
-    model = ScriptedProvider([wishing(wish("send")), "sent"])
-    limits = TurnLimits(seconds=0.1)
+    async def ask(_question: Question) -> Verdict:
+        ends_at.append(scope.when())
+        return Verdict.YES
 
-    result = await run(box, model, Person(jid="ada@x", turn_id="t", ask=slowly), limits)
+    async with asyncio.timeout(PATIENCE_S) as scope:
+        whose = Person(jid="ada@x", turn_id="t", ask=ask)
+        calls = ToolCalls(box, await box.list(), person=whose, scope=scope)
+        (called,) = await calls.run([wish("send")], round=1, room=9)
 
-    assert result.text == "sent"
+        assert scope.when() is not None
+
+    assert (called.is_success, ends_at) == (True, [None])
 
 
 async def test_a_tool_that_was_not_offered_is_not_called() -> None:
@@ -209,37 +208,47 @@ async def test_a_tool_that_was_not_offered_is_not_called() -> None:
     assert "There is no tool 'delete_everything'" in result.called[0].result
 
 
-class Slow(Box):
-    """Its tools take longer than a turn may."""
+class Asking(Box):
+    """Its tools wait for others, each until it is told to go on."""
 
-    def __init__(self, *, asks_others: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._asks_others = asks_others
+        self.answered = [asyncio.Event(), asyncio.Event()]
 
     async def list(self) -> Sequence[ToolSpec]:
-        return [replace(one, asks_others=self._asks_others) for one in await super().list()]
+        return [replace(one, asks_others=True) for one in await super().list()]
 
     async def call(
         self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
     ) -> ToolResult:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await asyncio.Event().wait()
+        await self.answered[int(str(arguments["whom"]))].wait()
         return await super().call(name, arguments, context=context)
 
 
 async def test_a_tool_that_asks_others_does_not_use_up_the_turn_s_time_not_even_several() -> None:
-    box = Slow(asks_others=True)
-    model = ScriptedProvider([wishing(wish("look", "1"), wish("look", "2")), "seen"])
-    aside: list[str] = []
+    box, aside = Asking(), list[str]()
+    both_wait = asyncio.Event()
 
     @asynccontextmanager
     async def step_aside() -> AsyncIterator[None]:
         aside.append("in")
+        if len(aside) == len(box.answered):
+            both_wait.set()
         yield
         aside.append("out")
 
-    whose = Person(jid="ada@x", turn_id="t", aside=step_aside)
-    result = await run(box, model, whose, TurnLimits(seconds=0.1))
+    async with asyncio.timeout(PATIENCE_S) as scope:
+        whose = Person(jid="ada@x", turn_id="t", aside=step_aside)
+        calls = ToolCalls(box, await box.list(), person=whose, scope=scope)
+        wishes = [wish("look", "1", whom=0), wish("look", "2", whom=1)]
+        running = asyncio.create_task(calls.run(wishes, round=1, room=9))
+        await both_wait.wait()
+        box.answered[0].set()
+        await box.looked.wait()
+        with_one_left = scope.when()
+        box.answered[1].set()
+        await running
 
-    assert (result.text, aside) == ("seen", ["in", "in", "out", "out"])
+        assert (with_one_left, scope.when() is None) == (None, False)
+
+    assert aside == ["in", "in", "out", "out"]

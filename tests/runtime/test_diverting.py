@@ -99,7 +99,7 @@ async def test_who_is_set_aside_leaves_its_place_to_others() -> None:
 
 async def test_the_time_of_who_is_set_aside_stands_still() -> None:
     asking, outbox = Asking(), Outbox()
-    serving = dispatcher(asking, outbox, Limits(max_time_s=0.05))
+    serving = dispatcher(asking, outbox, Limits(max_time_s=0.5))
     serving.route("slow/1", Route(handler=_for_ever, effect_of=lambda _: Effect.READ))
     serving.receive(request("ask", conversation_id="c"))
     await is_asking(asking)
@@ -114,7 +114,7 @@ async def test_the_time_of_who_is_set_aside_stands_still() -> None:
 
 async def test_who_goes_on_after_an_error_has_a_place_and_its_time_again() -> None:
     running, outbox = asyncio.Event(), Outbox()
-    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.2))
+    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.5))
 
     async def goes_on(asked: Request) -> str:
         try:
@@ -176,7 +176,7 @@ async def _for_ever(_request: Request) -> str:
 
 async def test_what_waits_for_several_at_once_goes_on_when_the_last_has_answered() -> None:
     waiting, outbox = asyncio.Event(), Outbox()
-    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.2))
+    serving = Dispatcher(outbox, VolatileAnswerLog(), limits=Limits(max_running=1, max_time_s=0.5))
     said = [asyncio.Event(), asyncio.Event()]
 
     async def waits(asked: Request, one: asyncio.Event) -> None:
