@@ -58,7 +58,8 @@ class RoutingLayer:
         outcome = await proceed(replace(utterance, on_delta=on_delta))
         if not outcome.is_kept or outcome.result.is_apology:
             return outcome
-        decision = await self._decision(outcome.result.text, utterance, conversation)
+        heard = replace(utterance, text=outcome.question)  # As guardrails have left it.
+        decision = await self._decision(outcome.result.text, heard, conversation)
         return await self._follow(decision, utterance, outcome)
 
     async def _decision(

@@ -11,7 +11,9 @@ import pytest
 from pydantic import BaseModel
 
 from spade_llm.behaviour.deciding import Deciding
+from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.routing import RoutingLayer
+from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.routing import RoutingResponse, first_of, routing_rule
 from spade_llm.runtime import InMemoryNetwork
@@ -24,6 +26,7 @@ from tests.services.program import Program
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from spade_llm.behaviour.layers import Layer
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
     from spade_llm.routing import RoutedMessage, RoutingFunction
@@ -48,6 +51,7 @@ class Town:
         route: RoutingFunction | None = None,
         max_hops: int = 32,
         decision_s: float = DECISION_S,
+        within: Sequence[Layer] = (),
     ) -> Mind:
         """Answers with its own name behind what it was told."""
 
@@ -63,7 +67,7 @@ class Town:
             run=mind.run,
             max_hops=max_hops,
         )
-        self.minds.append(mind.think(layers=[layer]))
+        self.minds.append(mind.think(layers=[layer, *within]))
         return mind
 
     def program(self, name: str) -> Program:
@@ -291,6 +295,23 @@ async def test_an_object_that_could_not_be_passed_on_is_still_one(town: Town) ->
 
     assert count == Count(n=7)
     await client.node.close()
+
+
+async def test_a_function_reads_what_guardrails_have_left_of_the_question(town: Town) -> None:
+    read: list[str | None] = []
+
+    def route(message: RoutedMessage, *_: object) -> str:
+        read.append(message.body)
+        return "ada@net"
+
+    hide = KeywordGuardrail("keys", ["sk-1"], GuardrailAction.MODIFY, "[key]")
+    town.agent("a", route=route, within=[Guarding([hide])])
+    ada = town.program("ada")
+
+    await say(ada, "a@net", "mine is sk-1")
+
+    assert [one.content for one in await ada.got(1)] == ["mine is [key] a"]
+    assert read == ["mine is [key]"]
 
 
 async def test_rules_are_asked_by_their_priority(town: Town) -> None:
