@@ -1,21 +1,10 @@
-"""What a person configures: an agent.toml per agent, and a few environment variables.
-
-The only place that reads the environment: SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN and
-SPADE_LLM_CA are the defaults of --data, --server, --domain and --ca, and say to agents that were
-told no server where theirs is; SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY,
-OPENAI_BASE_URL and OPENAI_MODEL say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE
-bounds the batches of the memory tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of
-telemetry.endpoint (the exporter reads its other variables itself); password_env, api_key_env, env
-and headers_env name variables of your own.
-"""
+"""What a person configures: an agent.toml per agent. Reads no environment."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -30,11 +19,11 @@ from pydantic import (
 )
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.settings.environment import CollectorUrl, variable
+from spade_llm.settings.text_file import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic_core import ErrorDetails
+    from pathlib import Path
 
 Name = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -292,18 +281,6 @@ class EndingTable(_Table):
     """Answers in one conversation."""
 
 
-def _checked_collector(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"{url!r} is no http:// or https:// address of a collector")
-    if parts.username or parts.password:
-        raise ValueError("no secrets in addresses: use OTEL_EXPORTER_OTLP_HEADERS")
-    return url
-
-
-CollectorUrl = Annotated[str, AfterValidator(_checked_collector)]
-
-
 class TelemetryTable(_Table):
     """`[telemetry]`: where traces of OpenTelemetry go. Without it and the variable: nowhere."""
 
@@ -555,7 +532,7 @@ def load_agent(path: Path) -> AgentSettings:
         ConfigurationError: names the file, the key and the fix.
     """
     try:
-        values = tomllib.loads(_read(path))
+        values = tomllib.loads(read_text(path))
         return AgentSettings.model_validate(values)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from None
@@ -571,7 +548,7 @@ def read_prompt(path: Path, settings: AgentSettings) -> str | None:
     """
     if settings.prompt_file is None:
         return None
-    text = _read(path.parent / settings.prompt_file, named_in=f"{path}: prompt_file").strip()
+    text = read_text(path.parent / settings.prompt_file, named_in=f"{path}: prompt_file").strip()
     if not text:
         raise ConfigurationError(f"{path}: prompt_file {settings.prompt_file!r} is empty")
     return text
@@ -588,114 +565,10 @@ def read_password(path: Path, settings: AgentSettings) -> str | None:
     if settings.password_file is None:
         return None
     file = path.parent / settings.password_file
-    password = _read(file, named_in=f"{path}: password_file").strip()
+    password = read_text(file, named_in=f"{path}: password_file").strip()
     if not password:
         raise ConfigurationError(f"{path}: password_file {settings.password_file!r} is empty")
     return password
-
-
-def variable(name: str, *, named_in: str) -> str:
-    """An environment variable that the settings name.
-
-    Raises:
-        ConfigurationError: it is not set.
-    """
-    value = os.environ.get(name, "")
-    if not value:
-        raise ConfigurationError(f"{named_in}: the environment variable {name} is not set: set it")
-    return value
-
-
-def found_variable(name: str) -> str | None:
-    """An environment variable that a program's libraries name; empty counts as not set."""
-    return os.environ.get(name) or None
-
-
-class Environment(_Table):
-    """The environment variables that we read ourselves."""
-
-    data: str = "spade-llm-data"
-    server: str = "auto"
-    domain: str | None = None
-    ca: str | None = None
-    register_accounts: bool = Field(default=False, strict=False)
-    openai_api_key: str | None = Field(default=None, repr=False)
-    openai_base_url: str | None = None
-    openai_model: str | None = None
-    memory_batch_max_size: int = Field(default=100, ge=1, le=1000, strict=False)
-    collector: CollectorUrl | None = None
-
-
-_VARIABLES = {
-    "data": "SPADE_LLM_DATA",
-    "server": "SPADE_LLM_SERVER",
-    "domain": "SPADE_LLM_DOMAIN",
-    "ca": "SPADE_LLM_CA",
-    "register_accounts": "SPADE_LLM_REGISTER",
-    "openai_api_key": "OPENAI_API_KEY",
-    "openai_base_url": "OPENAI_BASE_URL",
-    "openai_model": "OPENAI_MODEL",
-    "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
-    "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
-}
-
-
-def read_environment() -> Environment:
-    """What is set now; an empty variable counts as not set.
-
-    Raises:
-        ConfigurationError: a variable's value is wrong.
-    """
-    found = {field: os.environ.get(name) for field, name in _VARIABLES.items()}
-    try:
-        return Environment.model_validate({field: value for field, value in found.items() if value})
-    except ValidationError as error:
-        raise ConfigurationError("; ".join(map(_complaint, error.errors()))) from None
-
-
-_ASSIGNMENT = re.compile(
-    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
-    (?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^#]*?))\s*(?:\#.*)?""",
-    re.VERBOSE,
-)
-
-
-def load_env_vars(env_file: str = ".env") -> dict[str, str]:
-    """What this file sets, by lines of `NAME=value`; what is set already stays as it is.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or a line of it is something else.
-    """
-    path = Path(env_file)
-    found = dict(_assignments(path)) if path.is_file() else {}
-    for name, value in found.items():
-        os.environ.setdefault(name, value)
-    return found
-
-
-def _assignments(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(_read(path).splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        said = _ASSIGNMENT.fullmatch(line)
-        if said is None:
-            raise ConfigurationError(f"{path}, line {number}: write NAME=value")
-        yield said["name"], said["double"] or said["single"] or said["bare"] or ""
-
-
-def _complaint(error: ErrorDetails) -> str:
-    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
-
-
-def _read(path: Path, *, named_in: str = "") -> str:
-    where = f"{named_in}: " if named_in else ""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or "unreadable"
-        raise ConfigurationError(f"{where}cannot read {str(path)!r}: {reason}") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{where}{str(path)!r} is not UTF-8 text") from None
 
 
 def _complaints(path: Path, error: ValidationError) -> str:
