@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from spade_llm.context.notes import Block
     from spade_llm.providers.messages import ContextMessage
 
-MAX_NOTED = 60_000
-"""Messages of all histories together, about 1 KB each; of the history that rested longest the
-notes are made again when it goes on."""
+MAX_NOTED_BYTES = 128_000_000
+"""Of all histories' notes together, estimated: some 37 000 short messages. Of the history that
+rested longest the notes are made again when it goes on."""
 MAX_OF_ONE = 12_000
-"""Then the notes are made again, of what the history holds by then."""
+"""Messages; then the notes are made again, of what the history holds by then. Of a history that is
+long itself they may hold twice as much: else they would be made again in each turn."""
 MIN_LEFT = 16
 """Messages of a history without its beginning by which it is known for the same: a program may put
 one message into the histories of several people."""
@@ -50,7 +51,8 @@ class Noted:
 class NotedHistories:
     """By the last message that was noted: those of a turn that goes on never are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_bytes: int = MAX_NOTED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._by_last: OrderedDict[int, Notes] = OrderedDict()
         """Keys are ids of messages that the notes hold, so that nobody else gets them."""
 
@@ -92,16 +94,16 @@ class NotedHistories:
     def _keep(self, notes: Notes, shift: int, first: int) -> Noted:
         self._by_last[id(notes.messages[-1])] = notes
         self._by_last.move_to_end(id(notes.messages[-1]))
-        total = sum(len(one.messages) for one in self._by_last.values())
-        while total > MAX_NOTED and len(self._by_last) > 1:
-            total -= len(self._by_last.popitem(last=False)[1].messages)
+        total = sum(one.bytes for one in self._by_last.values())
+        while total > self._max_bytes and len(self._by_last) > 1:
+            total -= self._by_last.popitem(last=False)[1].bytes
         return Noted(notes=notes, shift=shift, first=first)
 
 
 def _is_end(notes: Notes, messages: list[ContextMessage], first: int, stop: int) -> bool:
     """Whether the notes end with just these messages. The same objects compare at once."""
     length, noted = stop - first, len(notes.messages)
-    if not min(noted, MIN_LEFT) <= length <= noted <= MAX_OF_ONE:
+    if not min(noted, MIN_LEFT) <= length <= noted <= max(MAX_OF_ONE, 2 * length):
         return False
     return notes.messages[len(notes.messages) - length :] == messages[first:stop]
 

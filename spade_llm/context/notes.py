@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from spade_llm.context.blocks import blocks_oldest_first
 from spade_llm.context.points import points_of
 from spade_llm.context.salient import is_question, sentences_of
-from spade_llm.context.terms import terms_of, text_of
+from spade_llm.context.terms import MAX_CHARS, terms_of, text_of
 from spade_llm.context.told import Told
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.text.vectors import Vectors
 
+BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12
+"""Measured: 4 KB for a block of 150 characters."""
 MAX_TERM_BLOCKS = 64
 """Of one word the latest places; a word of more says little."""
 SIDE_TURNS = 2
@@ -92,6 +94,8 @@ class Notes:
     def __init__(self) -> None:
         self.messages: list[ContextMessage] = []
         self.blocks: list[Block] = []
+        self.bytes = 0
+        """In RAM, estimated; the messages are counted, too."""
         self.starts: list[int] = []
         """Of the blocks, among the messages."""
         self.turns = 0
@@ -132,7 +136,9 @@ class Notes:
             self._look_for_break()
             self.turn_starts.append(index)
             self.turns += 1
-        terms = terms_of(" ".join(map(text_of, messages)))
+        text = " ".join(map(text_of, messages))
+        self.bytes += BYTES_OF_BLOCK + BYTES_OF_CHAR * min(len(text), MAX_CHARS)
+        terms = terms_of(text)
         self._answer_questions(messages[0])
         self._measure(messages, terms)
         points = [point for message in messages for point in points_of(message)]

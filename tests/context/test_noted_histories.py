@@ -1,0 +1,40 @@
+"""Notes of histories are bounded, and are not made anew without need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.context.noted_histories import MAX_OF_ONE, NotedHistories
+
+if TYPE_CHECKING:
+    from spade_llm.providers.messages import ContextMessage
+
+
+def talk(start: int, stop: int, *, text: str = "hello") -> list[ContextMessage]:
+    return [{"role": "user", "content": f"{text} {number}"} for number in range(start, stop)]
+
+
+def test_the_longest_rested_histories_lose_their_notes_when_all_are_too_large() -> None:
+    histories = NotedHistories(max_bytes=100_000)
+    first, others = talk(0, 5), [talk(0, 5, text="x" * 1000) for _ in range(10)]
+    noted = histories.of(first, 0, 5).notes
+
+    before = histories.of(first, 0, 5).notes
+    for other in others:
+        histories.of(other, 0, 5)
+    newest = histories.of(others[-1], 0, 5).notes
+
+    assert before is noted
+    assert histories.of(others[-1], 0, 5).notes is newest
+    assert histories.of(first, 0, 5).notes is not noted
+
+
+def test_a_history_longer_than_what_notes_may_hold_is_read_on_all_the_same() -> None:
+    histories = NotedHistories()
+    history = talk(0, MAX_OF_ONE + 2)
+    noted = histories.of(history, 0, len(history)).notes
+
+    history += talk(0, 2)
+
+    assert histories.of(history, 0, len(history)).notes is noted
+    assert len(noted.messages) == MAX_OF_ONE + 4
