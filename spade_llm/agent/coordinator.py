@@ -11,6 +11,7 @@ from spade_llm.conversation.prompt_files import prompt_text
 from spade_llm.errors import ConfigurationError
 from spade_llm.services.coordination_tools import coordination_tools
 from spade_llm.services.subagents import TIMEOUT_S, SubAgents
+from spade_llm.xmpp.jids import is_jid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,6 +104,9 @@ def _subagents(
 ) -> SubAgents:
     if not subagent_ids or isinstance(subagent_ids, str):
         raise ConfigurationError(f"subagent_ids is {subagent_ids!r}: give a list of JIDs")
+    for one in subagent_ids:
+        if not is_jid(one):
+            raise ConfigurationError(f"subagent_ids: {one!r} is no JID: write name@domain")
     if not timeout_s > 0:
         raise ConfigurationError(f"subagent_response_timeout is {timeout_s}: give seconds above 0")
     session = session or f"coordination_{jid.partition('@')[0]}"

@@ -28,6 +28,7 @@ from spade_llm.acl import (
 from spade_llm.acl.message import new_id
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
+from spade_llm.xmpp.jids import is_jid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +38,7 @@ MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
 MAX_TEXT_CHARS = 40_000
 """A longer answer to a person is sent as several messages."""
+MAX_SHOWN = 80
 MAX_NAME_CHARS = 1024
 """Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
 
@@ -60,8 +62,11 @@ def encode(message: AclMessage) -> str:
     """One stanza, without `from`: the server stamps it.
 
     Raises:
-        MalformedContent: larger than a server takes.
+        MalformedContent: larger than a server takes, or for nobody: servers send that back in the
+            name of what is no JID, and slixmpp 1.12 ends the connection at such a stanza.
     """
+    if not is_jid(message.receiver):
+        raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
     thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
     stanza = (
         f"<message type='chat' to={_attribute(message.receiver)}"

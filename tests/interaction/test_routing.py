@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.agent import LLMAgent
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.routing import RoutingResponse
@@ -71,3 +73,19 @@ async def test_who_asked_is_told_that_there_is_no_such_account(network: Network)
     assert reply.text.startswith(f"HELLO\n\n(My answer could not be passed on to {nobody} (")
     assert reply.routed_to == (eve.bare,)
     assert [(await next_message(eve))["body"] for _ in range(2)] == ["HELLO", "HELLO"]
+
+
+@pytest.mark.parametrize("wrong", ["eve @x", "a@", "eve@x\n", "x" * 2000])
+async def test_a_recipient_that_is_no_jid_costs_neither_the_answer_nor_the_connection(
+    network: Network, wrong: str
+) -> None:
+    """A server sends such a message back in that name, and slixmpp cannot read it."""
+    ada = await network.person("ada")
+    agent = await routed(network, route=lambda *_: [wrong, ada.bare])
+
+    ada.send(jid_of(agent), "hello")
+    answer = (await next_message(ada))["body"]
+
+    assert answer.startswith("hello\n\n(My answer could not be passed on to ")
+    assert agent.link is not None
+    assert agent.link.connected.is_set()
