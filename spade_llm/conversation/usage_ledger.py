@@ -49,7 +49,8 @@ _ADD = """INSERT INTO usage VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
 _SPENT = """turns, model_calls, tool_calls, prompt_tokens, completion_tokens, estimated_tokens,
     model_seconds"""
 _OF_DAY = f"SELECT {_SPENT} FROM usage WHERE day = ? AND peer = ?"
-_OF_PEER = f"SELECT day, peer, {_SPENT} FROM usage WHERE peer = ? AND day > ? ORDER BY day DESC"
+_OF_PEER = f"""SELECT day, peer, {_SPENT} FROM usage
+    WHERE peer = ? AND day > ? AND day <= ? ORDER BY day DESC"""
 _OF_ALL = f"SELECT day, peer, {_SPENT} FROM usage WHERE day > ? ORDER BY day DESC, peer"
 _DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
 _DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
@@ -134,7 +135,8 @@ class UsageLedger:
         Raises:
             StorageFailed: the disk refuses.
         """
-        return [_day(row) for row in self._db.run(_OF_PEER, peer, self._before(days))]
+        today = self.today.isoformat()  # A clock that was wrong has left days to come.
+        return [_day(row) for row in self._db.run(_OF_PEER, peer, self._before(days), today)]
 
     def of_all(self, *, days: int) -> Sequence[DayOfPeer]:
         """Newest day first. Raises StorageFailed."""

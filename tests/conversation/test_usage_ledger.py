@@ -70,6 +70,18 @@ async def test_each_day_counts_for_itself_and_the_newest_comes_first() -> None:
         assert ledger.next_day == datetime(2026, 3, 3, tzinfo=UTC)
 
 
+async def test_days_to_come_of_a_clock_that_was_wrong_are_not_told_as_today() -> None:
+    clock = Clock()
+    async with UsageLedger(None, clock=clock) as ledger:
+        clock.now += timedelta(days=1)
+        ledger.add("ada@x", Spent(turns=5))
+        clock.now = NOON
+        ledger.add("ada@x", Spent(turns=1))
+
+        assert ledger.of_today("ada@x").turns == 1
+        assert [day.spent.turns for day in ledger.of_peer("ada@x", days=30)] == [1]
+
+
 async def test_old_days_and_the_smallest_of_too_many_peers_are_dropped() -> None:
     clock = Clock()
     async with UsageLedger(None, max_peers_a_day=3, clock=clock) as ledger:
