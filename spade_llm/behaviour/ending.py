@@ -5,6 +5,7 @@ A layer. Knows no marker: behaviour/markers.py finds them.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -55,7 +56,11 @@ class Ending:
         outcome = await proceed(utterance)
         if outcome.is_kept and not outcome.result.is_apology:
             conversation.interactions += 1
-            await self._end(conversation, self._reason(conversation, outcome.result))
+            try:
+                await self._end(conversation, self._reason(conversation, outcome.result))
+            except asyncio.CancelledError:
+                conversation.ended = ""  # Who stopped it never got the last answer.
+                raise
         return outcome
 
     def _reason(self, conversation: Conversation, result: TurnResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 
 from spade_llm.acl import Encoding
 from spade_llm.behaviour.ending import OVER, Ending
+from spade_llm.behaviour.layers import Outcome
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.markers import FAREWELL, Markers, _HeldBack, end_of, sure_of
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.history import Conversation
 from spade_llm.conversation.memory_toolbox import MemoryOffer
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.turn import TurnLimits
+from spade_llm.conversation.turn_result import TurnResult
 from spade_llm.errors import ConversationOver, ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.services.chat import ONTOLOGY
@@ -177,6 +181,27 @@ async def test_a_callback_that_fails_costs_nobody_the_answer() -> None:
     async with staged("Bye <DONE>", fails=True) as stage:
         assert await stage.say("bye") == "Bye"
         assert stage.ends == [("you@x", "completed")]
+
+
+async def test_a_last_answer_that_is_stopped_ends_nothing() -> None:
+    is_told = asyncio.Event()
+
+    async def tell(*_: str) -> None:
+        is_told.set()
+        await asyncio.Event().wait()
+
+    async def proceed(utterance: Utterance) -> Outcome:
+        return Outcome(question=utterance.text, result=TurnResult(text="Bye", is_last=True))
+
+    conversation = Conversation("you@x", "you@x")
+    turn = asyncio.ensure_future(Ending(on_end=tell)(an_utterance("bye"), conversation, proceed))
+    await asyncio.wait_for(is_told.wait(), 5)
+
+    turn.cancel()
+    await asyncio.wait([turn])
+
+    assert turn.cancelled()
+    assert not conversation.ended
 
 
 PIECES = st.lists(
