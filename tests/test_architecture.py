@@ -321,6 +321,21 @@ def test_the_context_is_quick_to_import_and_light() -> None:
     assert seconds < 0.3
 
 
+def test_an_assistant_is_imported_without_what_a_memory_agent_needs() -> None:
+    unneeded = {"fsrs", "numpy", "spade_llm.memory.sqlite", "spade_llm.settings"}
+    code = (
+        "import sys, spade_llm.agent.llm, spade_llm.context; "
+        f"print(sorted({unneeded!r} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env=environment, timeout=30
+    )
+
+    assert done.stdout.decode().strip() == "[]"
+
+
 def _import_context() -> tuple[float, list[str]]:
     """Seconds, and which of the heavy libraries came with it."""
     code = (
