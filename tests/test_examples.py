@@ -16,6 +16,8 @@ SAYS = {
     "04_documents.py": ["199 steps", "sources: guide.md#"],
     "05_tools.py": ["It is 7 °C in Oslo."],
     "06_plain_spade.py": ["The meeting is on Friday"],
+    "07_guardrails.py": ["I do not talk", "is [secret], and", "Changed by: a guardrail", "Today –"],
+    "08_coordinator.py": ["trains@localhost: At 23:10.", "weather@localhost: No, it stays dry."],
 }
 
 
@@ -34,6 +36,7 @@ def test_an_example_says_what_it_should(name: str) -> None:
     )
 
     assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
     for words in SAYS[name]:
         assert words in done.stdout
 

@@ -12,6 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from slixmpp.stanza import Presence
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -48,6 +50,10 @@ with _server_imported_later():
     from spade.message import Message as SpadeMessage
     from spade.presence import PresenceManager
     from spade.template import Template as SpadeTemplate
+
+# SPADE 4.1.4 reads `ask` of every subscription request; slixmpp's presence has no such attribute,
+# and warns on the root logger, which is the user's terminal.
+Presence.interfaces = Presence.interfaces | {"ask"}
 
 __all__ = [
     "Agent",

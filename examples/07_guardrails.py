@@ -1,0 +1,46 @@
+"""Guardrails, limits and the question why.
+
+Teaches: `Conduct`; a word that never leaves the assistant, also not in a part of an answer; what is
+not even taken to the model; `/why` and `/usage`, as any chat client can ask them.
+In an agent.toml of kind "assistant" the same is: [[guardrails]] and [limits.peer]
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from spade_llm import ChatAgent, LLMAgent, LocalNetwork, ScriptedProvider
+from spade_llm.agent import Conduct
+from spade_llm.conversation.peer_limits import PeerLimits
+from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
+
+CONDUCT = Conduct(
+    input_guardrails=(
+        KeywordGuardrail("no-gambling", ["casino"], blocked_message="I do not talk about that."),
+    ),
+    output_guardrails=(
+        KeywordGuardrail("secret", ["swordfish"], GuardrailAction.MODIFY, replacement="[secret]"),
+    ),
+    peer_limits=PeerLimits(turns=100),
+)
+
+
+async def main() -> None:
+    model = ScriptedProvider(["The password is swordfish, and the door is blue."])
+    async with LocalNetwork() as network:
+        assistant = LLMAgent(
+            *await network.account("assistant"),
+            model,
+            conduct=CONDUCT,
+            options=network.options("assistant"),
+        )
+        you = ChatAgent(*await network.account("you"), options=network.options("you"))
+        await network.start(assistant, you)
+
+        for text in ("Which casino is best?", "What is the password?", "/why", "/usage"):
+            print(f"you: {text}")
+            print((await you.say("assistant@localhost", text)).text)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
