@@ -90,7 +90,8 @@ class PlainPyjabber:
         set_password(self.directory, jid.partition("@")[0], password)
 
     async def stop(self) -> None:
-        os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # It has ended by its own fault.
+            os.killpg(self.pid, signal.SIGKILL)
         await asyncio.wait_for(self.process.wait(), WAIT_S)
 
 

@@ -264,6 +264,8 @@ async def has_closed(endpoint: Endpoint) -> bool:
         _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # It closes at this very moment.
+        return False
     writer.close()
     return False
 
