@@ -13,14 +13,13 @@ from spade_llm import tracing
 from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, glimpse_op, new_id
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
-    PeerUnavailable,
     ProtocolError,
     RequestError,
     RequestFailed,
-    RequestNotUnderstood,
     RequestRefused,
     RequestTimeout,
 )
+from spade_llm.runtime.outcomes import ERROR_OF, speaks_for, unavailable, unsendable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ERROR_OF = {
-    Performative.REFUSE: RequestRefused,
-    Performative.FAILURE: RequestFailed,
-    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
-}
 FIRST_RETRY_S = 0.8
 """Silence after which the same id is sent again; doubles each time."""
 MAX_RETRY_S = 15.0
@@ -146,10 +140,10 @@ class Requester:
     def bounced(self, bounce: Bounce) -> bool:
         """Fail the question that the server returned; False if it is none of ours."""
         pending = self._pending.get(bounce.message_id)
-        if pending is None or not _speaks_for(bounce.peer, pending.request.receiver):
+        if pending is None or not speaks_for(bounce.peer, pending.request.receiver):
             return False
         pending.is_over = True
-        _deliver(pending, _unavailable(pending.request, bounce.condition))
+        _deliver(pending, unavailable(pending.request, bounce.condition))
         return True
 
     @contextmanager
@@ -201,7 +195,7 @@ class Requester:
             raise _timeout(pending.request) from None
         except ProtocolError as error:
             pending.is_over = True
-            raise _unsendable(pending.request, error) from error
+            raise unsendable(pending.request, error) from error
 
     def _cancel(self, request: AclMessage) -> None:
         """Tell the peer that nobody waits any more; nobody waits for that either."""
@@ -253,11 +247,6 @@ def _is_answer(message: AclMessage, peer: str) -> bool:
     )
 
 
-def _speaks_for(jid: str, peer: str) -> bool:
-    """Errors come from the peer's address, from its server, or (no address) from our own server."""
-    return bare(jid) in ("", bare(peer), bare(peer).rpartition("@")[2])
-
-
 def _deliver(pending: _Pending, answer: AclMessage | RequestError) -> None:
     if pending.inbox.full():
         pending.inbox.get_nowait()
@@ -273,29 +262,11 @@ def _checked(answer: AclMessage | RequestError) -> AclMessage:
     if answer.performative is Performative.INFORM:
         return answer
     code, detail = read_error(answer.content)
-    raise _ERROR_OF[answer.performative](
+    raise ERROR_OF[answer.performative](
         detail or code,
         peer=answer.sender,
         conversation_id=answer.conversation_id,
         wire_code=code,
-    )
-
-
-def _unsendable(request: AclMessage, error: ProtocolError) -> RequestRefused:
-    return RequestRefused(
-        str(error),
-        peer=request.receiver,
-        conversation_id=request.conversation_id,
-        wire_code=error.code,
-    )
-
-
-def _unavailable(request: AclMessage, condition: str) -> PeerUnavailable:
-    return PeerUnavailable(
-        f"{request.receiver} cannot be reached: {condition}",
-        peer=request.receiver,
-        conversation_id=request.conversation_id,
-        wire_code=condition,
     )
 
 

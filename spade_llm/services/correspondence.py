@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
 from spade_llm.errors import (
-    PeerUnavailable,
     ProtocolError,
     RequestError,
-    RequestFailed,
-    RequestNotUnderstood,
     RequestRefused,
     RequestTimeout,
 )
+from spade_llm.runtime.outcomes import ERROR_OF, speaks_for, unavailable, unsendable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,7 +108,7 @@ class Correspondence:
         await self._send(message)
         await self._node.confirm()
         if said.condition:
-            raise _unavailable(message, said.condition)
+            raise unavailable(message, said.condition)
         said.on_return = on_return or _log_return(message)
 
     async def tell(self, message: AclMessage) -> None:
@@ -160,7 +158,7 @@ class Correspondence:
 
     def bounced(self, bounce: Bounce) -> bool:
         said = self._said.get(bounce.message_id)
-        if said is None or bare(bounce.peer) not in ("", bare(said.peer), _server(said.peer)):
+        if said is None or not speaks_for(bounce.peer, said.peer):
             return False
         said.condition = bounce.condition
         said.on_return(bounce.condition)
@@ -170,7 +168,7 @@ class Correspondence:
         try:
             await self._node.dispatcher.say(message)
         except ProtocolError as error:
-            raise RequestRefused(str(error), peer=message.receiver, wire_code=error.code) from error
+            raise unsendable(message, error) from error
 
     @contextmanager
     def _opened(self, message: AclMessage) -> Iterator[_Question]:
@@ -203,15 +201,10 @@ def _take(question: _Question, message: AclMessage) -> None:
 
 
 _NO_ANSWER = (Performative.AGREE, Performative.CANCEL)
-_ERRORS = {
-    Performative.REFUSE: RequestRefused,
-    Performative.FAILURE: RequestFailed,
-    Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
-}
 
 
 def _checked(answer: AclMessage) -> AclMessage:
-    error = _ERRORS.get(answer.performative)
+    error = ERROR_OF.get(answer.performative)
     if error is not None:
         raise error(answer.content, peer=answer.sender, conversation_id=answer.conversation_id)
     return answer
@@ -220,7 +213,7 @@ def _checked(answer: AclMessage) -> AclMessage:
 def _failing(question: _Question) -> OnReturn:
     def fail(condition: str) -> None:
         if not question.answer.done():
-            question.answer.set_exception(_unavailable(question.message, condition))
+            question.answer.set_exception(unavailable(question.message, condition))
 
     return fail
 
@@ -230,16 +223,3 @@ def _log_return(message: AclMessage) -> OnReturn:
         logger.warning("a message to %s was returned: %s", message.receiver, condition)
 
     return log
-
-
-def _unavailable(message: AclMessage, condition: str) -> PeerUnavailable:
-    return PeerUnavailable(
-        f"{message.receiver} cannot be reached: {condition}",
-        peer=message.receiver,
-        conversation_id=message.conversation_id,
-        wire_code=condition,
-    )
-
-
-def _server(jid: str) -> str:
-    return bare(jid).rpartition("@")[2]
