@@ -19,7 +19,7 @@ from slixmpp.stanza import Presence
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
+from spade_llm.acl import CHAT_TEXT, CHAT_TYPE, MESSAGE_TYPE, AclMessage, Encoding, bare
 from spade_llm.errors import ConfigurationError, MalformedContent, PeerUnavailable, RequestError
 from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.tracing import Tracer
@@ -444,7 +444,7 @@ class XmppAgent(Agent):
 def _is_talk(message: AclMessage) -> bool:
     """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
     model would take `not-understood` for something said, and answer that, for ever."""
-    return message.encoding is Encoding.PLAIN or "message_type" in message.extra
+    return message.encoding is Encoding.PLAIN or message.extra.get(MESSAGE_TYPE) == CHAT_TYPE
 
 
 def _note_ours(found: set[str], seen: Sighting) -> None:

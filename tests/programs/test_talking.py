@@ -136,6 +136,21 @@ async def test_a_tool_says_what_a_retrieval_agent_could_not_do(network: Network)
     assert "could not be searched" in reply.text
 
 
+async def test_a_tool_that_asks_an_agent_that_cannot_retrieve_learns_it_at_once(
+    network: Network,
+) -> None:
+    rag = await network.rag()
+    call = calling("retrieve_documents", '{"query": "harbour"}')
+    model = ScriptedProvider([call, _what_was_found])
+    tool = RetrievalTool(jid_of(rag), timeout=500)
+    assistant = await program(network, model, tools=[tool])
+    ada = await network.program("ada")
+
+    reply = await asyncio.wait_for(ada.say(jid_of(assistant), "Where are cranes?"), WAIT_S)
+
+    assert "cannot be searched now" in reply.text
+
+
 async def test_an_assistant_answers_nothing_that_is_for_other_behaviours(network: Network) -> None:
     model = ScriptedProvider.echo()
     assistant = await program(network, model)
