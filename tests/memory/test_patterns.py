@@ -37,6 +37,13 @@ async def _said_on(store: OwnedMemory, days: int, subject: str = ANA) -> None:
         await talk(store, LISBON, day=day, subject=subject)
 
 
+async def _learned_of(backend: SQLiteMemoryBackend, store: OwnedMemory, days: int) -> None:
+    """Who lets it has talked on so many days, and patterns were looked for."""
+    await store.set_consent(ANA, is_given=True)
+    await _said_on(store, days)
+    await learn(backend)
+
+
 async def test_what_three_conversations_share_is_remembered_with_where_it_was_seen(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
@@ -64,9 +71,7 @@ async def test_what_three_conversations_share_is_remembered_with_where_it_was_se
 async def test_a_pattern_is_recalled_as_other_memories_are(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
 
     which = MemoryFilter(subject=ANA)
     found = await store.search(MemoryQuery(text="what does she say of Lisbon?", which=which))
@@ -77,9 +82,7 @@ async def test_a_pattern_is_recalled_as_other_memories_are(
 async def test_how_a_person_wants_it_comes_with_every_recall_and_what_they_talk_about_does_not(
     backend: SQLiteMemoryBackend, store: OwnedMemory, other_store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
     query = MemoryQuery(
         text="glaciers", which=MemoryFilter(subject=ANA), limit=1, with_patterns=True
     )
@@ -132,9 +135,7 @@ async def test_two_conversations_are_no_pattern(
 async def test_withdrawn_consent_takes_the_patterns_along_and_leaves_no_trace_of_them(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
 
     await store.set_consent(ANA, is_given=False)
     await _said_on(store, 5)
@@ -157,9 +158,7 @@ def _bytes(path: Path) -> bytes:
 async def test_a_pattern_goes_with_a_conversation_that_it_was_made_from(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
     (lisbon,) = [one for one in await patterns(store) if "Lisbon" in one.content]
 
     await store.forget([lisbon.sources[1]])
@@ -172,9 +171,7 @@ async def test_a_pattern_goes_with_a_conversation_that_it_was_made_from(
 async def test_what_is_left_after_forgetting_may_still_be_a_pattern(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 4)
-    await learn(backend)
+    await _learned_of(backend, store, 4)
     (lisbon,) = [one for one in await patterns(store) if "Lisbon" in one.content]
 
     await store.forget([lisbon.sources[0]])
@@ -188,9 +185,7 @@ async def test_what_is_left_after_forgetting_may_still_be_a_pattern(
 async def test_no_way_of_forgetting_leaves_a_pattern_behind(
     backend: SQLiteMemoryBackend, store: OwnedMemory, way: str
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
     (lisbon,) = [one for one in await patterns(store) if "Lisbon" in one.content]
 
     if way == "subject":
@@ -207,9 +202,7 @@ async def test_no_way_of_forgetting_leaves_a_pattern_behind(
 async def test_a_pattern_that_was_removed_does_not_come_back(
     backend: SQLiteMemoryBackend, store: OwnedMemory, is_hidden: bool
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
     (lisbon,) = [one for one in await patterns(store) if "Lisbon" in one.content]
 
     if is_hidden:
@@ -225,9 +218,7 @@ async def test_a_pattern_that_was_removed_does_not_come_back(
 async def test_a_pattern_that_was_corrected_stays_corrected(
     backend: SQLiteMemoryBackend, store: OwnedMemory
 ) -> None:
-    await store.set_consent(ANA, is_given=True)
-    await _said_on(store, 3)
-    await learn(backend)
+    await _learned_of(backend, store, 3)
     (lisbon,) = [one for one in await patterns(store) if "Lisbon" in one.content]
 
     await store.update(MemoryChange(id=lisbon.id, content="Ana moves to Lisbon"))
