@@ -294,10 +294,10 @@ def test_on_a_terminal_up_opens_a_chat_and_leaving_it_ends_everything(alone: Pro
     )
     os.close(slave)
     try:
-        _see(master, "you>")
+        after = _see(master, "you>")
         os.write(master, b"what is 12 * 12?\r")
-        _see(master, "144")
-        _see(master, "you>")
+        after = _see(master, "144", after)
+        _see(master, "you>", after)
         os.write(master, b"/quit\r")
         status = process.wait(timeout=STOP_S)
     finally:
@@ -327,10 +327,10 @@ def _running(program: Program, what: str) -> list[int]:
     return [pid for pid, command in processes_of(program.data).items() if what in command]
 
 
-def _see(master: int, text: str) -> None:
-    """Read the terminal until the text has appeared."""
-    seen = ""
+def _see(master: int, text: str, seen: str = "") -> str:
+    """Read the terminal until the text has appeared; what was read beyond it, for the next."""
     deadline = time.monotonic() + 60
     while text not in seen:
         assert select.select([master], [], [], deadline - time.monotonic())[0], seen
         seen += os.read(master, 65536).decode(errors="replace")
+    return seen.partition(text)[2]
