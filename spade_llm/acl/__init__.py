@@ -23,6 +23,7 @@ from spade_llm.acl.message import (
     new_id,
     to_metadata,
 )
+from spade_llm.acl.said import NOTHING_SAID, Said
 
 __all__ = [
     "CHAT_TEXT",
@@ -30,6 +31,7 @@ __all__ = [
     "FOR_MODELS",
     "MAX_BODY_BYTES",
     "MESSAGE_TYPE",
+    "NOTHING_SAID",
     "TERMINAL",
     "AclMessage",
     "Body",
@@ -38,6 +40,7 @@ __all__ = [
     "ErrorBody",
     "Performative",
     "RequestBody",
+    "Said",
     "bare",
     "from_metadata",
     "glimpse_op",

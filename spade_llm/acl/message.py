@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from spade_llm.acl.said import NOTHING_SAID, Said
 from spade_llm.errors import MalformedContent
 from spade_llm.tracing import read_trace_parent
 
@@ -80,6 +81,8 @@ class AclMessage:
     encoding: Encoding = Encoding.ACL
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
+    said: Said = NOTHING_SAID
+    """What a person's client says beside the text; goes with PLAIN only."""
 
     @property
     def owner(self) -> str:
@@ -109,6 +112,7 @@ class AclMessage:
             sequence=sequence,
             trace_parent="",
             extra={key: value for key, value in self.extra.items() if key == MESSAGE_TYPE},
+            said=self.said.of_answer(),
         )
 
 
@@ -148,7 +152,13 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
     values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
     said = {key: str(value) for key, value in values.items() if value not in (None, "")}
-    return {**message.extra, **said} if message.encoding is Encoding.FORM else said
+    match message.encoding:
+        case Encoding.FORM:
+            return {**message.extra, **said}
+        case Encoding.PLAIN:
+            return {**message.said.to_fields(), **said}
+        case Encoding.ACL:
+            return said
 
 
 def from_metadata(
@@ -180,6 +190,7 @@ def from_metadata(
         trace_parent=read_trace_parent(metadata.get("traceparent", "")),
         encoding=encoding,
         extra=_extra(metadata) if encoding is Encoding.FORM else {},
+        said=Said.from_fields(metadata) if encoding is Encoding.PLAIN else NOTHING_SAID,
     )
 
 

@@ -37,6 +37,7 @@ from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.discovery import Sighting
 from spade_llm.xmpp.link import Link
+from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.rejection import rejection
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element
 
+    from slixmpp import ClientXMPP
     from slixmpp.stanza import Message as Stanza
 
     from spade_llm.tracing import Telemetry
@@ -112,6 +114,16 @@ class XmppAgent(Agent):
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
+        self.on_stanza: list[Callable[[Element], bool]] = []
+        """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
+        must not raise."""
+        self.on_client: list[Callable[[ClientXMPP], None]] = []
+        """Called with the client of a connection that is about to be opened: handlers, plugins."""
+        self.on_session: list[Callable[[], None]] = []
+        """Called after each (re)connection, when our presence is sent."""
+        self.features: set[str] = set()
+        """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
+        self.peer_features = PeerFeatures(self)
         self._watched = set(self.options.announce_to)
         self.on_text: Callable[[AclMessage], None] | None = None
         """Takes text that answers none of our questions and that we serve not; must not raise."""
@@ -211,7 +223,7 @@ class XmppAgent(Agent):
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
-            self._run_errand(self._confirm(self.link, message))
+            self.run_errand(self._confirm(self.link, message))
 
     async def _confirm_all(self) -> None:
         """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
@@ -231,17 +243,20 @@ class XmppAgent(Agent):
     async def _is_there(self, jid: str) -> bool:
         return self.link is None or await self.link.is_there(jid)
 
+    def send_now(self, xml: str) -> None:
+        """A stanza that nobody misses where we are not connected: a state, a mark, a presence."""
+        if self.link is not None:
+            self.link.send_now(xml)
+
     def send_state(self, message: AclMessage, state: str) -> None:
         """Tell the sender of a chat message how its answer is coming on (XEP-0085)."""
-        if self.link is not None:
-            xml = codec.encode_state(message.sender, state, message.conversation_id)
-            self.link.send_now(xml)
+        self.send_now(codec.encode_state(message.sender, state, message.conversation_id))
 
     @property
     def announcement(self) -> Announcement:
         """What we say of ourselves to whoever asks (XEP-0030)."""
         spoken = self.node.dispatcher.ontologies - {CHAT_TEXT}
-        features = frozenset((*STANDARD, *map(feature_of, spoken)))
+        features = frozenset((*STANDARD, *self.features, *map(feature_of, spoken)))
         return Announcement(name=str(self.jid.local), features=features, facts=dict(self._facts))
 
     def announce(self, **facts: str) -> None:
@@ -259,7 +274,7 @@ class XmppAgent(Agent):
             return
         self._watched.add(jid)
         if self.link and self.link.connected.is_set():
-            self._run_errand(self._ask_to_see(frozenset({jid})))
+            self.run_errand(self._ask_to_see(frozenset({jid})))
 
     def sees(self, jid: str) -> bool:
         """Whether this bare JID lets us see its presence: if there is none, it is away."""
@@ -296,6 +311,8 @@ class XmppAgent(Agent):
         self.client.add_filter("out", self._with_caps)
         self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
         self.link.on_session.append(self._session_started)
+        for prepare in self.on_client:
+            prepare(self.client)
 
     async def _open_link(self) -> None:
         try:
@@ -313,12 +330,16 @@ class XmppAgent(Agent):
     def _session_started(self) -> None:
         if self.options.is_available:
             self.client.send_presence()
-            self._run_errand(self._ask_to_see(frozenset(self._watched)))
-        self._run_errand(self.node.dispatcher.resend())
+            self.run_errand(self._ask_to_see(frozenset(self._watched)))
+        for tell in self.on_session:
+            tell()
+        self.run_errand(self.node.dispatcher.resend())
 
     def _inbox(self, stanza: Stanza) -> None:
         """Every <message/> of the stream, as it came."""
         if codec.is_from_self(stanza.xml, self.address):
+            return
+        if any(take(stanza.xml) for take in self.on_stanza):
             return
         try:
             incoming = codec.decode(stanza.xml)
@@ -368,7 +389,7 @@ class XmppAgent(Agent):
     def _reject(self, xml: Element, error: MalformedContent) -> None:
         answer = rejection(xml, error)
         if answer is not None:
-            self._run_errand(self._send_quietly(answer))
+            self.run_errand(self._send_quietly(answer))
 
     async def _send_quietly(self, message: AclMessage) -> None:
         try:
@@ -428,7 +449,8 @@ class XmppAgent(Agent):
         allowed = {"*", asker, JID(asker).domain} & {*self.options.allowed, self.jid.domain}
         return bool(allowed)
 
-    def _run_errand(self, work: Coroutine[object, object, None]) -> None:
+    def run_errand(self, work: Coroutine[object, object, None]) -> None:
+        """Something small beside the messages; at the end it is waited for a moment."""
         task = asyncio.create_task(work)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)

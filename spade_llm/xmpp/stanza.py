@@ -21,6 +21,7 @@ from spade_llm.acl import (
     AclMessage,
     Encoding,
     Performative,
+    Said,
     bare,
     from_metadata,
     to_metadata,
@@ -53,6 +54,10 @@ _REPLIES = "urn:xmpp:reply:0"
 _REPLY = f"{{{_REPLIES}}}reply"
 _FALLBACK = "{urn:xmpp:fallback:0}fallback"
 _FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
+_CORRECTION = "urn:xmpp:message-correct:0"
+_OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
+_MARKABLE = "{urn:xmpp:chat-markers:0}markable"
+_RECEIPT = "{urn:xmpp:receipts}request"
 _HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
@@ -69,14 +74,20 @@ def encode(message: AclMessage) -> str:
         raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
     thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
     stanza = (
-        f"<message type='chat' to={_attribute(message.receiver)}"
-        f" id={_attribute(message.reply_with)}>"
+        f"<message {_address(message)} id={_attribute(message.reply_with)}>"
         f"<body>{_text(message.content)}</body>{thread}{_WRITERS[message.encoding](message)}"
         "</message>"
     )
     if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
         raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
     return stanza
+
+
+def _address(message: AclMessage) -> str:
+    """What is said in a room goes to all of it (XEP-0045 §7.4)."""
+    if room := message.said.room:
+        return f"type='groupchat' to={_attribute(room)}"
+    return f"type='chat' to={_attribute(message.receiver)}"
 
 
 def encode_state(receiver: str, state: str, thread: str) -> str:
@@ -168,6 +179,7 @@ def _name_kind(metadata: dict[str, str]) -> None:
 
 
 def _chat(xml: Element) -> AclMessage | None:
+    """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
     body, replied_to = xml.findtext(f"{_CLIENT}body"), ""
     if body and (reply := xml.find(_REPLY)) is not None:
         body, replied_to = _without_quotation(xml, body), reply.get("id", "")
@@ -185,7 +197,25 @@ def _chat(xml: Element) -> AclMessage | None:
         conversation_id=thread,
         reply_with=xml.get("id") or new_id(),
         in_reply_to=replied_to,
+        said=_said(xml),
     )
+
+
+def _said(xml: Element) -> Said:
+    correction = xml.find(f"{{{_CORRECTION}}}replace")
+    said = Said(
+        corrects=correction.get("id", "") if correction is not None else "",
+        file=(xml.findtext(_OOB_URL) or "").strip(),
+        wants=_wanted(xml),
+    )
+    _check_names({"corrected id": said.corrects, "address of the file": said.file})
+    return said
+
+
+def _wanted(xml: Element) -> str:
+    if xml.find(_MARKABLE) is not None:
+        return "displayed"
+    return "received" if xml.find(_RECEIPT) is not None else ""
 
 
 def _without_quotation(xml: Element, body: str) -> str:
@@ -248,11 +278,13 @@ def _form_hints(message: AclMessage) -> str:
     return "" if is_said else _HINTS
 
 
-def _nothing(_message: AclMessage) -> str:
-    return ""
+def _plain(message: AclMessage) -> str:
+    if not (corrected := message.said.corrects):
+        return ""
+    return f"<replace xmlns={_attribute(_CORRECTION)} id={_attribute(corrected)}/>"
 
 
-_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _nothing}
+_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,69 @@
+"""What the clients of those who write to us can do (XEP-0030, XEP-0115). Knows no conversation.
+
+Asked once for each `ver` that a presence shows, and for each connection that shows none. Nobody
+can speak for another's client by showing its `ver` (XEP-0115 §9.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.acl import bare
+from spade_llm.errors import RequestError
+
+if TYPE_CHECKING:
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.discovery import Sighting
+
+V = TypeVar("V")
+MAX_KNOWN = 4096
+"""Connections, and kinds of clients, that are remembered: of each, the latest."""
+ASK_S = 2.0
+
+
+class PeerFeatures:
+    def __init__(self, agent: XmppAgent) -> None:
+        self._agent = agent
+        self._ver_of: OrderedDict[str, str] = OrderedDict()
+        """By full JID: the bare one, and `ver`."""
+        self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """By bare JID and `ver`, or by full JID where that is not known."""
+        self._asked: dict[str, asyncio.Task[frozenset[str]]] = {}
+        agent.on_sighting.append(self._sight)
+
+    async def of(self, jid: str) -> frozenset[str]:
+        """Of this full JID; nothing where it does not say in time."""
+        key = self._ver_of.get(jid, jid)
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        task = self._asked.get(key)
+        if task is None:
+            task = self._asked[key] = asyncio.create_task(self._ask(jid, key))
+        return await asyncio.shield(task)
+
+    async def _ask(self, jid: str, key: str) -> frozenset[str]:
+        try:
+            said = await self._agent.discover(jid, timeout_s=ASK_S)
+        except RequestError:
+            return frozenset()
+        finally:
+            del self._asked[key]
+        _remember(self._known, key, said.features)
+        return said.features
+
+    def _sight(self, seen: Sighting) -> None:
+        if not seen.is_available:
+            self._ver_of.pop(seen.jid, None)
+            self._known.pop(seen.jid, None)
+        elif seen.ver:
+            _remember(self._ver_of, seen.jid, f"{bare(seen.jid)}#{seen.ver}")
+
+
+def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > MAX_KNOWN:
+        known.popitem(last=False)
