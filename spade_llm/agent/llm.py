@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.acl import bare
 from spade_llm.agent.expert_tools import expert_tools, experts_of
+from spade_llm.agent.manners import Manners
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
-from spade_llm.agent.typing_state import TypingState
 from spade_llm.behaviour.ending import Ending
 from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.llm import LLMBehaviour
@@ -149,6 +149,7 @@ class LLMAgent(XmppAgent):
             layers=[*self._watch.layers, *self._layers(conduct)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )
+        self._manners = Manners(self, conduct.manners, is_command=self.llm_behaviour.commands.knows)
         self._tool_agents = ToolAgents(
             self,
             self.llm_behaviour.shared_tools,
@@ -275,12 +276,7 @@ class LLMAgent(XmppAgent):
         )
 
     async def _answer(self, utterance: Utterance) -> Reply:
-        """People's clients show meanwhile that it is coming; programs get its parts."""
-        if utterance.on_delta is not None:
-            return await self.llm_behaviour.answer(utterance)
-        async with TypingState(partial(self.send_state, utterance.message, "composing")) as typing:
-            ask = typing.pausing(utterance.ask) if utterance.ask else None
-            return await self.llm_behaviour.answer(replace(utterance, ask=ask))
+        return await self._manners.answer(utterance, self.llm_behaviour.answer)
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

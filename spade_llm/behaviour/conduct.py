@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MannersOptions:
+    """How it writes to people's clients."""
+
+    styling: bool = True
+    """Markdown becomes what they show (XEP-0393); False: it leaves as the model wrote it."""
+    streaming: bool = True
+    """An answer grows in its bubble, where the client says that it can show that (XEP-0308)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
     tools: tuple[Tool, ...] = ()
     """Run in the assistant's own process, beside those of tool agents."""
@@ -51,3 +61,4 @@ class Conduct:
     """Says for each answer who gets it; may be a coroutine function, and may block."""
     experts: tuple[Expert, ...] = ()
     """People whom the model may ask while an answer is made: a tool `ask_NAME` for each."""
+    manners: MannersOptions = MannersOptions()

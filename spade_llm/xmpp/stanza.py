@@ -30,6 +30,7 @@ from spade_llm.acl.message import new_id
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
 from spade_llm.xmpp.jids import is_jid
+from spade_llm.xmpp.pieces import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
-MAX_TEXT_CHARS = 40_000
-"""A longer answer to a person is sent as several messages."""
 MAX_SHOWN = 80
 MAX_NAME_CHARS = 1024
 """Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
@@ -56,8 +55,9 @@ _FALLBACK = "{urn:xmpp:fallback:0}fallback"
 _FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
 _CORRECTION = "urn:xmpp:message-correct:0"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
-_MARKABLE = "{urn:xmpp:chat-markers:0}markable"
-_RECEIPT = "{urn:xmpp:receipts}request"
+_MARKS = {"displayed": "urn:xmpp:chat-markers:0", "received": "urn:xmpp:receipts"}
+_MARKABLE = f"{{{_MARKS['displayed']}}}markable"
+_RECEIPT = f"{{{_MARKS['received']}}}request"
 _HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
@@ -99,14 +99,24 @@ def encode_state(receiver: str, state: str, thread: str) -> str:
     )
 
 
+def encode_mark(message: AclMessage) -> str:
+    """To the sender of a message who wants it: that it was shown (XEP-0333), or that it has come
+    (XEP-0184); empty where nothing is wanted."""
+    if not (namespace := _MARKS.get(message.said.wants)):
+        return ""
+    mark = f"<{message.said.wants} xmlns='{namespace}' id={_attribute(message.reply_with)}/>"
+    return (
+        f"<message type='chat' to={_attribute(message.sender)} id='{new_id()}'>"
+        f"{mark}<store xmlns='urn:xmpp:hints'/></message>"
+    )
+
+
 def in_pieces(message: AclMessage) -> Iterator[AclMessage]:
-    """A person's long answer as several messages, cut at paragraphs or lines where possible."""
-    rest, number = message.content, 0
-    while len(rest) > MAX_TEXT_CHARS:
-        cut = max(rest.rfind("\n", 1, MAX_TEXT_CHARS), 0) or MAX_TEXT_CHARS
-        yield replace(message, content=rest[:cut], reply_with=f"{message.reply_with}.{number}")
-        rest, number = rest[cut:], number + 1
-    yield replace(message, content=rest)
+    """A person's long answer as several messages; the last of them has its id."""
+    *first, last = pieces_of(message.content)
+    for number, text in enumerate(first):
+        yield replace(message, content=text, reply_with=f"{message.reply_with}.{number}")
+    yield replace(message, content=last)
 
 
 def decode(xml: Element) -> AclMessage | Bounce | None:
@@ -213,6 +223,9 @@ def _said(xml: Element) -> Said:
 
 
 def _wanted(xml: Element) -> str:
+    """Nothing where it was kept for us: who sent it does not look any more."""
+    if any(xml.find(tag) is not None for tag in _DELAYS):
+        return ""
     if xml.find(_MARKABLE) is not None:
         return "displayed"
     return "received" if xml.find(_RECEIPT) is not None else ""

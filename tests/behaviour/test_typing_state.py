@@ -4,31 +4,79 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.agent.typing_state import TypingState
+import pytest
+
+from spade_llm.agent.typing_state import AFTER_S, TypingState
 from spade_llm.conversation.approval import Question, Verdict
 
 QUESTION = Question(id="1", tool="send", arguments=(), expires_s=5)
 
 
-async def test_nothing_is_shown_while_a_question_is_open() -> None:
-    shown, is_shown = [], asyncio.Event()
+class Shown:
+    """The states, and somebody who waits for the next one."""
 
-    def show() -> None:
-        shown.append("composing")
-        is_shown.set()
+    def __init__(self) -> None:
+        self.states: list[str] = []
+        self._next = asyncio.Event()
+
+    def __call__(self, state: str) -> None:
+        self.states.append(state)
+        self._next.set()
+
+    async def next(self, *, timeout_s: float = 5.0) -> None:
+        self._next.clear()
+        await asyncio.wait_for(self._next.wait(), timeout_s)
+
+
+def test_what_comes_within_a_second_is_not_announced() -> None:
+    assert AFTER_S == 1.0
+
+
+async def test_nothing_is_shown_while_a_question_is_open() -> None:
+    shown = Shown()
 
     async def wait_a_while(_question: Question) -> Verdict:
         try:
-            async with asyncio.timeout(0.1):
-                await is_shown.wait()
+            await shown.next(timeout_s=0.1)
         except TimeoutError:
             return Verdict.YES
         return Verdict.NO
 
-    async with TypingState(show, after_s=0.02) as typing:
+    async with TypingState(shown, after_s=0.02) as typing:
         assert await typing.pausing(wait_a_while)(QUESTION) is Verdict.YES
-        assert shown == []
+        assert shown.states == []
 
-        await asyncio.wait_for(is_shown.wait(), 5)
+        await shown.next()
 
-    assert shown == ["composing"]
+    assert shown.states == ["composing"]
+
+
+async def test_it_is_shown_again_and_again() -> None:
+    shown = Shown()
+
+    async with TypingState(shown, after_s=0.001, again_s=0.001):
+        for _ in range(3):
+            await shown.next()
+
+    assert set(shown.states) == {"composing"}
+
+
+async def test_what_ends_without_an_answer_takes_it_back() -> None:
+    shown = Shown()
+
+    with pytest.raises(ValueError, match="no answer"):
+        async with TypingState(shown, after_s=0.001):
+            await shown.next()
+            raise ValueError("no answer")
+
+    assert shown.states == ["composing", "paused"]
+
+
+async def test_what_was_not_shown_is_not_taken_back() -> None:
+    shown = Shown()
+
+    with pytest.raises(ValueError, match="no answer"):
+        async with TypingState(shown):
+            raise ValueError("no answer")
+
+    assert shown.states == []

@@ -15,6 +15,7 @@ from spade_llm.errors import MalformedContent
 from spade_llm.runtime import Bounce
 from spade_llm.services.correspondence import chat_message
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.pieces import MAX_PIECE_CHARS
 
 XML_TEXT = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=60
@@ -189,10 +190,10 @@ def test_a_long_answer_to_a_person_leaves_in_pieces_and_whole() -> None:
 
     pieces = list(codec.in_pieces(message))
 
-    assert "".join(piece.content for piece in pieces) == text
-    assert max(len(piece.content) for piece in pieces) <= codec.MAX_TEXT_CHARS
+    assert "\n".join(piece.content for piece in pieces) == text
+    assert max(len(piece.content) for piece in pieces) <= MAX_PIECE_CHARS
     assert len({piece.reply_with for piece in pieces}) == len(pieces)
-    assert all(piece.content.startswith("\nline") for piece in pieces[1:])
+    assert pieces[-1].reply_with == message.reply_with
 
 
 def test_a_reply_is_read_without_the_words_that_it_quotes() -> None:

@@ -1,0 +1,142 @@
+"""What a model writes as Markdown is shown by chat clients, and says the same there."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.xmpp.styling import styled
+
+SPANS = {
+    "**bold** and __bold__": "*bold* and *bold*",
+    "*it* and _it_": "_it_ and _it_",
+    "***both***": "*_both_*",
+    "~~gone~~": "~gone~",
+    "**a *b* c**": "*a _b_ c*",
+    "**bold *it***": "*bold _it_*",
+    "`a*b*c` and ``x``": "`a*b*c` and `x`",
+    "``a`b``": "``a`b``",
+    "[docs](https://x.y/a_(b))": "docs (https://x.y/a_(b))",
+    "[https://x.y](https://x.y) <https://x.y/a_b_c>": "https://x.y https://x.y/a_b_c",
+    "![a cat](http://x/c.png)": "a cat (http://x/c.png)",
+    "snake_case_name, 2*3*4, 5 * 3, 2**8": "snake_case_name, 2*3*4, 5 * 3, 2**8",
+    r"\*no\* \_no\_": "*no* _no_",
+    "f[0](x) and [1]": "f[0](x) and [1]",
+    "这是**重点**内容": "这是*重点*内容",
+    "open **bold, and `code": "open **bold, and `code",
+    "~~~~ ~ a~b": "```~ a~b\n```",
+}
+
+
+@pytest.mark.parametrize(("markdown", "shown"), SPANS.items())
+def test_spans(markdown: str, shown: str) -> None:
+    assert styled(markdown) == shown
+
+
+def test_headings_lists_and_quotations() -> None:
+    markdown = (
+        "## The **first** `x` ##\n* one\n+ **two**: 2\n  - three\n1. four\n> said **so**\n***\n# #"
+    )
+
+    assert styled(markdown).split("\n") == [
+        "*The first `x`*",
+        "- one",
+        "- *two*: 2",
+        "  - three",
+        "1. four",
+        "> said *so*",
+        "---",
+        "*#*",
+    ]
+
+
+def test_code_is_left_untouched_also_within_lists_and_quotations() -> None:
+    markdown = "1. so:\n   ```js\n   a **b** [c](http://d)\n   ```\n> ~~~\n> # no\nend"
+
+    assert styled(markdown).split("\n") == [
+        "1. so:",
+        "```js",
+        "   a **b** [c](http://d)",
+        "```",
+        "> ```",
+        "> # no",
+        "> ```",
+        "end",
+    ]
+
+
+def test_code_that_is_not_closed_is_closed() -> None:
+    assert styled("```py\nx = 1") == "```py\nx = 1\n```"
+
+
+def test_a_narrow_table_is_shown_in_columns() -> None:
+    markdown = "| Town | **km** |\n|:--|--:|\n| `Jaén` | 12 |\n| a\\|b | |\nend"
+
+    assert styled(markdown).split("\n") == [
+        "```",
+        "Town  km",
+        "----  --",
+        "Jaén  12",
+        "a|b",
+        "```",
+        "end",
+    ]
+
+
+def test_a_wide_table_is_shown_as_a_list() -> None:
+    markdown = (
+        "What is done | By whom it is done\n--- | ---\nThe **long** story of a table | everybody\n"
+    )
+
+    assert styled(markdown).split("\n") == [
+        "*What is done | By whom it is done*",
+        "- What is done: The *long* story of a table; By whom it is done: everybody",
+        "",
+    ]
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        ["**", "*", "_", "__", "~~", "`", "```", "~~~", "[", "](http://x/", ")", "|", "|-|\n", "\n"]
+        + ["# ", "> ", "- ", "* ", "\\", "<", ">", "!", " ", "word", "other", "Ünï", "重点", "7"]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@given(MARKUP)
+def test_no_word_is_lost(markdown: str) -> None:
+    assert words_of(markdown) - words_of(styled(markdown)) == set()
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_a_styled_form(text: str) -> None:
+    assert words_of(text) - words_of(styled(text)) == set()
+
+
+@given(st.lists(MARKUP.filter(lambda line: "```" not in line), max_size=5))
+def test_code_between_fences_stays_as_it_is(lines: list[str]) -> None:
+    code = "\n".join(lines)
+
+    assert styled(f"say\n```\n{code}\n```\n**b**") == f"say\n```\n{code}\n```\n*b*"
+
+
+HOSTILE = ["*a ", "[", "](a:", "[x](a:", "`", "` `` ", "> ", "|", "**a* ", "<a:", "\\", "_*~~"]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_no_text_takes_more_time_than_its_length(piece: str) -> None:
+    text = piece * (96_000 // len(piece)) + ")\n|-|"
+
+    began = time.process_time()
+    styled(text)
+
+    assert time.process_time() - began < 10  # Quadratic, it would be minutes.
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text))
