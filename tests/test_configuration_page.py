@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
     tables: dict[str, type[BaseModel]] = {
+        "admission": settings.AdmissionTable,
         "server": settings.ServerTable,
         "provider": settings.ProviderTable,
         "fallback": settings.FallbackTable,

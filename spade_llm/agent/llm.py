@@ -19,6 +19,7 @@ from spade_llm.behaviour.markers import Markers
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.answer_form import ModelForm
+from spade_llm.conversation.circles import Circles
 from spade_llm.conversation.documents_toolbox import documents_toolbox
 from spade_llm.conversation.memory_toolbox import MemoryOffer, MemoryToolSet
 from spade_llm.conversation.outbox import Outbox
@@ -123,7 +124,10 @@ class LLMAgent(XmppAgent):
         self._guarding = _guarding(conduct)
         data, name = self.options.data, str(self.jid.local)
         self._outbox = Outbox(data / f"outbox-{name}.db" if data else None)
-        self._watch = TurnWatch(data, name, limits=conduct.peer_limits)
+        circles = Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest)
+        self._watch = TurnWatch(
+            data, name, limits=conduct.peer_limits, crowd=conduct.crowd_limits, circles=circles
+        )
         servers = program.get("mcp_servers") or ()
         self._mcp_servers = [McpServers(servers, data=data)] if servers else []
         documents = RagClient(self.node.requester, services.rag) if services.rag else None

@@ -12,6 +12,8 @@ from spade_llm.behaviour.quota import Quota
 from spade_llm.behaviour.usage_command import UsageCommand
 from spade_llm.behaviour.watching import Watching
 from spade_llm.behaviour.why_command import NOTHING, WhyCommand
+from spade_llm.conversation.circles import NO_CIRCLES
+from spade_llm.conversation.peer_limits import NO_CROWD_LIMITS
 from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.conversation.usage_ledger import FILES, UsageLedger
 from spade_llm.errors import NotFound
@@ -24,22 +26,35 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.commands import Commands
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
-    from spade_llm.conversation.peer_limits import PeerLimits
+    from spade_llm.conversation.circles import Circles
+    from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
     from spade_llm.services.service import Service
 
 
 class TurnWatch:
-    def __init__(self, data: Path | None, name: str, *, limits: PeerLimits) -> None:
+    def __init__(
+        self,
+        data: Path | None,
+        name: str,
+        *,
+        limits: PeerLimits,
+        crowd: CrowdLimits = NO_CROWD_LIMITS,
+        circles: Circles = NO_CIRCLES,
+    ) -> None:
         file = FILES.replace("*", name)
-        self.ledger = UsageLedger(data / file if data else None)
+        self.ledger = UsageLedger(data / file if data else None, circles=circles)
         self._limits = limits
+        self._crowd = crowd
+        self._circles = circles
         self._watching = Watching(self.ledger)
 
     @property
     def layers(self) -> list[Layer]:
         """Around everything else: what is refused is not watched."""
-        quota = [] if self._limits.are_none else [Quota(self.ledger, self._limits)]
-        return [*quota, self._watching]
+        if self._limits.are_none and self._crowd.are_none:
+            return [self._watching]
+        quota = Quota(self.ledger, self._limits, crowd=self._crowd, circles=self._circles)
+        return [quota, self._watching]
 
     def billing(self, peer: str) -> AbstractContextManager[None]:
         """Around what is done for this peer between its turns."""

@@ -8,7 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.conversation.peer_limits import NO_LIMITS, PeerLimits
+from spade_llm.conversation.peer_limits import (
+    NO_CROWD_LIMITS,
+    NO_LIMITS,
+    CrowdLimits,
+    PeerLimits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,6 +56,8 @@ class Conduct:
     """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
     peer_limits: PeerLimits = NO_LIMITS
     """What one peer may spend on a day."""
+    crowd_limits: CrowdLimits = NO_CROWD_LIMITS
+    """What guests and other domains may."""
     notes: Notes | None = None
     """What the assistant itself noted about whom it talks with: quoted as memories are."""
     output_schema: type[BaseModel] | None = None

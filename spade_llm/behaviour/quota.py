@@ -1,4 +1,5 @@
-"""Per-peer limits, outermost around a turn: who has spent their day's share is told until when.
+"""Limits of a day, outermost around a turn: of each peer, of guests, of another domain together.
+Who has spent their share is told until when.
 
 Looked at when a turn begins: turns that run side by side may pass a limit by what they cost
 themselves, and no more. Knows no model.
@@ -8,19 +9,23 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.circles import ALL_GUESTS, NO_CIRCLES
+from spade_llm.conversation.peer_limits import NO_CROWD_LIMITS
 from spade_llm.errors import QuotaReached
 from spade_llm.providers.offline_words import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from spade_llm.behaviour.layers import Outcome, Proceed
+    from spade_llm.conversation.circles import Circles
     from spade_llm.conversation.history import Conversation
-    from spade_llm.conversation.peer_limits import PeerLimits
+    from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
     from spade_llm.conversation.usage_ledger import UsageLedger
     from spade_llm.services.chat import Utterance
 
@@ -30,9 +35,18 @@ logger = logging.getLogger(__name__)
 class Quota:
     """A Layer. A program gets its refusal as `quota-reached`, a person as a sentence."""
 
-    def __init__(self, ledger: UsageLedger, limits: PeerLimits) -> None:
+    def __init__(
+        self,
+        ledger: UsageLedger,
+        limits: PeerLimits,
+        *,
+        crowd: CrowdLimits = NO_CROWD_LIMITS,
+        circles: Circles = NO_CIRCLES,
+    ) -> None:
         self._ledger = ledger
         self._limits = limits
+        self._crowd = crowd
+        self._circles = circles
         self._running: Counter[str] = Counter()
 
     async def __call__(
@@ -40,24 +54,42 @@ class Quota:
     ) -> Outcome:
         """Raises QuotaReached; StorageFailed where nobody can tell what was spent."""
         language = language_of(utterance.text)
-        self._check_day(utterance.peer, language)
-        with self._counted(utterance.peer, language):
+        with ExitStack() as places:
+            for share in self._shares(utterance.peer):
+                self._check_day(share, language)
+                places.enter_context(self._counted(share, language))
             return await proceed(utterance)
 
-    def _check_day(self, peer: str, language: str) -> None:
-        reached = self._limits.reached_by(self._ledger.of_today(peer))
+    def _shares(self, peer: str) -> Iterator[_Share]:
+        """All that this peer lives on."""
+        circles = self._circles.of(peer)
+        yield _Share(name=peer, limits=self._limits, texts=_OF_PEER)
+        for circle in circles:
+            is_all = circle == ALL_GUESTS
+            limits = self._crowd.all_guests if is_all else self._crowd.domain
+            yield _Share(name=circle, limits=limits, texts=_OF_CIRCLE, is_circle=True)
+        if ALL_GUESTS in circles:
+            yield _Share(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
+
+    def _check_day(self, share: _Share, language: str) -> None:
+        if share.limits.are_none:
+            return
+        ledger, peer = self._ledger, share.name.partition("/")[0]
+        spent = ledger.of_today_together(peer) if share.is_circle else ledger.of_today(peer)
+        reached = share.limits.reached_by(spent)
         if reached is not None:
-            logger.info("%s has reached its limit of %s", peer, reached)
-            free_at = self._ledger.next_day
+            logger.info("%s has reached its limit of %s", share.name, reached)
+            free_at = ledger.next_day
             left = _in_words(free_at - datetime.now(UTC))
             what = _WHAT[language][reached]
-            raise QuotaReached(_SPENT[language].format(what=what, at=free_at, left=left))
+            spent_text = share.texts.spent[language]
+            raise QuotaReached(spent_text.format(what=what, at=free_at, left=left))
 
     @contextmanager
-    def _counted(self, peer: str, language: str) -> Iterator[None]:
-        limit = self._limits.concurrent_turns
+    def _counted(self, share: _Share, language: str) -> Iterator[None]:
+        peer, limit = share.name, share.limits.concurrent_turns
         if limit is not None and self._running[peer] >= limit:
-            raise QuotaReached(_BUSY[language].format(limit=limit))
+            raise QuotaReached(share.texts.busy[language].format(limit=limit))
         self._running[peer] += 1
         try:
             yield
@@ -65,6 +97,20 @@ class Quota:
             self._running[peer] -= 1
             if not self._running[peer]:
                 del self._running[peer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    spent: Mapping[str, str]
+    busy: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    name: str
+    limits: PeerLimits
+    texts: _Texts
+    is_circle: bool = False
 
 
 _SPENT = {
@@ -79,6 +125,20 @@ _BUSY = {
     "es": "Ya estoy trabajando en {limit} de tus mensajes. En cuanto responda a uno de ellos puedo"
     " atender el siguiente: envíalo otra vez entonces, por favor.",
 }
+_TOGETHER_SPENT = {
+    "en": "Those who write to me from where you do have used their share of today's {what}"
+    " together. From {at:%Y-%m-%d %H:%M} UTC on (in {left}) I can answer you again.",
+    "es": "Quienes me escriben desde el mismo lugar que tú han agotado juntos su parte de hoy"
+    " ({what}). A partir del {at:%Y-%m-%d %H:%M} UTC (en {left}) puedo responderte de nuevo.",
+}
+_TOGETHER_BUSY = {
+    "en": "I am already working on {limit} messages of those who write to me from where you do."
+    " Please send it again in a moment.",
+    "es": "Ya estoy trabajando en {limit} mensajes de quienes me escriben desde el mismo lugar que"
+    " tú. Envíalo otra vez dentro de un momento, por favor.",
+}
+_OF_PEER = _Texts(spent=_SPENT, busy=_BUSY)
+_OF_CIRCLE = _Texts(spent=_TOGETHER_SPENT, busy=_TOGETHER_BUSY)
 _WHAT = {
     "en": {
         "turns": "answers",

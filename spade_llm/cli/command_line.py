@@ -65,6 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_agents(commands)
     _add_account(commands)
     _add_usage(commands)
+    _add_invite(commands)
     _add_doctor(commands)
     return parser
 
@@ -293,6 +294,19 @@ def _add_usage(commands: Commands[argparse.ArgumentParser]) -> None:
     usage.add_argument("--days", type=_positive, default=7, metavar="N", help="default: 7")
     usage.add_argument("--peer", metavar="JID", help="only this one")
     usage.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
+    invite = _add(commands, "invite", "Make a code by which a stranger may talk to an agent.")
+    add = invite.add_argument
+    add("--agent", metavar="JID", default="assistant", help="default: assistant")
+    add("--uses", type=_positive, default=1, metavar="N", help="how many it lets in (default: 1)")
+    add("--days", type=_positive, default=7, metavar="N", help="how long it holds (default: 7)")
+    add("--stay", type=_positive, metavar="DAYS", help="how long a guest stays (default: for good)")
+    add("--note", default="", metavar="TEXT", help="what you call it in --list")
+    what = invite.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="show open invitations and guests")
+    what.add_argument("--revoke", metavar="NAME|JID", help="withdraw an invitation, or shut out")
 
 
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.admission import admission_of, crowd_limits_of
 from spade_llm.cli.guardrails import build_guardrails
 from spade_llm.cli.model_choice import (
     build_model,
@@ -135,6 +136,7 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
         input_guardrails=guardrails.input,
         output_guardrails=guardrails.output,
         peer_limits=PeerLimits(**definition.settings.limits.peer.model_dump()),
+        crowd_limits=crowd_limits_of(definition.settings.limits),
         experts=_experts(definition),
     )
 
@@ -257,6 +259,7 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         data=host.place.data / "agents" / definition.jid,
         allowed=tuple(definition.settings.allowed),
         announce_to=tuple(map(definition.full, definition.settings.announce_to)),
+        admission=admission_of(definition.settings.admission),
         telemetry=_telemetry(definition.settings.telemetry),
     )
 

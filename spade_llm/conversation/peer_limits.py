@@ -61,3 +61,22 @@ class PeerLimits:
 
 
 NO_LIMITS = PeerLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdLimits:
+    """Beside what each peer may spend: against many accounts of one who has no share left."""
+
+    guest: PeerLimits = NO_LIMITS
+    """Each guest."""
+    domain: PeerLimits = NO_LIMITS
+    """All of one other domain together."""
+    all_guests: PeerLimits = NO_LIMITS
+    """All guests together."""
+
+    @property
+    def are_none(self) -> bool:
+        return self.guest.are_none and self.domain.are_none and self.all_guests.are_none
+
+
+NO_CROWD_LIMITS = CrowdLimits()

@@ -10,11 +10,14 @@ from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.conversation.circles import NO_CIRCLES
 from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from spade_llm.conversation.circles import Circles
 
 FILES = "usage-*.db"
 """The name that stands for the star is the agent's."""
@@ -24,8 +27,8 @@ MAX_PEERS_A_DAY = 20_000
 BOUND_EVERY = 500
 """Writes between two looks at the bounds: by so many rows they may be passed."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS usage (
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {name} (
     day TEXT NOT NULL,
     peer TEXT NOT NULL,
     turns INTEGER NOT NULL,
@@ -38,7 +41,8 @@ CREATE TABLE IF NOT EXISTS usage (
     PRIMARY KEY (day, peer)
 ) WITHOUT ROWID;
 """
-_ADD = """INSERT INTO usage VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
+_SCHEMA = _TABLE.format(name="usage") + _TABLE.format(name="usage_together")
+_ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
     turns = turns + excluded.turns,
     model_calls = model_calls + excluded.model_calls,
     tool_calls = tool_calls + excluded.tool_calls,
@@ -48,11 +52,14 @@ _ADD = """INSERT INTO usage VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
     model_seconds = model_seconds + excluded.model_seconds"""
 _SPENT = """turns, model_calls, tool_calls, prompt_tokens, completion_tokens, estimated_tokens,
     model_seconds"""
+_ADD_OF_PEER, _ADD_TOGETHER = (_ADD.format(table=name) for name in ("usage", "usage_together"))
 _OF_DAY = f"SELECT {_SPENT} FROM usage WHERE day = ? AND peer = ?"
+_TOGETHER = f"SELECT {_SPENT} FROM usage_together WHERE day = ? AND peer = ?"
 _OF_PEER = f"""SELECT day, peer, {_SPENT} FROM usage
     WHERE peer = ? AND day > ? AND day <= ? ORDER BY day DESC"""
 _OF_ALL = f"SELECT day, peer, {_SPENT} FROM usage WHERE day > ? ORDER BY day DESC, peer"
 _DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
+_DROP_OLD_CIRCLES = "DELETE FROM usage_together WHERE day < ?"
 _DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
     SELECT peer FROM usage WHERE day = :day
     ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
@@ -91,10 +98,12 @@ class UsageLedger:
         self,
         path: Path | None,
         *,
+        circles: Circles = NO_CIRCLES,
         max_peers_a_day: int = MAX_PEERS_A_DAY,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`path=None` keeps it in RAM only."""
+        self._circles = circles
         self._max_peers = max_peers_a_day
         self._clock = clock
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the record of usage")
@@ -120,12 +129,21 @@ class UsageLedger:
 
     def add(self, peer: str, spent: Spent) -> None:
         """Raises StorageFailed."""
-        self._db.run(_ADD, self.today.isoformat(), peer, *_row(spent))
+        today, row = self.today.isoformat(), _row(spent)
+        self._db.run(_ADD_OF_PEER, today, peer, *row)
+        for circle in self._circles.of(peer):
+            self._db.run(_ADD_TOGETHER, today, circle, *row)
         self._writes_until_bound -= 1
 
     def of_today(self, peer: str) -> Spent:
         """Raises StorageFailed."""
         for row in self._db.run(_OF_DAY, self.today.isoformat(), peer):
+            return _spent(row)
+        return Spent()
+
+    def of_today_together(self, circle: str) -> Spent:
+        """What all of it have spent. Raises StorageFailed."""
+        for row in self._db.run(_TOGETHER, self.today.isoformat(), circle):
             return _spent(row)
         return Spent()
 
@@ -154,6 +172,7 @@ class UsageLedger:
         if self._writes_until_bound <= 0:
             self._writes_until_bound = BOUND_EVERY
             self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
+            self._db.run(_DROP_OLD_CIRCLES, self.today.isoformat())
             self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
             await self._db.checkpoint()
 

@@ -1,5 +1,6 @@
 """What a person configures: an agent.toml per agent, and a few environment variables."""
 
+from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.env_file import (
     load_env_vars,
 )
@@ -39,6 +40,7 @@ from spade_llm.settings.tables import (
 
 __all__ = [
     "MAX_HUMAN_SECONDS_OF_TOOLS",
+    "AdmissionTable",
     "AgentSettings",
     "ContextTable",
     "DocumentsTable",

@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -19,24 +17,16 @@ from pydantic import (
 )
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
+from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Name = Annotated[str, Field(min_length=1)]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-Count = Annotated[int, Field(ge=1, le=100_000)]
 
-
-class _Table(BaseModel):
-    """A table of the file: an unknown key is an error, and so is `3` where text belongs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class ServerTable(_Table):
+class ServerTable(Table):
     """`[server]`: where to log in. Without it: the server that `spade-llm up` runs."""
 
     host: Name | None = None
@@ -46,7 +36,7 @@ class ServerTable(_Table):
     domain: Name | None = None
 
 
-class ProviderTable(_Table):
+class ProviderTable(Table):
     """`[provider]`: the language model."""
 
     kind: Literal[
@@ -86,7 +76,7 @@ class FallbackTable(ProviderTable):
         return self
 
 
-class ContextTable(_Table):
+class ContextTable(Table):
     """`[context]`: what of a conversation reaches the model."""
 
     strategy: list[Name] = ["smart"]
@@ -154,7 +144,7 @@ _KEYS_OF_STRATEGY = {
 }
 
 
-class EmbeddingsTable(_Table):
+class EmbeddingsTable(Table):
     """`[embeddings]`: what makes vectors of texts; `embeddings = "auto"` is short for its kind."""
 
     kind: Literal["auto", "installed", "none", "openai_compatible"] = "auto"
@@ -178,14 +168,14 @@ class EmbeddingsTable(_Table):
         return self
 
 
-class StorageTable(_Table):
+class StorageTable(Table):
     """`[storage]`: where a RAG agent keeps its vectors."""
 
     chroma_url: Name | None = None
     """Of a server that `chroma run` started. Without it: files below --data."""
 
 
-class UploadTable(_Table):
+class UploadTable(Table):
     """`[upload]`: from where a RAG agent fetches documents on request."""
 
     hosts: list[Name] = []
@@ -193,7 +183,7 @@ class UploadTable(_Table):
     max_mb: Count = 100
 
 
-class ServicesTable(_Table):
+class ServicesTable(Table):
     """`[services]`: the agents that an assistant uses; a name without `@` is on its own domain."""
 
     memory: Name | None = None
@@ -203,7 +193,7 @@ class ServicesTable(_Table):
     """JIDs and domains: tools of their agents are used, too, once their presence reaches us."""
 
 
-class MemoryTable(_Table):
+class MemoryTable(Table):
     """`[memory]`: what a model may do with its memory, and what it is reminded of."""
 
     tools: Literal["base", "entries", "all"] = "base"
@@ -213,7 +203,7 @@ class MemoryTable(_Table):
     """Of what is remembered, quoted to the model before each turn; 0: nothing."""
 
 
-class DocumentsTable(_Table):
+class DocumentsTable(Table):
     """`[documents]`: how an assistant uses the documents that it may read."""
 
     tools: bool = True
@@ -223,7 +213,7 @@ class DocumentsTable(_Table):
     domain. What is not named here is not quoted in chats."""
 
 
-class LearningTable(_Table):
+class LearningTable(Table):
     """`[learning]`: how a memory turns conversations into episodes and facts."""
 
     enabled: bool = True
@@ -231,7 +221,7 @@ class LearningTable(_Table):
     """`[learning.provider]`: the model that takes facts from episodes. Without it: rules."""
 
 
-class PeerLimitsTable(_Table):
+class PeerLimitsTable(Table):
     """`[limits.peer]`: what one JID may spend on a day (of UTC); without a key: no limit."""
 
     turns: int | None = Field(default=None, ge=1)
@@ -245,7 +235,7 @@ class PeerLimitsTable(_Table):
     """At the same time, in conversations of their own."""
 
 
-class LimitsTable(_Table):
+class LimitsTable(Table):
     """`[limits]`: what one turn may cost. One that reaches a limit ends with what there is."""
 
     tool_rounds: int = Field(default=5, ge=1, le=20)
@@ -260,6 +250,12 @@ class LimitsTable(_Table):
     tokens: Annotated[int, Field(ge=1)] | None = None
     """Prompts and answers of all calls of the model together, as its server counts them."""
     peer: PeerLimitsTable = PeerLimitsTable()
+    guest: PeerLimitsTable = PeerLimitsTable()
+    """`[limits.guest]`: each guest, beside `[limits.peer]`."""
+    domain: PeerLimitsTable = PeerLimitsTable()
+    """`[limits.domain]`: all of one other domain together."""
+    all_guests: PeerLimitsTable = PeerLimitsTable()
+    """`[limits.all_guests]`: all guests together."""
 
     @property
     def rounds(self) -> int:
@@ -272,7 +268,7 @@ class LimitsTable(_Table):
         return 24 if self.model_calls is None else self.model_calls
 
 
-class EndingTable(_Table):
+class EndingTable(Table):
     """`[ending]`: when a conversation is over, until `/new`. Without it: never."""
 
     markers: Annotated[list[Name], Field(max_length=32)] = []
@@ -281,7 +277,7 @@ class EndingTable(_Table):
     """Answers in one conversation."""
 
 
-class TelemetryTable(_Table):
+class TelemetryTable(Table):
     """`[telemetry]`: where traces of OpenTelemetry go. Without it and the variable: nowhere."""
 
     endpoint: CollectorUrl | None = None
@@ -290,7 +286,7 @@ class TelemetryTable(_Table):
     """Also what people and models say, and who they are."""
 
 
-class GuardrailTable(_Table):
+class GuardrailTable(Table):
     """`[[guardrails]]`: what may not be said to an assistant, or by it. In the file's order."""
 
     kind: Literal["keyword", "regex", "model"]
@@ -342,7 +338,7 @@ _KEYS_OF_GUARDRAIL = {
 }
 
 
-class TermsTable(_Table):
+class TermsTable(Table):
     """On which terms tools may be called; a key that is left out: as the wider table says."""
 
     allowed: list[Name] | None = None
@@ -357,7 +353,7 @@ class TermsTable(_Table):
     """A longer result is given in pages of this size."""
 
 
-class HumanTable(_Table):
+class HumanTable(Table):
     """`[human.NAME]`: a person whom a model may ask by chat while it works, with `ask_NAME`."""
 
     jid: Name
@@ -372,7 +368,7 @@ MAX_HUMAN_SECONDS_OF_TOOLS = 570
 """A tool agent works on one request for 600 s at most."""
 
 
-class PythonTable(_Table):
+class PythonTable(Table):
     """`[python]`: tools of your own."""
 
     tools: list[Name] = []
@@ -437,7 +433,7 @@ HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
 McpName = Annotated[str, AfterValidator(_checked_server_name)]
 
 
-class AgentSettings(_Table):
+class AgentSettings(Table):
     """One agent.toml."""
 
     kind: Literal["assistant", "memory", "rag", "tools"]
@@ -450,6 +446,7 @@ class AgentSettings(_Table):
     """JIDs and domains that may see our presence, beside our own domain; `*`: everybody."""
     announce_to: list[Name] = []
     """JIDs that we ask to see each other's presence, so that they discover us."""
+    admission: AdmissionTable = AdmissionTable()
     server: ServerTable = ServerTable()
     provider: ProviderTable = ProviderTable()
     fallback: FallbackTable | None = None
@@ -512,7 +509,7 @@ class AgentSettings(_Table):
 
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
-    "telemetry",
+    *("telemetry", "admission"),
 }
 _KEYS_OF_KIND = {
     "assistant": {

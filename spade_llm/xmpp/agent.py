@@ -25,6 +25,7 @@ from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.tracing import Tracer
 from spade_llm.xmpp import discovery
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.announcement import (
     NODE,
     STANDARD,
@@ -36,6 +37,7 @@ from spade_llm.xmpp.announcement import (
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.discovery import Sighting
+from spade_llm.xmpp.door import door_of
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.rejection import rejection
@@ -83,6 +85,8 @@ class AgentOptions:
     is_available: bool = True
     """False: no presence, so that the server brings us answers only, and none of the messages
     that are for the account's other clients (RFC 6121 §8.5.2)."""
+    admission: Admission = Admission()
+    """Who may talk to us, and how fast."""
     telemetry: Telemetry | None = None
     """Where the spans of its work go; None: nowhere."""
 
@@ -117,6 +121,7 @@ class XmppAgent(Agent):
         self.on_stanza: list[Callable[[Element], bool]] = []
         """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
         must not raise."""
+        self.door = door_of(self)
         self.on_client: list[Callable[[ClientXMPP], None]] = []
         """Called with the client of a connection that is about to be opened: handlers, plugins."""
         self.on_session: list[Callable[[], None]] = []
@@ -163,6 +168,7 @@ class XmppAgent(Agent):
         """All of them or none."""
         try:
             await self._open_tracer()
+            self._resources.enter_context(self.door)
             if isinstance(self._log, SqliteAnswerLog):
                 await self._resources.enter_async_context(self._log)
             await self.open_resources(self._resources)
@@ -219,6 +225,7 @@ class XmppAgent(Agent):
         """
         if self.link is None:
             raise RuntimeError(f"{self.jid} is not started")
+        self.door.note_asked(message)
         is_plain = message.encoding is Encoding.PLAIN
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))

@@ -44,7 +44,7 @@ MAX_NAME_CHARS = 1024
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 
-_ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
+ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
 _FORM = "{jabber:x:data}"
 _DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
@@ -145,12 +145,12 @@ def _keeps(metadata: Mapping[str, str]) -> bool:
 
 def read_metadata(xml: Element) -> dict[str, str]:
     """The ACL parameters; empty for a person's message."""
-    acl = xml.find(_ACL_TAG)
+    acl = xml.find(ACL_TAG)
     return dict(acl.attrib) if acl is not None else _read_form(xml)
 
 
 def encoding_of(xml: Element) -> Encoding:
-    if xml.find(_ACL_TAG) is not None:
+    if xml.find(ACL_TAG) is not None:
         return Encoding.ACL
     return Encoding.FORM if _read_form(xml) else Encoding.PLAIN
 

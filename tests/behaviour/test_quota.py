@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.conversation.peer_limits import PeerLimits
+from spade_llm.conversation.circles import Circles
+from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
 from spade_llm.errors import QuotaReached, StorageFailed
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.providers.model import Usage
@@ -116,10 +117,63 @@ async def test_without_limits_a_ledger_that_cannot_be_written_costs_nobody_an_an
         assert "cannot be read" in await assistant.say("/usage")
 
 
-async def _waiting(assistant: Watched, model: GatedModel, thread: str) -> asyncio.Task[str]:
+async def _waiting(
+    assistant: Watched, model: GatedModel, thread: str, *, peer: str = "you@x"
+) -> asyncio.Task[str]:
     """A turn that has come as far as the model."""
     model.was_asked.clear()
-    turn = asyncio.create_task(assistant.say("wait", thread=thread))
+    turn = asyncio.create_task(assistant.say("wait", peer=peer, thread=thread))
     async with asyncio.timeout(5):
         await model.was_asked.wait()
     return turn
+
+
+CIRCLES = Circles(own_domain="x", is_guest=lambda jid: jid.endswith("evil"))
+
+
+@pytest.mark.parametrize("name", ["guest", "domain", "all_guests"])
+async def test_guests_have_limits_of_their_own_that_nobody_else_notices(name: str) -> None:
+    crowd = CrowdLimits(**{name: PeerLimits(turns=2)})
+    model = ScriptedProvider.echo()
+    async with a_watched_assistant(model, crowd=crowd, circles=CIRCLES) as assistant:
+        assert await assistant.say("one", peer="eve1@evil") == "one"
+        assert await assistant.say("two", peer="eve1@evil") == "two"
+
+        with pytest.raises(QuotaReached, match=r"today's answers .* 00:00 UTC"):
+            await assistant.say("three", peer="eve1@evil")
+        is_own_share = name == "guest"
+        if is_own_share:
+            assert await assistant.say("I am new", peer="eve2@evil") == "I am new"
+        else:
+            with pytest.raises(QuotaReached, match="together"):
+                await assistant.say("I am new", peer="eve2@evil")
+        for _ in range(3):
+            assert await assistant.say("hello", peer="ada@x") == "hello"
+
+
+async def test_another_domain_s_turns_at_the_same_time_are_bounded_together() -> None:
+    model = GatedModel()
+    crowd = CrowdLimits(domain=PeerLimits(concurrent_turns=1))
+    async with a_watched_assistant(model, crowd=crowd, circles=CIRCLES) as assistant:
+        first = await _waiting(assistant, model, "1", peer="bob@far")
+
+        with pytest.raises(QuotaReached, match="already working on 1"):
+            await assistant.say("and I?", peer="carol@far")
+        second = await _waiting(assistant, model, "2", peer="dave@else")
+
+        model.gate.set()
+        await asyncio.gather(first, second)
+
+
+async def test_what_a_domain_has_spent_survives_a_restart(tmp_path: Path) -> None:
+    crowd = CrowdLimits(domain=PeerLimits(turns=1))
+    for outcome in ("answered", "refused"):
+        model = ScriptedProvider.echo()
+        async with a_watched_assistant(
+            model, crowd=crowd, circles=CIRCLES, data=tmp_path
+        ) as assistant:
+            if outcome == "answered":
+                assert await assistant.say("hi", peer="bob@far") == "hi"
+            else:
+                with pytest.raises(QuotaReached):
+                    await assistant.say("hi", peer="carol@far")

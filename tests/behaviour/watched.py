@@ -10,9 +10,15 @@ from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.circles import NO_CIRCLES, Circles
 from spade_llm.conversation.memory_toolbox import MemoryOffer
 from spade_llm.conversation.outbox import Outbox
-from spade_llm.conversation.peer_limits import NO_LIMITS, PeerLimits
+from spade_llm.conversation.peer_limits import (
+    NO_CROWD_LIMITS,
+    NO_LIMITS,
+    CrowdLimits,
+    PeerLimits,
+)
 from spade_llm.conversation.turn import TurnLimits
 from spade_llm.conversation.watched_model import WatchedModel
 from spade_llm.services.chat import ONTOLOGY
@@ -45,13 +51,15 @@ async def a_watched_assistant(
     model: ChatModel,
     *,
     limits: PeerLimits = NO_LIMITS,
+    crowd: CrowdLimits = NO_CROWD_LIMITS,
+    circles: Circles = NO_CIRCLES,
     memory: OwnedMemory | None = None,
     retriever: Retriever | None = None,
     toolboxes: Sequence[Toolbox] = (),
     layers: Sequence[Layer] = (),
     data: Path | None = None,
 ) -> AsyncIterator[Watched]:
-    watch = TurnWatch(data, "a", limits=limits)
+    watch = TurnWatch(data, "a", limits=limits, crowd=crowd, circles=circles)
     async with Outbox(None) as outbox, watch.ledger:
         remembering = MemoryBehaviour(memory=memory, retriever=retriever, outbox=outbox)
         behaviour = LLMBehaviour(

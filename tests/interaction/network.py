@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spade_llm.agent import (
@@ -19,6 +19,7 @@ from spade_llm.agent import (
 )
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.xmpp.admission import Admission
 from tests.rag.bag_of_words import BagOfWords
 from tests.xmpp.client import Client
 
@@ -75,6 +76,7 @@ class Network:
         limits: TurnLimits | None = None,
         conduct: Conduct | None = None,
         jid: str = "",
+        admission: Admission | None = None,
     ) -> LLMAgent:
         jid = jid or await self.account("assistant")
         agent = LLMAgent(
@@ -84,7 +86,7 @@ class Network:
             services=services,
             limits=limits,
             conduct=conduct,
-            options=self.options(jid),
+            options=replace(self.options(jid), admission=admission or Admission()),
         )
         return await self.start(agent)
 

@@ -1,0 +1,242 @@
+"""Who gets in: each message is looked at by its stamped sender before it is read.
+
+Knows no handler. What is refused is refused in one sentence per minute and then in silence;
+programs get `refuse`, once per second.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
+from spade_llm.errors import Busy, MalformedContent, StorageFailed, Unauthorised
+from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.admission import Standing, domain_of
+from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
+from spade_llm.xmpp.invitations import FILES, Invitations
+from spade_llm.xmpp.token_bucket import Rate, TokenBucket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.errors import SpadeLLMError
+    from spade_llm.xmpp.admission import Admission
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+MAX_SENDERS = 10_000
+"""Whose rates are known; who was silent longest is forgotten."""
+MAX_DOMAINS = 1000
+MAX_ASKED = 1024
+"""Peers that we asked something: they may answer."""
+REFUSED_EVERY_S = 60.0
+BUSY_EVERY_S = 1.0
+REFUSALS = Rate(per_s=50.0, burst=200)
+"""To all together."""
+JOINS = Rate(per_s=0.1, burst=5)
+"""Of one sender: codes that are answered."""
+JOIN = "/join"
+TALK_ONTOLOGY = "spade-llm.chat/1"
+"""A program's question to a model."""
+
+_BODY = "{jabber:client}body"
+_UNREAD = frozenset({"error", "groupchat"})
+"""The one fails a request of ours, the other is read by who knows rooms."""
+
+
+class _Sender:
+    """What is known of one bare JID."""
+
+    __slots__ = ("joins", "refused_s", "requests", "talk")
+
+    def __init__(self, talk: Rate | None, requests: Rate | None, now_s: float) -> None:
+        self.talk = TokenBucket(talk, now_s) if talk else None
+        self.requests = TokenBucket(requests, now_s) if requests else None
+        self.joins = TokenBucket(JOINS, now_s)
+        self.refused_s = -REFUSED_EVERY_S
+
+
+class Door:
+    def __init__(
+        self,
+        admission: Admission,
+        invitations: Invitations,
+        *,
+        own_domain: str,
+        send: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`send` takes a stanza that nobody misses if it is lost."""
+        self._admission = admission
+        self._invitations = invitations
+        self._own_domain = own_domain
+        self._send = send
+        self._clock = clock
+        self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
+        self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._refusals = TokenBucket(REFUSALS, clock())
+
+    def __enter__(self) -> Self:
+        """Raises ConfigurationError: the file of invitations cannot be used."""
+        if not self._admission.is_open:
+            self._invitations.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._invitations.__exit__()
+
+    def note_asked(self, message: AclMessage) -> None:
+        """Whom we ask may answer."""
+        if message.performative is not Performative.REQUEST:
+            return
+        peer = bare(message.receiver)
+        self._asked[peer] = None
+        self._asked.move_to_end(peer)
+        if len(self._asked) > MAX_ASKED:
+            self._asked.popitem(last=False)
+
+    def is_guest(self, jid: str) -> bool:
+        """Of those who may talk: one with limits of their own."""
+        return self._standing(jid) is not Standing.KNOWN
+
+    def is_shut_for(self, xml: Element) -> bool:
+        """Whether this `<message/>` goes no further; it is answered here, if at all."""
+        if xml.get("type") in _UNREAD:
+            return False
+        jid = bare(xml.get("from", ""))
+        standing, now_s = self._standing(jid), self._clock()
+        sender = self._sender(jid, standing, now_s)
+        if not self._is_in_time(jid, sender, xml, now_s):
+            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
+            return True
+        if not self._admission.is_open and _code(xml) is not None:
+            self._join(xml, jid, sender)
+            return True
+        return standing is Standing.STRANGER and self._keep_out(xml, sender)
+
+    def _standing(self, jid: str) -> Standing:
+        standing = self._admission.standing(jid, self._own_domain)
+        if standing is not Standing.STRANGER:
+            return standing
+        if jid in self._asked:
+            return Standing.KNOWN
+        return Standing.GUEST if self._is_invited(jid) else standing
+
+    def _is_invited(self, jid: str) -> bool:
+        try:
+            return self._invitations.is_guest(jid)
+        except StorageFailed as error:
+            logger.warning("%s is not let in: %s", jid, error)
+            return False
+
+    def _sender(self, jid: str, standing: Standing, now_s: float) -> _Sender:
+        key = (jid, standing)
+        found = self._senders.get(key)
+        if found is None:
+            is_known = standing is Standing.KNOWN
+            talk = self._admission.talk if is_known else self._admission.guest_talk
+            found = _Sender(talk, self._admission.requests, now_s)
+            self._senders[key] = found
+            if len(self._senders) > MAX_SENDERS:
+                self._senders.popitem(last=False)
+        self._senders.move_to_end(key)
+        return found
+
+    def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
+        if not _is_talk(xml):
+            # What we asked for may come as fast as it can.
+            return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
+        if sender.talk is not None and not sender.talk.take(now_s):
+            return False
+        domain = self._domain(jid, now_s)
+        return domain is None or domain.take(now_s)
+
+    def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
+        """Of another domain; None where no limit holds."""
+        rate, domain = self._admission.domain_talk, domain_of(jid)
+        if rate is None or domain == self._own_domain or jid in self._admission.allow:
+            return None
+        bucket = self._domains.pop(domain, None) or TokenBucket(rate, now_s)
+        self._domains[domain] = bucket
+        if len(self._domains) > MAX_DOMAINS:
+            self._domains.popitem(last=False)
+        return bucket
+
+    def _keep_out(self, xml: Element, sender: _Sender) -> bool:
+        """Marks and states ask for nothing, and invitations to a room are read elsewhere."""
+        if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
+            return False
+        self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
+        return True
+
+    def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, words: str) -> None:
+        """As far as it is its time; a refusal costs more than silence."""
+        now_s = self._clock()
+        is_program = codec.encoding_of(xml) is Encoding.ACL
+        every_s = BUSY_EVERY_S if is_program else REFUSED_EVERY_S
+        if now_s - sender.refused_s < every_s or not self._refusals.take(now_s):
+            return
+        sender.refused_s = now_s
+        logger.info("%s is refused: %s", bare(xml.get("from", "")), error.code)
+        body = ErrorBody(code=error.code, detail=str(error)).encode()
+        self._answer(xml, Performative.REFUSE, body if is_program else words)
+
+    def _answer(self, xml: Element, performative: Performative, content: str) -> None:
+        """Requests only: two who refuse each other's answers would go on for ever."""
+        try:
+            message = codec.decode(xml)
+            if isinstance(message, AclMessage) and message.performative is Performative.REQUEST:
+                self._send(codec.encode(message.reply(performative, content)))
+        except MalformedContent as unreadable:
+            logger.debug("nobody is told: %s", unreadable)
+
+    def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
+        if not sender.joins.take(self._clock()):
+            return
+        try:
+            is_let_in = self._admission.standing(jid, self._own_domain) is not Standing.STRANGER
+            is_let_in = is_let_in or self._invitations.redeem(_code(xml) or "", jid)
+        except StorageFailed as error:
+            logger.warning("%s cannot join: %s", jid, error)
+            return
+        logger.info("%s %s", jid, "joins" if is_let_in else "has no valid invitation")
+        self._answer(xml, Performative.INFORM, WELCOME if is_let_in else NOT_VALID)
+
+
+def door_of(agent: XmppAgent) -> Door:
+    """The agent's, as its options say; where they limit nothing, no message is looked at."""
+    options, name = agent.options, FILES.replace("*", str(agent.jid.local))
+    door = Door(
+        options.admission,
+        Invitations(options.data / name if options.data else None),
+        own_domain=str(agent.jid.domain),
+        send=agent.send_now,
+    )
+    if not options.admission.limits_nothing:
+        agent.on_stanza.append(door.is_shut_for)
+    return door
+
+
+_BUSY = "too many messages at once; ask again later, and more slowly"
+_UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+
+
+def _is_talk(xml: Element) -> bool:
+    """What costs a turn; the ontology is looked at, and nothing else of it is read."""
+    acl = xml.find(codec.ACL_TAG)
+    if acl is not None:
+        return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"
+    return xml.find(_BODY) is not None
+
+
+def _code(xml: Element) -> str | None:
+    """What a person sends to be let in."""
+    words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
+    is_asked = len(words) == 2 and words[0].lower() == JOIN
+    return words[1] if is_asked and codec.encoding_of(xml) is Encoding.PLAIN else None

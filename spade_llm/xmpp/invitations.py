@@ -1,0 +1,183 @@
+"""Invitations by a short code, and whom they have let in. One small file; a code is in it as its
+hash only. Knows no stanza.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.small_database import SmallDatabase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FILES = "admission-*.db"
+"""The name that stands for the star is the agent's."""
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Nothing that looks like something else."""
+CODE_CHARS = 16
+"""78 bits: who reads the file cannot try out what has this hash."""
+MAX_KNOWN = 10_000
+"""JIDs that are remembered to be guests, or not."""
+BELIEVED_S = 5.0
+"""So late may somebody notice who was shut out by another process."""
+MAX_INVITATIONS = 10_000
+NAMED_BY = 8
+"""Characters of its hash that an invitation is called by."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS invitations (
+    hash TEXT PRIMARY KEY,
+    note TEXT NOT NULL,
+    uses_left INTEGER NOT NULL,
+    expires_at REAL NOT NULL,
+    stay_s REAL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS guests (
+    jid TEXT PRIMARY KEY,
+    invitation TEXT NOT NULL,
+    since REAL NOT NULL,
+    until REAL
+) WITHOUT ROWID;
+"""
+_MAKE = "INSERT INTO invitations VALUES (?,?,?,?,?)"
+_USE = """UPDATE invitations SET uses_left = uses_left - 1
+    WHERE hash = ? AND uses_left > 0 AND expires_at > ? RETURNING stay_s"""
+_LET_IN = "INSERT OR REPLACE INTO guests VALUES (?,?,?,?)"
+_IS_GUEST = "SELECT 1 FROM guests WHERE jid = ? AND (until IS NULL OR until > ?)"
+_GUESTS = "SELECT jid, invitation, since, until FROM guests WHERE until IS NULL OR until > ?"
+_OPEN = """SELECT hash, note, uses_left, expires_at FROM invitations
+    WHERE uses_left > 0 AND expires_at > ? ORDER BY expires_at"""
+_SHUT_OUT = "DELETE FROM guests WHERE jid = ? RETURNING 1"
+_WITHDRAW = "DELETE FROM invitations WHERE substr(hash, 1, ?) = ? RETURNING 1"
+_TIDY = "DELETE FROM invitations WHERE uses_left <= 0 OR expires_at <= ?"
+_TIDY_GUESTS = "DELETE FROM guests WHERE until <= ?"
+_COUNT = "SELECT count(*) FROM invitations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    name: str
+    note: str
+    uses_left: int
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    jid: str
+    invitation: str
+    """The name of the one that let them in."""
+    since: float
+    until: float | None
+    """None: for good."""
+
+
+class Invitations:
+    """`spade-llm invite` and the agent have the file open at the same time."""
+
+    def __init__(self, path: Path | None, *, clock: Callable[[], float] = time.time) -> None:
+        """`path=None` keeps them in RAM only."""
+        self._clock = clock
+        self._db = SmallDatabase(path, schema=_SCHEMA, what="the file of invitations")
+        self._known: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+
+    def __enter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def make(
+        self, *, uses: int, lasts_s: float, stay_s: float | None = None, note: str = ""
+    ) -> str | None:
+        """A new code, which is nowhere else; None if too many are open.
+
+        `stay_s`: how long who comes with it stays; None: for good. Raises StorageFailed.
+        """
+        now = self._clock()
+        self._db.run(_TIDY, now)
+        self._db.run(_TIDY_GUESTS, now)
+        if self._db.run(_COUNT)[0][0] == MAX_INVITATIONS:
+            return None
+        code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
+        self._db.run(_MAKE, _hash(code), note, uses, now + lasts_s, stay_s)
+        return "-".join(code[at : at + 4] for at in range(0, CODE_CHARS, 4))
+
+    def redeem(self, code: str, jid: str) -> bool:
+        """Let this bare JID in; False: there is no such invitation (any more). Who is in already
+        uses none. Raises StorageFailed."""
+        if self.is_guest(jid):
+            return True
+        self._db.run("BEGIN IMMEDIATE")
+        try:
+            is_let_in = self._use(_hash(code), jid)
+        finally:
+            self._db.run("COMMIT")
+        self._known.pop(jid, None)
+        return is_let_in
+
+    def _use(self, hashed: str, jid: str) -> bool:
+        now = self._clock()
+        used = self._db.run(_USE, hashed, now)
+        for (stay_s,) in used:
+            until = None if stay_s is None else now + float(str(stay_s))
+            self._db.run(_LET_IN, jid, hashed[:NAMED_BY], now, until)
+        return bool(used)
+
+    def is_guest(self, jid: str) -> bool:
+        """Raises StorageFailed."""
+        now = self._clock()
+        known = self._known.get(jid)
+        if known is None or not 0 <= now - known[0] < BELIEVED_S:
+            known = (now, bool(self._db.run(_IS_GUEST, jid, now)))
+            self._known[jid] = known
+            if len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
+        return known[1]
+
+    def guests(self) -> list[Guest]:
+        """Raises StorageFailed."""
+        return [_guest(row) for row in self._db.run(_GUESTS, self._clock())]
+
+    def open_ones(self) -> list[Invitation]:
+        """The next to expire first. Raises StorageFailed."""
+        return [_invitation(row) for row in self._db.run(_OPEN, self._clock())]
+
+    def revoke(self, name: str) -> bool:
+        """Shut out the guest of this JID, or withdraw the invitation of this name. Raises
+        StorageFailed."""
+        self._known.pop(name, None)
+        if "@" in name:
+            return bool(self._db.run(_SHUT_OUT, name))
+        return len(name) >= NAMED_BY and bool(self._db.run(_WITHDRAW, len(name), name))
+
+
+def _hash(code: str) -> str:
+    """However it was typed: small letters, hyphens and blanks do not count."""
+    plain = "".join(letter for letter in code.upper() if letter in ALPHABET)
+    return sha256(plain.encode()).hexdigest()
+
+
+def _guest(row: tuple[object, ...]) -> Guest:
+    jid, invitation, since, until = row
+    left = None if until is None else float(str(until))
+    return Guest(jid=str(jid), invitation=str(invitation), since=float(str(since)), until=left)
+
+
+def _invitation(row: tuple[object, ...]) -> Invitation:
+    hashed, note, left, expires_at = row
+    return Invitation(
+        name=str(hashed)[:NAMED_BY],
+        note=str(note),
+        uses_left=int(str(left)),
+        expires_at=float(str(expires_at)),
+    )

@@ -1,0 +1,51 @@
+"""`spade-llm invite` makes codes for an agent, also while that runs, and takes them back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.cli import main
+from spade_llm.xmpp.invitations import Invitations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def an_agent_with_a_list(data: Path) -> Invitations:
+    home = data / "agents" / "assistant@localhost"
+    home.mkdir(parents=True)
+    return Invitations(home / "admission-assistant.db").__enter__()
+
+
+def invite(data: Path, *more: str) -> int:
+    return main(["invite", "--data", str(data), *more])
+
+
+def test_a_code_that_was_shown_lets_in_and_can_be_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = an_agent_with_a_list(tmp_path)
+
+    assert invite(tmp_path, "--note", "for Eve", "--uses", "2") == 0
+    code = capsys.readouterr().out.split()[1]
+    assert agent.redeem(code, "eve@far")
+    assert invite(tmp_path, "--list") == 0
+    opened, guest = capsys.readouterr().out.splitlines()
+    assert "1 left  for Eve" in opened
+    assert "eve@far" in guest and "for good" in guest
+    assert invite(tmp_path, "--revoke", "eve@far") == 0
+    assert invite(tmp_path, "--revoke", opened.split()[1]) == 0
+    assert invite(tmp_path, "--revoke", "eve@far") == 1
+
+    assert not agent.redeem(code, "mallory@far")
+    agent.__exit__()
+
+
+def test_an_agent_that_takes_everybody_needs_no_invitation_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invite(tmp_path) == 1
+
+    assert "[admission] allow" in capsys.readouterr().err

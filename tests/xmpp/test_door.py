@@ -1,0 +1,298 @@
+"""Who is let in, and how fast, by what a message's stamped sender says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, fromstring
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.acl import AclMessage, Encoding, Performative
+from spade_llm.xmpp.admission import Admission, Standing
+from spade_llm.xmpp.door import MAX_SENDERS, Door
+from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
+from spade_llm.xmpp.invitations import Invitations
+from spade_llm.xmpp.stanza import decode, encode
+from spade_llm.xmpp.token_bucket import Rate, TokenBucket
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = "here.example"
+CLOSED = Admission(allow=("friend.example", "ada@other.example"), guests=("guests.example",))
+
+
+class Entrance:
+    """A door with a clock that stands still, and what was said at it."""
+
+    def __init__(self, admission: Admission, invitations: Invitations | None = None) -> None:
+        self.now_s = 1000.0
+        self.invitations = invitations or Invitations(None)
+        self.said: list[str] = []
+        self.door = Door(
+            admission,
+            self.invitations,
+            own_domain=OWN,
+            send=self._hear,
+            clock=lambda: self.now_s,
+        )
+
+    def _hear(self, xml: str) -> None:
+        told = fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
+        self.said.append(told.findtext("{jabber:client}body") or "")
+
+    def lets_in(self, xml: Element) -> bool:
+        return not self.door.is_shut_for(xml)
+
+
+def text(sender: str, body: str = "hello", *, kind: str = "chat") -> Element:
+    return fromstring(
+        f"<message xmlns='jabber:client' type='{kind}' from='{sender}/phone' to='bot@{OWN}'"
+        f" id='m1'><body>{body}</body></message>"
+    )
+
+
+def request(
+    sender: str,
+    *,
+    ontology: str = "spade-llm.memory/1",
+    performative: Performative = Performative.REQUEST,
+) -> Element:
+    message = AclMessage(
+        performative=performative,
+        sender="",
+        receiver=f"bot@{OWN}",
+        content="{}",
+        ontology=ontology,
+        encoding=Encoding.ACL,
+    )
+    xml = encode(message).replace("<message ", f"<message from='{sender}/p' ", 1)
+    return fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
+
+
+def test_who_is_named_or_of_a_domain_that_is_named_is_let_in() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        assert entrance.lets_in(text("bob@friend.example"))
+        assert entrance.lets_in(text("ada@other.example"))
+        assert entrance.lets_in(text("guest@guests.example"))
+        assert not entrance.lets_in(text("eve@other.example"))
+        assert not entrance.lets_in(text(f"eve@{OWN}"))
+        assert entrance.door.is_guest("guest@guests.example")
+        assert not entrance.door.is_guest("bob@friend.example")
+
+
+def test_an_open_door_takes_those_of_other_domains_as_guests() -> None:
+    assert Admission().standing("a@x", OWN) is Standing.GUEST
+    assert Admission().standing(f"a@{OWN}", OWN) is Standing.KNOWN
+    assert Admission().limits_nothing
+
+
+def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silence() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for _ in range(50):
+            assert not entrance.lets_in(text("eve@evil.example"))
+            entrance.now_s += 1
+        assert entrance.said == [STRANGER]
+
+        entrance.now_s += 11
+        assert not entrance.lets_in(text("eve@evil.example"))
+        assert entrance.said == [STRANGER] * 2
+
+
+def test_strangers_together_are_refused_no_more_often_than_the_line_bears() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for number in range(5000):
+            assert not entrance.lets_in(text(f"eve{number}@evil.example"))
+
+        assert len(entrance.said) == 200
+
+
+def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        mark = text("eve@evil.example")
+        mark.remove(mark[0])
+
+        assert not entrance.lets_in(request("eve@evil.example", performative=Performative.INFORM))
+        assert entrance.lets_in(mark)
+        assert entrance.lets_in(text("eve@evil.example", kind="error"))
+        assert entrance.lets_in(text("room@evil.example", kind="groupchat"))
+        assert entrance.said == []
+
+
+def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for _ in range(5):
+            assert not entrance.lets_in(request("eve@evil.example"))
+            entrance.now_s += 0.5
+
+        assert len(entrance.said) == 3
+        assert all('"unauthorised"' in one for one in entrance.said)
+
+
+def test_whom_we_ask_may_answer() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        question = decode(request("bot@here.example"))
+        assert isinstance(question, AclMessage)
+        assert not entrance.lets_in(request("memory@else.example"))
+
+        entrance.door.note_asked(question)
+
+        assert not entrance.lets_in(text(f"eve@{OWN}"))
+        assert entrance.lets_in(text(f"bot@{OWN}"))
+
+
+def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0, note="for Eve")
+        assert code is not None
+
+        assert not entrance.lets_in(text("eve@evil.example", f"/JOIN {code.lower()}"))
+        assert entrance.lets_in(text("eve@evil.example"))
+        assert entrance.door.is_guest("eve@evil.example")
+        assert not entrance.lets_in(text("mallory@evil.example", f"/join {code}"))
+        assert not entrance.lets_in(text("mallory@evil.example"))
+        assert entrance.said == [WELCOME, NOT_VALID, STRANGER]
+
+
+def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        code = invitations.make(uses=1, lasts_s=100.0)
+    assert code is not None
+
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+    assert code.encode() not in stored
+    assert code.replace("-", "").encode() not in stored
+
+
+def test_wrong_codes_are_answered_five_times_and_then_in_silence() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for number in range(50):
+            assert not entrance.lets_in(text("eve@evil.example", f"/join AAAA-{number}"))
+
+        assert entrance.said == [NOT_VALID] * 5
+
+
+def test_a_code_that_is_over_lets_nobody_in_and_a_stay_ends() -> None:
+    now = [1000.0]
+    with Invitations(None, clock=lambda: now[0]) as invitations:
+        late = invitations.make(uses=1, lasts_s=10.0)
+        short = invitations.make(uses=1, lasts_s=100.0, stay_s=50.0)
+        assert late and short
+        now[0] += 11
+
+        assert not invitations.redeem(late, "a@x")
+        assert invitations.redeem(short, "a@x")
+        assert invitations.is_guest("a@x")
+        now[0] += 51
+        assert not invitations.is_guest("a@x")
+        assert invitations.guests() == []
+
+
+def test_who_is_in_already_uses_no_invitation() -> None:
+    with Invitations(None) as invitations:
+        code = invitations.make(uses=2, lasts_s=100.0)
+        assert code
+
+        assert invitations.redeem(code, "a@x")
+        assert invitations.redeem(code, "a@x")
+        assert [one.uses_left for one in invitations.open_ones()] == [1]
+        assert invitations.revoke("a@x")
+        assert not invitations.is_guest("a@x")
+        assert invitations.revoke(invitations.open_ones()[0].name)
+        assert invitations.open_ones() == []
+
+
+def test_what_another_process_revokes_is_noticed_soon(tmp_path: Path) -> None:
+    now = [1000.0]
+    path = tmp_path / "a.db"
+    with Invitations(path, clock=lambda: now[0]) as mine, Invitations(path) as other:
+        code = other.make(uses=1, lasts_s=100.0, stay_s=None)
+        assert code and mine.redeem(code, "a@x") and mine.is_guest("a@x")
+
+        other.revoke("a@x")
+        assert mine.is_guest("a@x")
+        now[0] += 5
+        assert not mine.is_guest("a@x")
+
+
+LIMITED = Admission(
+    talk=Rate(per_s=1, burst=3),
+    guest_talk=Rate(per_s=1, burst=2),
+    domain_talk=Rate(per_s=1, burst=5),
+    requests=Rate(per_s=10, burst=20),
+)
+
+
+def test_who_says_too_much_is_told_once_and_heard_again_later() -> None:
+    entrance = Entrance(LIMITED)
+
+    heard = [entrance.lets_in(text(f"eve@{OWN}")) for _ in range(10)]
+    assert heard == [True] * 3 + [False] * 7
+    assert entrance.said == [TOO_FAST]
+    assert entrance.lets_in(text(f"ada@{OWN}"))
+
+    entrance.now_s += 1
+    assert entrance.lets_in(text(f"eve@{OWN}"))
+    assert not entrance.lets_in(text(f"eve@{OWN}"))
+    assert entrance.said == [TOO_FAST]
+
+
+def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> None:
+    entrance = Entrance(LIMITED)
+
+    requests = [entrance.lets_in(request(f"p@{OWN}")) for _ in range(30)]
+    chats = [entrance.lets_in(request(f"q@{OWN}", ontology="spade-llm.chat/1")) for _ in range(5)]
+
+    assert requests == [True] * 20 + [False] * 10
+    assert chats == [True] * 3 + [False] * 2
+    assert all('"busy"' in one for one in entrance.said)
+    assert len(entrance.said) == 2
+
+
+def test_the_accounts_of_one_other_domain_are_bounded_together() -> None:
+    entrance = Entrance(LIMITED)
+
+    heard = [entrance.lets_in(text(f"eve{number}@evil.example")) for number in range(20)]
+
+    assert heard == [True] * 5 + [False] * 15
+    assert entrance.lets_in(text("ada@good.example"))
+    assert all(entrance.lets_in(text(f"colleague{number}@{OWN}")) for number in range(20))
+
+
+def test_many_senders_take_no_more_room_than_the_bound() -> None:
+    entrance = Entrance(LIMITED)
+
+    for number in range(MAX_SENDERS + 500):
+        entrance.lets_in(text(f"eve{number}@d{number}.example"))
+
+    assert len(entrance.door._senders) == MAX_SENDERS
+    assert len(entrance.door._domains) == 1000
+
+
+@given(st.lists(st.floats(0, 1e4), max_size=80), st.floats(0.01, 100), st.integers(1, 50))
+def test_a_bucket_never_gives_more_than_its_burst_and_what_time_brings(
+    moments: list[float], per_s: float, burst: int
+) -> None:
+    bucket = TokenBucket(Rate(per_s=per_s, burst=burst), 0.0)
+
+    given_at = [now for now in sorted(moments) if bucket.take(now)]
+
+    for first in range(len(given_at)):
+        for last in range(first, len(given_at)):
+            most = burst + per_s * (given_at[last] - given_at[first])
+            assert last - first + 1 <= most + 1e-6
