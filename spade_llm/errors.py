@@ -4,6 +4,7 @@ SpadeLLMError                        root; `code` is what goes on the wire
 ├─ ConfigurationError                wrong settings; raised at start, never at run time
 │   ├─ AuthenticationRejected        the server does not accept this JID and password
 │   ├─ ServerUnreachable             nobody answers at this host and port
+│   ├─ PortTaken                     another program listens where our server was to
 │   └─ CertificateRejected           TLS could not be verified
 ├─ ProtocolError                     -> not-understood
 │   ├─ MalformedContent              content is not what the ontology promises
@@ -56,6 +57,12 @@ class ServerUnreachable(ConfigurationError):
     """Nobody answers XMPP at this host and port within the deadline."""
 
     code = "server-unreachable"
+
+
+class PortTaken(ConfigurationError):
+    """Another program listens on the port that a server of ours was to have."""
+
+    code = "port-taken"
 
 
 class CertificateRejected(ConfigurationError):

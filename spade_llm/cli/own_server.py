@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.place import Place
-from spade_llm.errors import ConfigurationError
+from spade_llm.errors import ConfigurationError, PortTaken
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from spade_llm.xmpp.server import Endpoint, ManagedServer
@@ -25,20 +25,28 @@ logger = logging.getLogger(__name__)
 
 USUAL_PORT = 5222
 PORT_FILE = "port"
+ANY_PORT = (0, 0)
+"""Twice: another program may take also a port that was free a moment ago."""
 FIRST_PAUSE_S = 0.2
 MAX_PAUSE_S = 5.0
 
 
 @asynccontextmanager
 async def running_server(
-    server: ManagedServer, data: Path, passwords: Mapping[str, str], *, say: Callable[[str], None]
+    server_on: Callable[[int], ManagedServer],
+    ports: Sequence[int],
+    data: Path,
+    passwords: Mapping[str, str],
+    *,
+    say: Callable[[str], None],
 ) -> AsyncIterator[Place]:
     """The server with these accounts (JID → password), kept running as long as the block runs.
 
     Raises:
         ConfigurationError: it does not start, or refuses an account.
     """
-    endpoint = await server.start()
+    server, endpoint = await _started(server_on, ports)
+    say(f"server      {server.description}")
     try:
         place = _place(endpoint, data, server.kind)
         (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
@@ -53,12 +61,25 @@ async def running_server(
         await server.stop()
 
 
-def preferred_port(data: Path, asked: int | None) -> int:
-    """What was asked; else the port of last time or the usual one, if it is free; else any (0)."""
+async def _started(
+    server_on: Callable[[int], ManagedServer], ports: Sequence[int]
+) -> tuple[ManagedServer, Endpoint]:
+    """On the first of these ports that no other program takes in the moment of the start."""
+    *first, last = ports
+    for port in first:
+        server = server_on(port)
+        with contextlib.suppress(PortTaken):
+            return server, await server.start()
+    server = server_on(last)
+    return server, await server.start()
+
+
+def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
+    """What was asked; else that of last time and the usual one, if they are free, then any (0)."""
     if asked is not None:
-        return asked
+        return (asked,)
     candidates = (_last_port(data), USUAL_PORT)
-    return next((port for port in candidates if port and is_free(port)), 0)
+    return (*(port for port in candidates if port and is_free(port)), *ANY_PORT)
 
 
 def is_free(port: int) -> bool:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.hosting import password_of
-from spade_llm.cli.own_server import preferred_port, running_server
+from spade_llm.cli.own_server import running_server, wanted_ports
 from spade_llm.cli.person import PERSON
 from spade_llm.cli.place import OUR_SERVERS, Place, absolute
 from spade_llm.deployment.accounts import Accounts
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.cli.definition import Definition
+    from spade_llm.xmpp.server import ManagedServer
 
 
 @asynccontextmanager
@@ -37,16 +38,14 @@ async def server_of(
     from spade_llm.xmpp.server import choose_server
 
     domain = domain_of(options)
-    server = choose_server(
-        kind,
-        data,
-        domain=domain,
-        port=preferred_port(data, options.port),
-        service_jids=[one.jid for one in definitions],
-    )
+    jids = [one.jid for one in definitions]
+
+    def server_on(port: int) -> ManagedServer:
+        return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
+
     passwords = _passwords(definitions, Accounts(data), full_jid(PERSON, domain))
-    async with running_server(server, data, passwords, say=say) as here:
-        say(f"server      {server.description}")
+    ports = wanted_ports(data, options.port)
+    async with running_server(server_on, ports, data, passwords, say=say) as here:
         yield here
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.own_server import preferred_port
+from spade_llm.cli.own_server import wanted_ports
 from spade_llm.deployment import lock
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.deployment.address import full_jid, parse_address
@@ -92,7 +92,13 @@ def test_the_record_of_a_run_is_found_while_it_runs(tmp_path: Path) -> None:
 def test_the_port_of_last_time_is_preferred(tmp_path: Path, unused_tcp_port: int) -> None:
     (tmp_path / "port").write_text(f"{unused_tcp_port}\n")
 
-    assert preferred_port(tmp_path, None) == unused_tcp_port
+    assert wanted_ports(tmp_path, None)[0] == unused_tcp_port
+
+
+def test_a_port_that_was_asked_for_is_no_other(tmp_path: Path, unused_tcp_port: int) -> None:
+    (tmp_path / "port").write_text(f"{unused_tcp_port}\n")
+
+    assert wanted_ports(tmp_path, 5999) == (5999,)
 
 
 @pytest.mark.parametrize(

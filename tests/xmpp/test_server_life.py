@@ -8,13 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import spade_llm
-from spade_llm.errors import ConfigurationError
+from spade_llm.errors import ConfigurationError, PortTaken
+from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.prosody import ProsodyServer
 from spade_llm.xmpp.readiness import answers_stream
 from spade_llm.xmpp.server import Endpoint, choose_server
@@ -129,6 +131,16 @@ async def test_a_port_that_is_taken_is_named(own_server: Server, tmp_path: Path)
 
         with pytest.raises(ConfigurationError, match=f"port {port} .* is taken"):
             await server.start()
+
+
+async def test_another_server_of_our_domain_on_our_port_is_not_taken_for_ours(
+    own_server: Server, tmp_path: Path
+) -> None:
+    endpoint = await own_server.start()
+    ours = local_certificates(tmp_path / "ours", "localhost")
+
+    with pytest.raises(PortTaken, match=f"port {endpoint.port} "):
+        await answers_stream(replace(endpoint, ca_path=ours.ca_path))
 
 
 @LINUX
