@@ -17,10 +17,11 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
 ├─ ServiceError                      what a *handler* raises; its message is written for the peer
 │   ├─ Refusal                       -> refuse
-│   │   ├─ InvalidArguments, Unauthorised, ApprovalNeeded, Busy, QuotaReached, NotFound,
-│   │   │  UnknownTool, DeadlinePassed, ConversationOver
+│   │   ├─ InvalidArguments, ApprovalNeeded, Busy, QuotaReached, NotFound, UnknownTool,
+│   │   │  DeadlinePassed, ConversationOver, Unauthorised
+│   │   │   └─ ForeignHost
 │   └─ Failure                       -> failure
-│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer
+│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer, TooLarge
 └─ ModelError                        -> failure
     ├─ ModelUnavailable              worth trying again
     ├─ RateLimited                   worth trying again after .retry_after seconds
@@ -157,6 +158,12 @@ class Unauthorised(Refusal):
     code = "unauthorised"
 
 
+class ForeignHost(Unauthorised):
+    """Nothing is fetched from where this address points."""
+
+    code = "foreign-host"
+
+
 class ApprovalNeeded(Refusal):
     """A person must say yes to this very call first; then ask again with `approved_by`."""
 
@@ -233,6 +240,12 @@ class InvalidAnswer(Failure):
     """The model's answer has not the form that was asked for, also when it was asked again."""
 
     code = "invalid-answer"
+
+
+class TooLarge(Failure):
+    """A file has more bytes than are taken."""
+
+    code = "too-large"
 
 
 class ModelError(SpadeLLMError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from spade_llm.acl import bare
 from spade_llm.agent.expert_tools import expert_tools, experts_of
+from spade_llm.agent.files import Files
 from spade_llm.agent.manners import Manners
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
@@ -135,6 +136,9 @@ class LLMAgent(XmppAgent):
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = WatchedModel(provider)
         is_offline = isinstance(provider, OfflineProvider)
+        files = Files(self, documents, rules=conduct.files)
+        self.memory_behaviour.on_forget.append(files.forget)
+        taking = files.taking(model, is_offline=is_offline)
         self.llm_behaviour = LLMBehaviour(
             model,
             strategy=context_management or NoContextManagement(),
@@ -150,7 +154,7 @@ class LLMAgent(XmppAgent):
             ],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
-            layers=[*self._watch.layers, *self._layers(conduct)],
+            layers=[*self._watch.layers, *self._layers(conduct, taking)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )
         self._manners = Manners(self, conduct.manners, is_command=self.llm_behaviour.commands.knows)
@@ -267,11 +271,12 @@ class LLMAgent(XmppAgent):
         is_command = self.llm_behaviour.commands.knows(message.content)
         return is_command or self._chat.is_settling(message)
 
-    def _layers(self, conduct: Conduct) -> list[Layer]:
+    def _layers(self, conduct: Conduct, taking: Layer) -> list[Layer]:
         """What stands around a turn within quota and record."""
         ending = self._ending(conduct)
         routing = routing_layers(conduct, self.letters, run=self.submit)
-        return [ending, *routing, self._guarding, Markers(conduct.termination_markers)]
+        markers = Markers(conduct.termination_markers)
+        return [ending, *routing, self._guarding, taking, markers]
 
     def _ending(self, conduct: Conduct) -> Ending:
         return Ending(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.file_rules import FileRules
 from spade_llm.conversation.peer_limits import (
     NO_CROWD_LIMITS,
     NO_LIMITS,
@@ -66,6 +67,8 @@ class Conduct:
     """Who gets the answers instead of who asked, where `routing_function` names nobody."""
     routing_function: RoutingFunction | None = None
     """Says for each answer who gets it; may be a coroutine function, and may block."""
+    files: FileRules = FileRules()
+    """What becomes of files that people share, and of long answers."""
     experts: tuple[Expert, ...] = ()
     """People whom the model may ask while an answer is made: a tool `ask_NAME` for each."""
     manners: MannersOptions = MannersOptions()

@@ -52,6 +52,9 @@ IDLE_S = 30.0
 Notes = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
 """What an assistant noted itself about a peer (its bare JID), best first. Raises StorageFailed."""
 
+OnForget = Callable[[str], Awaitable[None]]
+"""Takes a bare JID. Raises RequestError, ServiceError."""
+
 Probe = Callable[[], Awaitable[object]]
 """Raises RequestError where somebody is away."""
 
@@ -73,6 +76,8 @@ class MemoryBehaviour(Behaviour):
     ) -> None:
         super().__init__()
         self.memory = memory
+        self.on_forget: list[OnForget] = []
+        """Told whom to forget, too: who keeps something about people elsewhere."""
         self._probes = probes or {}
         self._notes = notes
         self._of_use: deque[str] = deque(maxlen=MAX_OF_USE)
@@ -161,6 +166,8 @@ class MemoryBehaviour(Behaviour):
     async def forget_peer(self, peer: str) -> int:
         """Forget a person: what waits here, and all that memory has. Raises RequestError."""
         await self._outbox.forget(peer)
+        for forget in self.on_forget:
+            await forget(peer)
         return 0 if self.memory is None else await self.memory.forget_subject(peer)
 
     async def _wait_for_mail(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.conversation import recorder
+from spade_llm.conversation.persons_documents import PersonsDocuments
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, Outcome, SearchMode
 from spade_llm.rag.retriever import RetrievalOptions
@@ -106,11 +107,12 @@ class Recall:
             _note_degraded("memory: by words only")
         return found.hits
 
-    async def _passages(self, question: str, _subject: str) -> tuple[ScoredChunk, ...]:
+    async def _passages(self, question: str, subject: str) -> tuple[ScoredChunk, ...]:
         if self._retriever is None:
             return ()
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
-        found = await self._retriever.retrieve(question, k=self._budget.passages, options=options)
+        seen = PersonsDocuments(self._retriever, person=subject)
+        found = await seen.retrieve(question, k=self._budget.passages, options=options)
         if found.degraded:
             _note_degraded(f"documents: {found.degraded}")
         return found.chunks

@@ -48,6 +48,12 @@ class Ingested:
     """True when its text was already there and nothing was embedded again."""
     left_out: str = ""
     """Why this file was not taken (`not UTF-8 …`); empty if it was. Then `chunks` is 0."""
+    title: str = ""
+    """That it gives itself; known, as what follows, only of what was fetched from an address."""
+    characters: int = 0
+    """Of its text."""
+    beginning: str = ""
+    """Of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +180,7 @@ class Catalogue(Protocol):
     async def documents(
         self, *, namespace: str | None = None, limit: int = 100, offset: int = 0
     ) -> DocumentPage:
-        """`limit` 1…1000; without a namespace, those of all that are ours."""
+        """`limit` 1…1000; without a namespace, those of all that are ours and not personal."""
         ...
 
     async def delete(self, *, namespace: str, source: str | None = None) -> int:

@@ -18,7 +18,14 @@ from urllib.parse import unquote
 
 import httpx
 
-from spade_llm.errors import Failure, InvalidArguments, NotFound, StorageFailed, Unauthorised
+from spade_llm.errors import (
+    Failure,
+    ForeignHost,
+    InvalidArguments,
+    NotFound,
+    StorageFailed,
+    TooLarge,
+)
 from spade_llm.rag.loader import MAX_PACKED_BYTES, FoundFile
 from spade_llm.rag.loading.kinds import kind_of, not_read
 
@@ -74,9 +81,10 @@ class Fetcher:
         `name`: of the document; its ending says how it is read. Without one, the address' own.
 
         Raises:
-            InvalidArguments, Unauthorised: not an address or a name that is fetched.
+            InvalidArguments, ForeignHost: not an address or a name that is fetched.
             NotFound: the host has no such file (any more).
-            Failure: the host failed, or gives more than may be fetched.
+            Failure: the host failed.
+            TooLarge: it gives more than may be fetched.
             StorageFailed: the disk refused.
         """
         address = await self._checked(url)
@@ -98,7 +106,7 @@ class Fetcher:
             raise InvalidArguments("url must not hold a user name or a password")
         host = f"{address.host}:{address.port or _PORTS[address.scheme]}"
         if host not in await self._hosts():
-            raise Unauthorised(
+            raise ForeignHost(
                 f"url: nothing is fetched from {host!r}; upload the document to the server of this "
                 "agent"
             )
@@ -153,8 +161,8 @@ class Fetcher:
                     raise self._too_large()
                 await asyncio.to_thread(file.write, piece)
 
-    def _too_large(self) -> Failure:
-        return Failure(f"url: larger than {self._limits.max_bytes} bytes; split the document")
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"url: larger than {self._limits.max_bytes} bytes; split the document")
 
 
 def checked_name(name: str) -> str:

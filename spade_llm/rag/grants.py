@@ -65,9 +65,15 @@ class Grants:
         self._now = now
 
     async def readable(
-        self, asker: str, names: Sequence[str] = (), *, shared: Collection[str] | None = None
+        self,
+        asker: str,
+        names: Sequence[str] = (),
+        *,
+        shared: Collection[str] | None = None,
+        personal: str = "",
     ) -> tuple[Namespace, ...]:
-        """Those named, or all: the asker's own, then those granted to it (of them only `shared`).
+        """Those named, or all: the asker's own (of personal ones only `personal`), then those
+        granted to it (of them only `shared`).
 
         One of the asker's own that does not exist is left out.
 
@@ -77,7 +83,8 @@ class Grants:
         if not names:
             granted = (namespace for namespace, _ in await self.granted(asker))
             wanted = tuple(one for one in granted if shared is None or _is_one_of(one, shared))
-            return await self._registry.namespaces(asker) + wanted
+            mine = await self._registry.namespaces(asker, personal) if personal else ()
+            return mine + await self._registry.common(asker) + wanted
         found: dict[int, Namespace] = {}
         for name in names:
             for namespace in await self.reached(parse_address(name, asker=asker), asker=asker):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from uuid import UUID, uuid5
@@ -11,6 +12,9 @@ from spade_llm.errors import InvalidArguments
 MAX_SOURCE_CHARS = 1024
 MAX_JID_CHARS = 1024
 
+PERSONAL = "person." + "[0-9a-f]" * 32
+"""Names of namespaces that are looked through only where they are named: a pattern for re, and for
+GLOB."""
 _NAMESPACE = re.compile(r"(?!\.+$)[\w.-]{1,64}")
 _BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
 _DOMAIN = re.compile(r"[^@/\s]+")
@@ -49,6 +53,16 @@ def parse_address(text: str, *, asker: str) -> Address:
     # Servers stamp JIDs in lower case (RFC 7622), people write them as they like.
     whose = asker if owner.lower() == asker.lower() else owner.lower()
     return Address(owner=whose, name=check_namespace(name))
+
+
+def personal_namespace(jid: str) -> str:
+    """Where an owner keeps what the one with this bare JID gave it. Says to nobody who that is."""
+    digest = hashlib.sha256(jid.lower().encode(errors="surrogatepass")).hexdigest()
+    return f"person.{digest[:32]}"
+
+
+def is_personal(name: str) -> bool:
+    return re.fullmatch(PERSONAL, name) is not None
 
 
 def check_namespace(name: str) -> str:

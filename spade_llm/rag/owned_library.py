@@ -147,7 +147,7 @@ class OwnedLibrary:
             if len(named) > MAX_NAMED:
                 raise InvalidArguments(f"{field}: name {MAX_NAMED} at the most")
         rows = await self._parts.grants.readable(
-            self._owner, options.namespaces, shared=options.shared
+            self._owner, options.namespaces, shared=options.shared, personal=options.personal
         )
         return rows if options.namespaces else [self._as_given(row) for row in rows]
 
@@ -166,7 +166,7 @@ class OwnedLibrary:
 
     async def _listed(self, namespace: str | None) -> Sequence[Namespace]:
         if namespace is None:
-            return await self._parts.registry.namespaces(self._owner)
+            return await self._parts.registry.common(self._owner)
         address = parse_address(namespace, asker=self._owner)
         rows = await self._parts.grants.reached(address, asker=self._owner)
         if not rows:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.rag.documents import DocumentPage
-from spade_llm.rag.names import document_id
+from spade_llm.rag.names import PERSONAL, document_id, is_personal
 from spade_llm.rag.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -49,7 +49,9 @@ __all__ = [
 ]
 
 MAX_NAMESPACES = 256
-"""Of one owner."""
+"""Of one owner, beside the personal ones."""
+MAX_PERSONAL = 4096
+"""Of one owner: for so many people it keeps files."""
 GLANCED_CHUNKS = 32
 """So many are read in the loop's own thread."""
 
@@ -57,6 +59,11 @@ _NAMESPACES = f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
     WHERE n.owner = ?1 AND (?2 IS NULL OR n.name = ?2) ORDER BY n.name LIMIT ?3
 """
+_COMMON = f"""
+    SELECT {NAMESPACE_COLUMNS} FROM namespaces n
+    WHERE n.owner = ?1 AND n.name NOT GLOB ?2 ORDER BY n.name LIMIT ?3
+"""
+_COUNT = "SELECT count(*) FROM namespaces WHERE owner = ?1 AND (name GLOB ?2) = ?3"
 _ADD_NAMESPACE = "INSERT INTO namespaces (owner, name, updated_at) VALUES (?, ?, ?)"
 _SET_MODEL = "UPDATE namespaces SET model = ?, dimension = ? WHERE id = ? AND model IS NULL"
 _DOCUMENT = """
@@ -162,7 +169,13 @@ class Registry:
 
     async def namespaces(self, owner: str, name: str | None = None) -> tuple[Namespace, ...]:
         """All of an owner's, by name, or the one of this name."""
-        rows = await self._database.read_often(_NAMESPACES, (owner, name, MAX_NAMESPACES))
+        limit = MAX_NAMESPACES + MAX_PERSONAL
+        rows = await self._database.read_often(_NAMESPACES, (owner, name, limit))
+        return tuple(namespace_from(row) for row in rows)
+
+    async def common(self, owner: str) -> tuple[Namespace, ...]:
+        """All of an owner's that are not one person's, by name."""
+        rows = await self._database.read_often(_COMMON, (owner, PERSONAL, MAX_NAMESPACES))
         return tuple(namespace_from(row) for row in rows)
 
     async def namespace(self, owner: str, name: str) -> Namespace:
@@ -183,12 +196,13 @@ class Registry:
 
     async def add_namespace(self, owner: str, name: str) -> Namespace:
         """The one of this name, made if need be."""
-        held = await self.namespaces(owner)
-        for namespace in held:
-            if namespace.name == name:
-                return namespace
-        if len(held) >= MAX_NAMESPACES:
-            raise InvalidArguments(f"you have {MAX_NAMESPACES} namespaces already; delete one")
+        for namespace in await self.namespaces(owner, name):
+            return namespace
+        most = MAX_PERSONAL if is_personal(name) else MAX_NAMESPACES
+        values = (owner, PERSONAL, is_personal(name))
+        ((held,),) = await self._database.read(_COUNT, values)
+        if held >= most:
+            raise InvalidArguments(f"you have {most} namespaces already; delete one")
         async with self._database.transaction() as writer:
             await writer.execute(_ADD_NAMESPACE, (owner, name, self._now().isoformat()))
         return await self.namespace(owner, name)

@@ -19,6 +19,9 @@ class RetrievalOptions:
     shared: tuple[str, ...] | None = None
     """Of what others granted to us, only what these name (`owner@domain`, `owner@domain/name`),
     where `namespaces` names nothing. None: all of it. Whoever lets us in decides what we find."""
+    personal: str = ""
+    """One of ours that holds what one person gave us (rag/names.py): looked through beside the
+    others where `namespaces` names nothing. No other personal one ever is."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
     """Only chunks of documents whose metadata has all of these values. `source`, `document`,
     `heading` and `page` may be asked for too."""

@@ -92,6 +92,8 @@ class Utterance:
     wishes: ToolWishes = NO_WISHES
     ask: Ask | None = None
     """Asks back, and waits; None: whoever said this cannot be asked."""
+    tell: Callable[[str], Awaitable[None]] | None = None
+    """Says something to a person before the answer. Raises RequestError. None: to a program."""
     form: AnswerForm | None = None
     """What the answer must be, as JSON text; None: any text."""
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
@@ -126,7 +128,8 @@ class ChatService:
     async def _answer_text(self, request: Request) -> str:
         utterance = _utterance(request.message, request.message.content)
         ask = partial(self._ask_person, request)
-        reply = await self._handler(replace(utterance, ask=ask, aside=request.set_aside))
+        utterance = replace(utterance, ask=ask, aside=request.set_aside, tell=request.part)
+        reply = await self._handler(utterance)
         return reply.text if reply.is_for_asker else NOTHING
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:

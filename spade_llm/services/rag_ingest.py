@@ -7,6 +7,7 @@ up again after a kill: what is there already is then unchanged.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from pydantic import Field
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=RagBody)
 
+MAX_TITLE_CHARS = 200
+MAX_BEGINNING_CHARS = 6000
 INGEST_TIMEOUT_S = 300.0
 """Of one text: what fits into a message has at most some hundred chunks."""
 
@@ -149,6 +152,7 @@ class IngestService:
                 body.url, source=body.source, namespace=body.namespace
             )
             done = await self._library(request).ingest(document, splitting=body.splitting)
+            done = _described(done, document)
             await reporter.tell(Progress(done=1, total=1, chunks=done.chunks, source=done.source))
         return _report([done])
 
@@ -223,7 +227,8 @@ class IngestClient:
         splitting: Splitting | None = None,
         id: str | None = None,
     ) -> Ingested:
-        """What `upload` put on the server of the RAG agent; fetched there once."""
+        """What `upload` put on the server of the RAG agent; fetched there once. Leaving it early
+        cancels it there. Equal ids get equal answers."""
         body = IngestUrl(url=url, source=source, namespace=namespace, splitting=splitting)
         return (await self._watched(body, IngestReport, None, id)).documents[0]
 
@@ -247,6 +252,12 @@ class IngestClient:
         return await self._peer.watch(
             body, answer, ProgressPart, tell, id=id, timeout_s=TIMEOUT_S, silence_s=SILENCE_S
         )
+
+
+def _described(done: Ingested, document: Document) -> Ingested:
+    title = " ".join(str(document.metadata.get("title", "")).split())[:MAX_TITLE_CHARS]
+    text = document.text
+    return replace(done, title=title, characters=len(text), beginning=text[:MAX_BEGINNING_CHARS])
 
 
 def _report(done: Sequence[Ingested]) -> Body:

@@ -18,6 +18,7 @@ PINNED = {
     "call_stopped": "2c3a2f9064e2",
     "calls_used_up": "ba263f5ef07b",
     "coordinator": "f503d61b567e",
+    "file_summary": "a547a82dc0f2",
     "not_run_expired": "4d51c6e39131",
     "not_run_no": "f505710921f2",
     "not_run_nobody": "dd07a9dcaf40",
@@ -30,6 +31,7 @@ models make of it."""
 VALUES = {
     "answer_form": {"schema"},
     "call_first": {"names"},
+    "file_summary": {"language"},
     "repair": {"fault"},
 }
 """What is filled in; nothing, in all others."""

@@ -14,6 +14,7 @@ from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.store import Category, MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted import CONTEXT_NAME, read_context
+from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.retriever import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ async def test_passages_are_asked_for_within_a_budget_and_neighbours_as_one() ->
 
     await Recall(memory=None, retriever=retriever).about("?", subject="ada@x")
 
-    assert retriever.options == RetrievalOptions(max_tokens=Budget().passage_tokens)
+    assert retriever.options == RetrievalOptions(
+        max_tokens=Budget().passage_tokens, personal=personal_namespace("ada@x")
+    )
     assert retriever.options.merge_neighbours
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from spade_llm.errors import RequestRefused, ServiceError
 from spade_llm.rag import Access, Catalogue, Document, Library, Progress, RetrievalOptions, Sharing
+from spade_llm.rag.names import personal_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -417,6 +418,23 @@ async def the_stranger_finds_nothing(case: CatalogueCase) -> None:
     assert not (await case.others.stats("default")).exists
 
 
+async def what_one_person_gave_is_found_only_where_it_is_named(case: CatalogueCase) -> None:
+    ann, bob = personal_namespace("ann@home"), personal_namespace("bob@home")
+    await case.mine.ingest(TIDES)
+    await case.mine.ingest(replace(TIDES, text="Ann swims at high tide.", namespace=ann))
+    await case.mine.ingest(replace(TIDES, text="Bob drowns at low tide.", namespace=bob))
+
+    async def found(options: RetrievalOptions | None = None) -> set[str]:
+        answer = await case.mine.retrieve("tide", k=20, options=options)
+        return {one.chunk.namespace for one in answer.chunks}
+
+    assert await found() == {"default"}
+    assert await found(RetrievalOptions(personal=ann)) == {"default", ann}
+    assert await found(RetrievalOptions(namespaces=(bob,))) == {bob}
+    assert (await case.mine.documents()).total == 1
+    assert (await case.mine.documents(namespace=bob)).total == 1
+
+
 CATALOGUE_PROMISES: tuple[Callable[[CatalogueCase], Awaitable[None]], ...] = (
     namespaces_are_listed_with_what_they_hold,
     the_figures_of_a_namespace_are_its_own,
@@ -446,4 +464,5 @@ CATALOGUE_PROMISES: tuple[Callable[[CatalogueCase], Awaitable[None]], ...] = (
     what_was_reindexed_is_found_as_before,
     what_is_not_there_is_not_reindexed,
     the_stranger_finds_nothing,
+    what_one_person_gave_is_found_only_where_it_is_named,
 )

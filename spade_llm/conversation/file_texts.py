@@ -1,0 +1,135 @@
+"""What a person is told about a file that they shared, in English and Spanish. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.rag.loading.kinds import kind_of
+
+if TYPE_CHECKING:
+    from spade_llm.rag.documents import Ingested
+
+MAX_REASON_CHARS = 200
+READ = ".txt, .md, .html, .pdf, .docx, .csv, .json, .toml, .yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTexts:
+    shared: str
+    """What stands in the conversation for the message itself: names, no addresses."""
+    reading: str
+    still_reading: str
+    read: str
+    unchanged: str
+    replaced: str
+    characters: str
+    passage: str
+    passages: str
+    ask: str
+    encrypted: str
+    no_documents: str
+    kind: str
+    unreadable: str
+    too_large: str
+    foreign: str
+    gone: str
+    busy: str
+    too_many: str
+    not_taken: str
+    away: str
+    too_long: str
+    failed: str
+
+    def done(self, found: Ingested, *, name: str, summary: str = "") -> str:
+        """Title, size, passages; and what it is about."""
+        title = f"“{found.title}”, " if found.title and found.title != name else ""
+        passages = self.passage if found.chunks == 1 else self.passages
+        size = f"{found.characters} {self.characters}, {found.chunks} {passages}"
+        head = self.unchanged if found.was_unchanged else self.read
+        later = found.version > 1 and not found.was_unchanged
+        notes = [head.format(name, f"{title}{size}"), *([self.replaced] if later else []), self.ask]
+        return "\n\n".join(filter(None, [" ".join(notes), summary]))
+
+    def refusal(self, code: str, *, name: str, reason: str) -> str:
+        """For a person, by the code with which the documents' agent ended it."""
+        said = {
+            "foreign-host": self.foreign,
+            "invalid-arguments": self.unreadable,
+            "unauthorised": self.not_taken,
+            "not-found": self.gone,
+            "busy": self.busy,
+            "too-large": self.too_large,
+            "timeout": self.too_long,
+            "peer-unavailable": self.away,
+        }
+        return said.get(code, self.failed).format(name, _plain(reason))
+
+
+def is_read(name: str) -> bool:
+    """Whether files of this name's kind are."""
+    return kind_of(name) is not None
+
+
+def _plain(reason: str) -> str:
+    words = " ".join(reason.split())
+    return "".join(char for char in words if char.isprintable())[:MAX_REASON_CHARS].rstrip(".")
+
+
+FILE_TEXTS = {
+    "en": FileTexts(
+        shared="I share a file with you: {}",
+        reading="I am reading {} …",
+        still_reading="I am still reading {}; /stop ends it.",
+        read="I have read {} ({}).",
+        unchanged="I know {} already, and nothing has changed in it ({}).",
+        replaced="It takes the place of the earlier one.",
+        characters="characters",
+        passage="passage",
+        passages="passages",
+        ask="Ask me about it.",
+        encrypted="This file is end-to-end encrypted (OMEMO), and I cannot read it. Please switch "
+        "encryption off in our chat and send it again.",
+        no_documents="I cannot read files: there is no agent here that keeps documents.",
+        kind=f"I cannot read {{}}. I take documents and text: {READ}, and source code.",
+        unreadable="I cannot read {}: {}.",
+        too_large="{} is too large for me. Please split it.",
+        foreign="I take files only from the server that I am on, and fetch nothing from elsewhere; "
+        "so I have not looked at {}.",
+        gone="{} is not on the server any more. Please send it again.",
+        busy="Too many documents are being read right now. Please send {} again in a minute.",
+        too_many="You have shared {} files with me already; I take no more until some of them are "
+        "deleted.",
+        not_taken="The agent that keeps documents here takes none from you: {} was not read.",
+        away="The agent that keeps documents cannot be reached now. Please send {} again later.",
+        too_long="Reading {} took too long, and I have given up. Please split it.",
+        failed="Something went wrong while I read {}. Please send it again.",
+    ),
+    "es": FileTexts(
+        shared="Comparto contigo un archivo: {}",
+        reading="Estoy leyendo {} …",
+        still_reading="Sigo leyendo {}; con /stop lo dejo.",
+        read="He leído {} ({}).",
+        unchanged="Ya conozco {}, y no ha cambiado nada ({}).",
+        replaced="Ocupa el lugar del anterior.",
+        characters="caracteres",
+        passage="pasaje",
+        passages="pasajes",
+        ask="Pregúntame lo que quieras sobre él.",
+        encrypted="Este archivo está cifrado de extremo a extremo (OMEMO) y no puedo leerlo. "
+        "Desactiva el cifrado en nuestro chat y envíalo otra vez, por favor.",
+        no_documents="No puedo leer archivos: aquí no hay ningún agente que guarde documentos.",
+        kind=f"No puedo leer {{}}. Acepto documentos y texto: {READ}, y código fuente.",
+        unreadable="No puedo leer {}: {}.",
+        too_large="{} es demasiado grande para mí. Divídelo, por favor.",
+        foreign="Solo acepto archivos del servidor en el que estoy y no busco nada en otros; no he "
+        "mirado {}.",
+        gone="{} ya no está en el servidor. Envíalo otra vez, por favor.",
+        busy="Ahora se están leyendo demasiados documentos. Envía {} otra vez en un minuto.",
+        too_many="Ya has compartido {} archivos conmigo; no acepto más hasta que borres algunos.",
+        not_taken="El agente que guarda documentos no acepta ninguno tuyo: {} no se ha leído.",
+        away="El agente que guarda documentos no está disponible. Envía {} más tarde, por favor.",
+        too_long="Leer {} ha tardado demasiado y lo he dejado. Divídelo, por favor.",
+        failed="Algo ha ido mal al leer {}. Envíalo otra vez, por favor.",
+    ),
+}
