@@ -18,6 +18,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
     tables: dict[str, type[BaseModel]] = {
         "admission": settings.AdmissionTable,
         "server": settings.ServerTable,
+        "identity": settings.IdentityTable,
         "provider": settings.ProviderTable,
         "fallback": settings.FallbackTable,
         "context": settings.ContextTable,

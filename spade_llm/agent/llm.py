@@ -195,6 +195,8 @@ class LLMAgent(XmppAgent):
     def _serve(self) -> None:
         behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
         self.announce(kind="assistant")
+        if self.status_line is not None:
+            self.status_line.describe = lambda: behaviour.model.name
         self._watch.attach(behaviour.commands, self._chat.service, self.memory_behaviour)
         self._chat.attach(dispatcher)
         status.serve(dispatcher, kind="assistant", summary=self._summary)

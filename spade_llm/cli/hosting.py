@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.admission import admission_of, crowd_limits_of
 from spade_llm.cli.guardrails import build_guardrails
+from spade_llm.cli.identity import identity_of
 from spade_llm.cli.model_choice import (
     build_model,
     choose_fallback,
@@ -261,6 +262,7 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         announce_to=tuple(map(definition.full, definition.settings.announce_to)),
         admission=admission_of(definition.settings.admission),
         telemetry=_telemetry(definition.settings.telemetry),
+        identity=identity_of(definition),
     )
 
 

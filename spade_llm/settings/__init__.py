@@ -10,6 +10,7 @@ from spade_llm.settings.environment import (
     read_environment,
     variable,
 )
+from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
     AgentSettings,
@@ -50,6 +51,7 @@ __all__ = [
     "FallbackTable",
     "GuardrailTable",
     "HumanTable",
+    "IdentityTable",
     "LearningTable",
     "LimitsTable",
     "McpTable",

@@ -19,6 +19,7 @@ from pydantic import (
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
+from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
 
@@ -448,6 +449,7 @@ class AgentSettings(Table):
     """JIDs that we ask to see each other's presence, so that they discover us."""
     admission: AdmissionTable = AdmissionTable()
     server: ServerTable = ServerTable()
+    identity: IdentityTable = IdentityTable()
     provider: ProviderTable = ProviderTable()
     fallback: FallbackTable | None = None
     context: ContextTable = ContextTable()
@@ -509,7 +511,7 @@ class AgentSettings(Table):
 
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
-    *("telemetry", "admission"),
+    *("telemetry", "admission", "identity"),
 }
 _KEYS_OF_KIND = {
     "assistant": {

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from slixmpp import JID
-from slixmpp.exceptions import IqError, IqTimeout, XMPPError
+from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Presence
 from slixmpp.xmlstream.handler import Callback
@@ -36,12 +35,16 @@ from spade_llm.xmpp.announcement import (
 )
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.connection import Connection
+from spade_llm.xmpp.contacts import Contacts
 from spade_llm.xmpp.discovery import Sighting
 from spade_llm.xmpp.door import door_of
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.peer_features import PeerFeatures
+from spade_llm.xmpp.profile import Profile
 from spade_llm.xmpp.rejection import rejection
+from spade_llm.xmpp.software import tell_software
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
+from spade_llm.xmpp.status_line import StatusLine
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from slixmpp.stanza import Message as Stanza
 
     from spade_llm.tracing import Telemetry
+    from spade_llm.xmpp.identity import Identity
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +93,9 @@ class AgentOptions:
     """Who may talk to us, and how fast."""
     telemetry: Telemetry | None = None
     """Where the spans of its work go; None: nowhere."""
+    identity: Identity | None = None
+    """Name, picture and status for people. None: the account is somebody's own, and stays as it
+    is."""
 
 
 class XmppAgent(Agent):
@@ -126,16 +133,30 @@ class XmppAgent(Agent):
         """Called with the client of a connection that is about to be opened: handlers, plugins."""
         self.on_session: list[Callable[[], None]] = []
         """Called after each (re)connection, when our presence is sent."""
+        self.on_presence: list[Callable[[Element], None]] = [self._add_caps]
+        """Told each presence that shows us, before it leaves, to add to it."""
         self.features: set[str] = set()
         """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
         self.peer_features = PeerFeatures(self)
-        self._watched = set(self.options.announce_to)
+        self.contacts = Contacts(self)
+        tell_software(self)
+        self.status_line = self._present(self.options.identity)
         self.on_text: Callable[[AclMessage], None] | None = None
         """Takes text that answers none of our questions and that we serve not; must not raise."""
         self._facts: dict[str, str] = {}
         self._resources = AsyncExitStack()
         self._errands: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
+
+    def _present(self, identity: Identity | None) -> StatusLine | None:
+        if identity is None:
+            return None
+        Profile(self, identity)
+        if not (identity.shows_load and self.options.is_available):
+            return None
+        line = StatusLine(self, identity)
+        self.add_behaviour(line)
+        return line
 
     @property
     def address(self) -> str:
@@ -264,29 +285,29 @@ class XmppAgent(Agent):
         """What we say of ourselves to whoever asks (XEP-0030)."""
         spoken = self.node.dispatcher.ontologies - {CHAT_TEXT}
         features = frozenset((*STANDARD, *self.features, *map(feature_of, spoken)))
-        return Announcement(name=str(self.jid.local), features=features, facts=dict(self._facts))
+        name = self.contacts.nick or str(self.jid.local)
+        return Announcement(name=name, features=features, facts=dict(self._facts))
 
     def announce(self, **facts: str) -> None:
         """Say something of ourselves; those who see our presence learn that it has changed."""
         known = self.announcement.ver
         self._facts |= facts
-        is_shown = self.options.is_available and self.link and self.link.connected.is_set()
-        if is_shown and self.announcement.ver != known:
+        if self.announcement.ver != known:
+            self.show_presence()
+
+    def show_presence(self) -> None:
+        """Once more, for something that it says has changed. Nothing while we are not there."""
+        if self.options.is_available and self.link and self.link.connected.is_set():
             self.client.send_presence()
 
     def watch(self, jid: str) -> None:
         """Ask to see this bare JID's presence, now and after each connection; `on_sighting` tells.
         Who does not let us is simply not seen."""
-        if jid in self._watched:
-            return
-        self._watched.add(jid)
-        if self.link and self.link.connected.is_set():
-            self.run_errand(self._ask_to_see(frozenset({jid})))
+        self.contacts.watch(jid)
 
     def sees(self, jid: str) -> bool:
         """Whether this bare JID lets us see its presence: if there is none, it is away."""
-        is_known = bool(self.link) and jid in self.client.client_roster
-        return is_known and self.client.client_roster[jid]["subscription"] in ("to", "both")
+        return self.contacts.sees(jid)
 
     async def discover(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> Announcement:
         """What the one at this full JID says of itself. Raises RequestError."""
@@ -312,10 +333,9 @@ class XmppAgent(Agent):
         self.client = self.link.client
         self.presence = PresenceManager(agent=self, approve_all=False)
         self.client.register_handler(Callback("inbox", _AnyMessage(None), self._inbox))
-        self.client.add_event_handler("presence_subscribe", self._decide_subscription)
         self.client.add_event_handler("presence_available", self._sight)
         self.client.add_event_handler("presence_unavailable", self._sight)
-        self.client.add_filter("out", self._with_caps)
+        self.client.add_filter("out", self._with_what_we_show)
         self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
         self.link.on_session.append(self._session_started)
         for prepare in self.on_client:
@@ -336,8 +356,7 @@ class XmppAgent(Agent):
 
     def _session_started(self) -> None:
         if self.options.is_available:
-            self.client.send_presence()
-            self.run_errand(self._ask_to_see(frozenset(self._watched)))
+            self.contacts.appear()
         for tell in self.on_session:
             tell()
         self.run_errand(self.node.dispatcher.resend())
@@ -404,29 +423,23 @@ class XmppAgent(Agent):
         except RequestError as error:
             logger.warning("to %s: %s", message.receiver, error)
 
-    def _with_caps(self, stanza: object) -> object:
-        """Every presence that we show carries the hash of what we say of ourselves."""
+    def _with_what_we_show(self, stanza: object) -> object:
         if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:
-            caps = self.announcement.caps()
-            if stanza.xml.find(caps.tag) is None:
-                stanza.xml.append(caps)
+            for add in self.on_presence:
+                add(stanza.xml)
         return stanza
+
+    def _add_caps(self, presence: Element) -> None:
+        """The hash of what we say of ourselves."""
+        caps = self.announcement.caps()
+        if presence.find(caps.tag) is None:
+            presence.append(caps)
 
     def _disclose(self, _jid: object, node: str, _asker: object, _iq: object) -> DiscoInfo:
         said = self.announcement
         if node not in ("", None, NODE, f"{NODE}#{said.ver}"):
             raise XMPPError("item-not-found")
         return DiscoInfo(xml=said.query())
-
-    async def _ask_to_see(self, wanted: frozenset[str]) -> None:
-        try:
-            await self.client.get_roster(timeout=discovery.TIMEOUT_S)
-        except (IqError, IqTimeout) as error:
-            logger.warning("%s: no roster: %s", self.jid, error)
-        roster = self.client.client_roster
-        for jid in wanted:
-            if roster[jid]["subscription"] not in ("to", "both"):
-                self.client.send_presence(pto=jid, ptype="subscribe")
 
     def _sight(self, presence: Presence) -> None:
         jid = str(presence["from"])
@@ -441,20 +454,6 @@ class XmppAgent(Agent):
         )
         for tell in self.on_sighting:
             tell(seen)
-
-    def _decide_subscription(self, presence: Presence) -> None:
-        """Answer a subscription request (RFC 6121 §3.1) by the allow-list."""
-        asker = presence["from"].bare
-        is_allowed = self._allows(asker)
-        answer = "subscribed" if is_allowed else "unsubscribed"
-        self.client.send_presence(pto=asker, ptype=answer)
-        if is_allowed:
-            self.client.send_presence(pto=asker, ptype="subscribe")
-            self.client.send_presence(pto=asker)
-
-    def _allows(self, asker: str) -> bool:
-        allowed = {"*", asker, JID(asker).domain} & {*self.options.allowed, self.jid.domain}
-        return bool(allowed)
 
     def run_errand(self, work: Coroutine[object, object, None]) -> None:
         """Something small beside the messages; at the end it is waited for a moment."""

@@ -1,0 +1,60 @@
+"""What an agent's presence says to people: its model, and whether it is busy (`dnd`: saturated).
+
+Looks at the load by itself; what it shows changes at most once in `Identity.status_every_s`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from spade_llm.xmpp.behaviour import Behaviour
+from spade_llm.xmpp.load_level import Level, LoadLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.identity import Identity
+
+LOOK_EVERY_S = 1.0
+"""To look costs microseconds; a load between two looks is nobody's news."""
+MAX_CHARS = 200
+_CLIENT = "{jabber:client}"
+
+
+class StatusLine(Behaviour):
+    def __init__(self, agent: XmppAgent, identity: Identity) -> None:
+        super().__init__()
+        self._shown_by = agent
+        self.describe: Callable[[], str] = lambda: ""
+        """What stands before the load: the model's name. Must not raise."""
+        self._level = LoadLevel(busy_at=identity.busy_at, every_s=identity.status_every_s)
+        self._look_every_s = min(LOOK_EVERY_S, identity.status_every_s)
+        agent.on_presence.append(self._write)
+
+    async def run(self) -> None:
+        load = self._shown_by.node.dispatcher.load
+        if self._level.has_changed(load.running + load.queued, self.describe()):
+            self._shown_by.show_presence()
+        await asyncio.sleep(self._look_every_s)
+
+    def _write(self, presence: ET.Element) -> None:
+        """Of a presence that has none of its own."""
+        if presence.find(f"{_CLIENT}status") is not None:
+            return
+        if self._level.now is Level.SATURATED and presence.find(f"{_CLIENT}show") is None:
+            ET.SubElement(presence, f"{_CLIENT}show").text = "dnd"
+        ET.SubElement(presence, f"{_CLIENT}status").text = self._line()
+
+    def _line(self) -> str:
+        described = self.describe()[:MAX_CHARS]
+        return f"{described} · {_TEXTS[self._level.now]}" if described else _TEXTS[self._level.now]
+
+
+_TEXTS = {
+    Level.FREE: "ready",
+    Level.BUSY: "busy, answers may take a little longer",
+    Level.SATURATED: "working to capacity, answers take longer",
+}

@@ -1,0 +1,106 @@
+"""Who an agent is to people: pictures, cards, and what its presence says. No server."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.identity import (
+    MAX_AVATAR_BYTES,
+    Identity,
+    card_of,
+    read_avatar,
+    says_the_same,
+    vcard_of,
+)
+from spade_llm.xmpp.load_level import Level, LoadLevel
+from spade_llm.xmpp.portrait import portrait
+
+KINDS = ("assistant", "memory", "rag", "tools")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_built_in_picture_is_a_small_png_that_can_be_unpacked(kind: str) -> None:
+    content = portrait(kind, "assistant@example.org")
+
+    avatar = read_avatar(content)
+
+    assert (avatar.width, avatar.height) == (96, 96)
+    assert len(content) < 400
+    size = struct.unpack(">I", content[content.index(b"IDAT") - 4 :][:4])[0]
+    start = content.index(b"IDAT") + 4
+    assert len(zlib.decompress(content[start : start + size])) == 96 * (1 + 96 // 8)
+
+
+def test_each_kind_and_each_agent_has_a_picture_of_its_own() -> None:
+    pictures = {portrait(kind, jid) for kind in KINDS for jid in ("a@b.example", "c@d.example")}
+
+    assert len(pictures) == 2 * len(KINDS)
+    assert portrait("assistant", "a@b.example") == portrait("assistant", "a@b.example")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\xff\xd8\xff\xe0 a JPEG", "no PNG"),
+        (b"", "no PNG"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(MAX_AVATAR_BYTES), "bytes"),
+        (portrait("rag", "x")[:16] + struct.pack(">II", 4000, 10) + b"rest", "4000"),
+    ],
+)
+def test_what_clients_cannot_show_is_refused_with_the_fix(content: bytes, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        read_avatar(content)
+
+
+def test_a_card_that_the_server_has_is_recognised_and_another_is_not() -> None:
+    identity = Identity(name="Ada's helper", description="Helps <Ada>", url="https://example.org")
+    avatar = read_avatar(portrait("assistant", "a@b.example"))
+    card = card_of(identity, jid="a@b.example")
+
+    kept = vcard_of(card, avatar)
+
+    assert says_the_same(kept, card, avatar)
+    assert not says_the_same(kept, card, None)
+    assert not says_the_same(kept, {**card, "DESC": "Helps nobody"}, avatar)
+    assert not says_the_same(None, card, avatar)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_load_that_stays_near_a_border_does_not_flicker() -> None:
+    clock = Clock()
+    level = LoadLevel(busy_at=8, every_s=0.0, clock=clock)
+
+    changes = [level.has_changed(count) for count in (8, 7, 8, 5, 8, 4, 3, 2)]
+
+    assert changes == [True, False, False, False, False, False, True, False]
+    assert level.now is Level.BUSY
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.floats(0, 3)), max_size=60), st.floats(0.5, 20))
+def test_changes_never_come_faster_than_allowed(
+    loads: list[tuple[int, float]], every_s: float
+) -> None:
+    clock = Clock()
+    level = LoadLevel(busy_at=8, every_s=every_s, clock=clock)
+    changed_at: list[float] = []
+
+    for count, pause_s in loads:
+        clock.now_s += pause_s
+        if level.has_changed(count, described=str(count)):
+            changed_at.append(clock.now_s)
+
+    gaps = [later - earlier for earlier, later in zip(changed_at, changed_at[1:], strict=False)]
+    assert all(gap >= every_s for gap in gaps)
