@@ -17,6 +17,7 @@ from bench import (
     concurrency,
     context,
     documents,
+    flood,
     mcp,
     memory,
     memory_local,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "memory-local": memory_local.measure,
     "documents": documents.measure,
     "tools": tools.measure,
+    "flood": flood.measure,
     "mcp": mcp.measure,
 }
 

@@ -10,6 +10,7 @@ import asyncio
 import sys
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.account import MEMORY, RAG, TOOLS, Part
@@ -178,6 +179,23 @@ async def assistant(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def limited(part: Part) -> AsyncIterator[None]:
+    """An assistant with the limits of an agent.toml that says nothing of them."""
+    from spade_llm.agent import LLMAgent
+    from spade_llm.cli.admission import admission_of
+    from spade_llm.providers import LLMProvider
+    from spade_llm.settings import AdmissionTable
+
+    account = part.account
+    options = replace(account.options, admission=admission_of(AdmissionTable()))
+    async with (
+        LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider,
+        running(LLMAgent(account.jid, account.password, provider, options=options)),
+    ):
+        yield
+
+
+@asynccontextmanager
 async def guarded(part: Part) -> AsyncIterator[None]:
     """An assistant with all that stands around a turn."""
     from bench.guards import CONDUCT
@@ -212,6 +230,7 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "mcp-tools": mcp_tools,
     "rag": rag,
     "assistant": assistant,
+    "limited": limited,
     "guarded": guarded,
 }
 

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
-    "guarded",
+    *("guarded", "limited"),
     *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )
-"""Every account of every benchmark: Prosody is told at its start whose rate it is not to limit."""
+"""Every account of every benchmark: Prosody is told at its start whose rate it is not to limit;
+`flooder` is limited as everybody is."""
 START_S = 60.0
 STOP_S = 20.0
 

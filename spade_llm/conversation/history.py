@@ -18,6 +18,9 @@ MAX_MESSAGES = 2000
 MAX_CONVERSATIONS = 10_000
 """In RAM; the one that was idle longest leaves first and is loaded again when it is needed."""
 
+MAX_OF_PEER = 500
+"""Of one peer's conversations in RAM: whoever opens ten thousand pushes out only their own."""
+
 IDLE_S = 3600.0
 """A conversation that rested so long leaves RAM, and comes back with its next message."""
 
@@ -70,27 +73,36 @@ class Conversations:
         self,
         *,
         max_conversations: int = MAX_CONVERSATIONS,
+        max_of_peer: int = MAX_OF_PEER,
         idle_s: float | None = IDLE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max = max_conversations
+        self._max_of_peer = max_of_peer
         self._idle_s = math.inf if idle_s is None else idle_s
         self._clock = clock
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
+        self._of_peer: dict[str, OrderedDict[str, None]] = {}
+        """Keys of each peer's, in the order of `_by_key`."""
 
     def get(self, key: str, *, peer: str) -> Conversation:
         """The conversation of this key, made if it is new."""
         conversation = self._by_key.pop(key, None) or Conversation(key, peer)
         conversation.used_at_s = self._clock()
         self._by_key[key] = conversation
+        own = self._of_peer.setdefault(conversation.peer, OrderedDict())
+        own[key] = None
+        own.move_to_end(key)
+        if len(own) > self._max_of_peer:
+            self.drop(next(iter(own)))
         if len(self._by_key) > self._max:
-            self._by_key.popitem(last=False)
+            self._drop_oldest()
         return conversation
 
     def expire(self) -> None:
         """Those that were idle too long leave; a turn that still runs in one keeps its own."""
         while self._by_key and self.next_expiry_s() <= 0:
-            self._by_key.popitem(last=False)
+            self._drop_oldest()
 
     def next_expiry_s(self) -> float:
         """Seconds until the next can expire: nothing has to be looked at before."""
@@ -114,11 +126,19 @@ class Conversations:
         return list(self._by_key)
 
     def drop(self, key: str) -> None:
-        self._by_key.pop(key, None)
+        dropped = self._by_key.pop(key, None)
+        if dropped is not None:
+            own = self._of_peer[dropped.peer]
+            del own[key]
+            if not own:
+                del self._of_peer[dropped.peer]
 
     def drop_peer(self, peer: str) -> None:
-        for key in [key for key, value in self._by_key.items() if value.peer == peer]:
-            del self._by_key[key]
+        for key in list(self._of_peer.get(peer, ())):
+            self.drop(key)
+
+    def _drop_oldest(self) -> None:
+        self.drop(next(iter(self._by_key)))
 
     def __len__(self) -> int:
         return len(self._by_key)

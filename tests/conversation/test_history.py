@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spade_llm.conversation.commands import Command, parse_command
 from spade_llm.conversation.history import MAX_MESSAGES, Conversation, Conversations
@@ -93,3 +95,37 @@ def test_dropping_a_person_drops_all_their_threads() -> None:
 )
 def test_only_our_commands_are_commands(text: str, command: Command | None) -> None:
     assert parse_command(text, {"help", "new", "status", "memories", "forget"}) == command
+
+
+def test_who_opens_many_conversations_pushes_out_only_their_own() -> None:
+    conversations = Conversations(max_of_peer=3)
+    mine = conversations.get("ada", peer="ada@x")
+
+    for number in range(10_000):
+        conversations.get(f"eve#{number}", peer="eve@x")
+
+    assert conversations.keys() == ["ada", "eve#9997", "eve#9998", "eve#9999"]
+    assert conversations.get("ada", peer="ada@x") is mine
+    conversations.drop_peer("eve@x")
+    assert conversations.keys() == ["ada"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["get", "drop", "expire"]), st.integers(0, 12))))
+def test_no_bound_is_passed_whatever_comes_and_goes(steps: list[tuple[str, int]]) -> None:
+    now = [0.0]
+    conversations = Conversations(
+        max_conversations=5, max_of_peer=2, idle_s=10, clock=lambda: now[0]
+    )
+    for what, number in steps:
+        now[0] += 1
+        key, peer = f"{number % 4}@x#{number}", f"{number % 4}@x"
+        if what == "get":
+            assert conversations.get(key, peer=peer).key == key
+        elif what == "drop":
+            conversations.drop(key)
+        else:
+            conversations.expire()
+
+        peers = [one.partition("#")[0] for one in list(conversations.keys())]
+        assert len(peers) <= 5
+        assert all(peers.count(one) <= 2 for one in peers)
