@@ -67,6 +67,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_usage(commands)
     _add_invite(commands)
     _add_doctor(commands)
+    _add_host(commands)
+    _add_health(commands)
     return parser
 
 
@@ -312,6 +314,37 @@ def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor = _add(commands, "doctor", "Check what is there, what is missing and how to mend it.")
     doctor.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    doctor.add_argument(
+        "--host",
+        action="store_true",
+        help="check a deployment for people: server, certificates, names, accounts, limits, clock",
+    )
+    doctor.add_argument("--web-url", metavar="URL", help="of its uploads and web chat")
+    _add_server(doctor)
+
+
+def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
+    host = commands.add_parser("host", help="Set up a server for people, with its agents.")
+    actions = host.add_subparsers(dest="action", required=True, metavar="ACTION")
+    help = "Make configuration, certificates and passwords; again after every change."
+    prepare = actions.add_parser("prepare", help=help, description=help, allow_abbrev=False)
+    add = prepare.add_argument
+    add("--to", metavar="ROOT", required=True, help="folder of the deployment")
+    add("--domain", metavar="D", required=True, help="what stands behind the @")
+    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard four)")
+    add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
+    add("--admins", metavar="NAMES", default="", help="those of them who administer the server")
+    add("--certificates", metavar="DIR", help="fullchain.pem, privkey.pem (default: an own CA)")
+    add("--web-url", metavar="URL", help="of uploads and web chat (default: https://D:5281)")
+    add("--web-chat", metavar="DIR", help="pages made by docker/web/build.sh (default: none)")
+    add("--federation", choices=("on", "off"), default="off", help="talk to other servers")
+    add("--archive-days", type=_positive, default=30, metavar="N", help="default: 30")
+    add("--listen", metavar="ADDRESSES", default="*,::", help="by commas (default: all)")
+    add("--port", type=_positive, default=5222, metavar="N", help="of clients (default: 5222)")
+
+
+def _add_health(commands: Commands[argparse.ArgumentParser]) -> None:
+    _add(commands, "health", "Exit with 0 if the agents run by `run` on this data hear the server.")
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:

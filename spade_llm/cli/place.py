@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.deployment.address import full_jid, parse_address
+from spade_llm.deployment.authority import kept_ca
 from spade_llm.deployment.run_record import read_record
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment
@@ -69,7 +70,7 @@ def find_place(options: argparse.Namespace, settings: AgentSettings | None = Non
             host=host,
             port=port,
             domain=domain,
-            ca=absolute(options.ca or environment.ca),
+            ca=absolute(options.ca or environment.ca) or kept_ca(data),
             may_register=vars(options).get("register", False),
         )
     if settings is not None and settings.server.host:

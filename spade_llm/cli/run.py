@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.beating import beating
 from spade_llm.cli.definition import read_definition
 from spade_llm.cli.distributions import warn_of_clashes
 from spade_llm.cli.embeddings import Embedders
@@ -35,7 +36,10 @@ async def _run(options: argparse.Namespace) -> int:
         place.accounts.get_or_make(definition.jid)
     async with Embedders(place.data, may_download=not options.no_download, say=_say) as embedders:
         host = Host(place=place, embedders=embedders, say=_say)
-        async with running_agent(definition, host) as agent:
+        async with (
+            running_agent(definition, host) as agent,
+            beating(agent, place.data / "agents" / definition.jid),
+        ):
             _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
             raise SpadeLLMError(await _lost(agent))
 

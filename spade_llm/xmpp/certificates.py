@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 CA_DAYS = 3650
@@ -39,21 +40,31 @@ class Certificates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPair:
+    """A server's certificate with its chain, and the key; whoever made it is known elsewhere."""
+
+    cert_path: Path
+    key_path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Identity:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
 
 def local_certificates(
-    directory: Path, domain: str, *, now: datetime | None = None
+    directory: Path, domain: str, *, names: Sequence[str] = (), now: datetime | None = None
 ) -> Certificates:
     """Return a CA and a server certificate for `domain`, kept in `directory` and renewed in time.
+
+    `names`: other names that its clients know the server by.
 
     Raises:
         ConfigurationError: the directory cannot be written.
     """
     try:
-        return _kept_certificates(directory, domain, now or datetime.now(UTC))
+        return _kept_certificates(directory, _names(domain, names), now or datetime.now(UTC))
     except OSError as error:
         raise ConfigurationError(
             f"the certificates of {domain!r} cannot be kept in {str(directory)!r} "
@@ -61,15 +72,20 @@ def local_certificates(
         ) from error
 
 
-def _kept_certificates(directory: Path, domain: str, now: datetime) -> Certificates:
+def _names(domain: str, more: Sequence[str]) -> tuple[str, ...]:
+    """The first is whose certificate it is."""
+    return tuple(dict.fromkeys([domain, f"conference.{domain}", *more, "localhost"]))
+
+
+def _kept_certificates(directory: Path, names: tuple[str, ...], now: datetime) -> Certificates:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     ca = _load(directory / "ca.pem", directory / "ca.key")
     if ca is None or _expires_soon(ca, now):
         ca = _new_ca(now)
         _save(ca, directory / "ca.pem", directory / "ca.key")
     server = _load(directory / "server.pem", directory / "server.key")
-    if server is None or not _serves(server, ca, domain, now):
-        server = _new_server(ca, domain, now)
+    if server is None or not _serves(server, ca, names, now):
+        server = _new_server(ca, names, now)
         _save(server, directory / "server.pem", directory / "server.key")
     return Certificates(
         ca_path=directory / "ca.pem",
@@ -96,8 +112,8 @@ def _expires_soon(identity: _Identity, now: datetime) -> bool:
     return identity.certificate.not_valid_after_utc - now < RENEW_BEFORE
 
 
-def _serves(server: _Identity, ca: _Identity, domain: str, now: datetime) -> bool:
-    if _expires_soon(server, now) or domain not in _dns_names(server.certificate):
+def _serves(server: _Identity, ca: _Identity, names: tuple[str, ...], now: datetime) -> bool:
+    if _expires_soon(server, now) or not set(names) <= set(dns_names(server.certificate)):
         return False
     try:
         server.certificate.verify_directly_issued_by(ca.certificate)
@@ -106,8 +122,12 @@ def _serves(server: _Identity, ca: _Identity, domain: str, now: datetime) -> boo
     return True
 
 
-def _dns_names(certificate: x509.Certificate) -> list[str]:
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+def dns_names(certificate: x509.Certificate) -> list[str]:
+    """Those that it was made for; `*.` stands for one label."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
     return names.get_values_for_type(x509.DNSName)
 
 
@@ -123,15 +143,15 @@ def _new_ca(now: datetime) -> _Identity:
     return _Identity(certificate=builder.sign(key, hashes.SHA256()), key=key)
 
 
-def _new_server(ca: _Identity, domain: str, now: datetime) -> _Identity:
+def _new_server(ca: _Identity, names: tuple[str, ...], now: datetime) -> _Identity:
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = ca.certificate.subject
     builder = (
-        _builder(_name(domain), issuer, key.public_key(), now, days=SERVER_DAYS)
+        _builder(_name(names[0]), issuer, key.public_key(), now, days=SERVER_DAYS)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_alternative_names(domain), critical=False)
+        .add_extension(_alternative_names(names), critical=False)
         .add_extension(_key_identifier(key), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key()), critical=False
@@ -164,12 +184,10 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 
-def _alternative_names(domain: str) -> x509.SubjectAlternativeName:
-    names: list[x509.GeneralName] = [
-        x509.DNSName(name) for name in dict.fromkeys([domain, f"conference.{domain}", "localhost"])
-    ]
+def _alternative_names(names: tuple[str, ...]) -> x509.SubjectAlternativeName:
+    general: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
     return x509.SubjectAlternativeName(
-        names + [x509.IPAddress(ip_address(address)) for address in LOOPBACK]
+        general + [x509.IPAddress(ip_address(address)) for address in LOOPBACK]
     )
 
 
@@ -192,8 +210,8 @@ def _key_identifier(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifie
 
 
 def _save(identity: _Identity, cert_path: Path, key_path: Path) -> None:
-    _write(key_path, _key_pem(identity.key), mode=0o600)
-    _write(cert_path, identity.certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
+    write_file(key_path, _key_pem(identity.key), mode=0o600)
+    write_file(cert_path, identity.certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -204,7 +222,7 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _write(path: Path, content: bytes, *, mode: int) -> None:
+def write_file(path: Path, content: bytes, *, mode: int) -> None:
     """Replace the file in one step: a reader sees the old file or the new one, never a half."""
     new_path = path.with_name(path.name + ".new")
     new_path.unlink(missing_ok=True)

@@ -1,9 +1,14 @@
-"""The configuration of a private Prosody, as text. Does not start it. Valid for 0.12 and 13."""
+"""The configuration of a Prosody of ours, as text: a private one, or that of a host for people.
+
+Does not start it. Valid for 0.12 and 13.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from spade_llm.xmpp.server import STANZA_LIMIT_BYTES, UPLOAD_LIMIT_BYTES
 
@@ -11,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from spade_llm.xmpp.certificates import Certificates
+    from spade_llm.xmpp.certificates import Certificates, KeyPair
 
 MODULES = (
     "blocklist",
@@ -37,91 +42,165 @@ MODULES = (
 """No `mam`: the archive costs 97 % of the throughput, and memory is our agents' work.
 No `register_ibr`: accounts are made by `create_account` only. `posix` is built in since 13."""
 
+HOSTED_MODULES = ("admin_shell", "mam", "tombstones", "websocket")
+"""What people expect of a server. Tombstones: an address that was deleted is given to nobody else,
+who would find what agents remember of the one before."""
+SERVER_TO_SERVER = ("s2s", "s2s_auth_certs")
+
 UPLOAD_QUOTA_BYTES = 5_000_000_000
 """Of all uploads that have not expired."""
-UPLOAD_EXPIRY_S = 86_400
-"""Documents are fetched as soon as they are up."""
+DAY_S = 86_400
+"""How long a private server keeps uploads: documents are fetched as soon as they are up."""
 
 TEMPLATE = """\
--- Written by spade-llm at every start; changes made here are lost.
+-- Written by spade-llm; changes made here are lost.
 {run_as_root}data_path = {data_path}
 pidfile = {pid_path}
-log = {{ {{ levels = {{ min = "info" }}, to = "file", filename = {log_path} }} }}
+log = {log}
 certificates = {certificates_path}
 
 interfaces = {{ {addresses} }}
 c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
-legacy_ssl_ports = {{ }}
-s2s_ports = {{ }}
 -- Without this a stanza that follows another one waits up to 40 ms for the client's delayed ACK.
 network_settings = {{ nagle = false }}
 -- Halves the processor time of a message (0.52 to 0.27 ms per round trip; Prosody 0.12, Lua 5.4).
 -- Older Lua has no such mode: Prosody says so in its log and goes on as it was.
 gc = {{ mode = "generational" }}
 http_ports = {{ }}
-https_ports = {{ {upload_port} }}
+https_ports = {{ {https_port} }}
 https_ssl = {{ key = {key_path}, certificate = {cert_path} }}
 
 modules_enabled = {{ {modules} }}
-modules_disabled = {{ "s2s", "s2s_auth_certs" }}
+{federation}
 
 authentication = "internal_hashed"
 storage = "internal"
 c2s_require_encryption = true
 allow_unencrypted_plain_auth = false
 c2s_stanza_size_limit = {stanza_limit}
-limits = {{ c2s = {{ rate = "2mb/s", burst = "5s" }} }}
+limits = {{ c2s = {{ rate = {rate}, burst = "5s" }}, s2sin = {{ rate = "256kb/s" }} }}
 unlimited_jids = {{ {service_jids} }}
-
+{hosting}
 VirtualHost {domain}
     ssl = {{ key = {key_path}, certificate = {cert_path} }}
+    http_host = {http_host}
 
 Component {conference} "muc"
+    ssl = {{ key = {key_path}, certificate = {cert_path} }}
     restrict_room_creation = "local"
     muc_room_locking = false
 
 Component {uploads} "http_file_share"
     -- A name that every machine knows; clients are told it in the addresses of uploads.
-    http_host = "localhost"
+    http_host = {http_host}
     http_file_share_size_limit = {upload_limit}
     http_file_share_daily_quota = {upload_quota}
     http_file_share_global_quota = {upload_quota}
     http_file_share_expires_after = {upload_expiry}
 """
 
+HOSTING = """
+admins = {{ {admins} }}
+archive_expires_after = "{archive_days}d"
+http_external_url = {web_url}
+-- Whatever name a browser came by: there is one site.
+http_default_host = {http_host}
+http_paths = {{ files = "/chat" }}
+{web_chat}"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosting:
+    """What an instance has that people and other servers reach from outside."""
+
+    web_url: str
+    """Where uploads, websocket and web chat are reached: `https://HOST:PORT`."""
+    admins: tuple[str, ...] = ()
+    """Bare JIDs: rooms of others, and `prosodyctl shell`'s commands."""
+    federation_port: int | None = None
+    """None: this server talks to no other."""
+    archive_days: int = 30
+    """How long what people write and upload is kept for their other devices."""
+    people_rate: str = "128kb/s"
+    """Of a connection that is not a service's."""
+    web_chat: Path | None = None
+    """Folder of the pages below /chat; None: no web chat."""
+
 
 def prosody_config(
     directory: Path,
-    certificates: Certificates,
+    certificates: Certificates | KeyPair,
     *,
     domain: str,
     port: int,
     upload_port: int,
     addresses: Iterable[str],
     service_jids: Iterable[str],
+    hosting: Hosting | None = None,
 ) -> str:
     """Return the configuration file of an instance that keeps everything in `directory`."""
+    host = hosting.web_url if hosting else "https://localhost"
     return TEMPLATE.format(
         run_as_root="run_as_root = true\n" if os.getuid() == 0 else "",
         data_path=_lua(directory / "data"),
         pid_path=_lua(directory / "prosody.pid"),
-        log_path=_lua(directory / "server.log"),
+        log=_log(directory, hosting),
         certificates_path=_lua(certificates.cert_path.parent),
         addresses=_lua_list(addresses),
         port=port,
-        modules=_lua_list(MODULES),
+        modules=_lua_list(_modules(hosting)),
+        federation=_federation(hosting),
+        rate=_lua(hosting.people_rate if hosting else "2mb/s"),
+        hosting=_hosting(hosting),
+        http_host=_lua(urlsplit(host).hostname or domain),
         stanza_limit=STANZA_LIMIT_BYTES,
         service_jids=_lua_list(service_jids),
         domain=_lua(domain),
         conference=_lua(f"conference.{domain}"),
         uploads=_lua(f"upload.{domain}"),
-        upload_port=upload_port,
+        https_port=upload_port,
         upload_limit=UPLOAD_LIMIT_BYTES,
         upload_quota=UPLOAD_QUOTA_BYTES,
-        upload_expiry=UPLOAD_EXPIRY_S,
+        upload_expiry=hosting.archive_days * DAY_S if hosting else DAY_S,
         key_path=_lua(certificates.key_path),
         cert_path=_lua(certificates.cert_path),
+    )
+
+
+def _log(directory: Path, hosting: Hosting | None) -> str:
+    """A host's goes where systemd and Docker look after it."""
+    if hosting:
+        return '{ { levels = { min = "info" }, to = "console", timestamps = false } }'
+    path = _lua(directory / "server.log")
+    return f'{{ {{ levels = {{ min = "info" }}, to = "file", filename = {path} }} }}'
+
+
+def _modules(hosting: Hosting | None) -> tuple[str, ...]:
+    if hosting is None:
+        return MODULES
+    more = HOSTED_MODULES + (("http_files",) if hosting.web_chat else ())
+    return MODULES + more + (SERVER_TO_SERVER if hosting.federation_port else ())
+
+
+def _federation(hosting: Hosting | None) -> str:
+    """Other servers prove their names by certificates, not by dialback."""
+    if hosting is None or hosting.federation_port is None:
+        return f"s2s_ports = {{ }}\nmodules_disabled = {{ {_lua_list(SERVER_TO_SERVER)} }}"
+    port = hosting.federation_port
+    return f"s2s_ports = {{ {port} }}\ns2s_require_encryption = true\ns2s_secure_auth = true"
+
+
+def _hosting(hosting: Hosting | None) -> str:
+    if hosting is None:
+        return ""
+    pages = f"http_files_dir = {_lua(hosting.web_chat)}\n" if hosting.web_chat else ""
+    return HOSTING.format(
+        admins=_lua_list(hosting.admins),
+        archive_days=hosting.archive_days,
+        web_url=_lua(hosting.web_url.rstrip("/") + "/"),
+        http_host=_lua(urlsplit(hosting.web_url).hostname or ""),
+        web_chat=pages,
     )
 
 

@@ -1,0 +1,23 @@
+"""`spade-llm health`: whether the agents of this data hear their server. Asks no server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.place import data_directory
+from spade_llm.deployment.heartbeat import problem_of
+from spade_llm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def main(options: argparse.Namespace) -> int:
+    data = data_directory(options)
+    homes = sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
+    if not homes:
+        raise ConfigurationError(f"no agent has run on the data in {str(data)!r}")
+    problems = {home.name: problem_of(home) for home in homes}
+    for jid, problem in problems.items():
+        print(f"{jid} {problem or 'hears its server'}")
+    return 1 if any(problems.values()) else 0

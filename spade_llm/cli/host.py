@@ -1,0 +1,88 @@
+"""`spade-llm host prepare`: the folders of a deployment for people. Starts nothing, asks nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from spade_llm.cli.definition import read_deployment, standard_deployment
+from spade_llm.deployment.address import full_jid
+from spade_llm.deployment.hosted import CONFIG_FILE, PEOPLE, SERVER, Site, prepare
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.prosody_config import Hosting
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from spade_llm.cli.definition import Definition
+
+HTTPS_PORT = 5281
+FEDERATION_PORT = 5269
+
+
+def main(options: argparse.Namespace) -> int:
+    root = Path(options.to).absolute()
+    folder = Path(options.agents) if options.agents else standard_deployment()
+    site = _site(options, read_deployment(folder, domain=options.domain))
+    prepare(root, site)
+    for line in _report(root, site):
+        print(line)
+    return 0
+
+
+def _site(options: argparse.Namespace, definitions: Sequence[Definition]) -> Site:
+    for one in definitions:
+        _check_account(one)
+    return Site(
+        domain=options.domain,
+        agents={one.name: one.jid for one in definitions},
+        people=_jids(options.people, options.domain),
+        assistants=tuple(one.jid for one in definitions if one.settings.kind == "assistant"),
+        hosting=Hosting(
+            web_url=_web_url(options),
+            admins=_jids(options.admins, options.domain),
+            federation_port=FEDERATION_PORT if options.federation == "on" else None,
+            archive_days=options.archive_days,
+        ),
+        port=options.port,
+        addresses=tuple(_words(options.listen)),
+        given_certificates=Path(options.certificates) if options.certificates else None,
+        web_pages=Path(options.web_chat) if options.web_chat else None,
+    )
+
+
+def _check_account(one: Definition) -> None:
+    if one.settings.password_file or one.settings.password_env:
+        raise ConfigurationError(
+            f"{one.path}: password_file or password_env: remove it; `host prepare` makes one"
+        )
+
+
+def _web_url(options: argparse.Namespace) -> str:
+    url: str = options.web_url or f"https://{options.domain}:{HTTPS_PORT}"
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or parts.path.strip("/"):
+        raise ConfigurationError(f"--web-url: {url!r} is not https://HOST or https://HOST:PORT")
+    return url
+
+
+def _jids(names: str, domain: str) -> tuple[str, ...]:
+    return tuple(full_jid(name, domain).lower() for name in _words(names))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _report(root: Path, site: Site) -> list[str]:
+    people = [
+        f"person      {jid}: password in {root / PEOPLE / 'accounts' / jid}" for jid in site.people
+    ]
+    return [
+        f"server      {root / SERVER / CONFIG_FILE}",
+        *(f"agent       {jid}: data in {root / name}" for name, jid in site.agents.items()),
+        *people,
+        f"next        docker/accounts.sh {root}",
+    ]

@@ -1,0 +1,155 @@
+"""The folders of a hosted deployment, and what is in them before anything runs. Starts nothing.
+
+    ROOT/authority   the CA of our own, where no certificate was given; only `prepare` reads it
+    ROOT/server      Prosody's: configuration, certificate, data, web chat
+    ROOT/NAME        DATA of the agent in agents/NAME: its password, the CA, all its state
+    ROOT/people      the first passwords of people, and the CA for their clients
+
+Each folder may be a volume of its own, so that no agent reads another's password. Doing it again
+changes what the options say, and keeps accounts, data and the CA.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from spade_llm.deployment.accounts import Accounts
+from spade_llm.deployment.authority import keep_ca
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.certificates import KeyPair, local_certificates, write_file
+from spade_llm.xmpp.given_certificates import given_authority, take_certificates
+from spade_llm.xmpp.prosody_config import prosody_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from spade_llm.xmpp.prosody_config import Hosting
+
+SERVER, PEOPLE, AUTHORITY = "server", "people", "authority"
+CONFIG_FILE = "prosody.cfg.lua"
+SITE_FILE = "site.json"
+ADDRESSES = ("*", "::")
+RESERVED = frozenset({SERVER, PEOPLE, AUTHORITY})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A deployment as its operator wants it."""
+
+    domain: str
+    agents: Mapping[str, str]
+    """Folder → bare JID."""
+    people: tuple[str, ...]
+    """Bare JIDs of those who get a first password."""
+    assistants: tuple[str, ...]
+    """Bare JIDs that the web chat opens."""
+    hosting: Hosting
+    port: int = 5222
+    addresses: tuple[str, ...] = ADDRESSES
+    given_certificates: Path | None = None
+    """Folder of a certificate from elsewhere; None: one of our own CA."""
+    web_pages: Path | None = None
+    """The folder that docker/web/build.sh made; None: no web chat."""
+
+
+def prepare(root: Path, site: Site) -> None:
+    """Make everything below `root` that is missing, and write anew what follows from `site`.
+
+    Raises:
+        ConfigurationError: says what stands in the way.
+    """
+    _check_folders(site)
+    try:
+        _prepare(root, site)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--to: {str(error.filename or root)!r} cannot be written ({error.strerror}): run this"
+            " as the user that the folders belong to"
+        ) from error
+
+
+def _prepare(root: Path, site: Site) -> None:
+    server = root / SERVER
+    for folder in (root / AUTHORITY, server, server / "data", root / PEOPLE):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    pair, authority = _certificates(root, site)
+    for name, jid in site.agents.items():
+        _keep_agent(root / name, jid, authority)
+    for jid in site.people:
+        Accounts(root / PEOPLE).get_or_make(jid)
+    keep_ca(root / PEOPLE, authority.read_bytes() if authority else None)
+    _keep_server(server, site, pair)
+
+
+def _check_folders(site: Site) -> None:
+    for name, jid in site.agents.items():
+        if name in RESERVED:
+            raise ConfigurationError(f"agents/{name}: that folder has another use: rename it")
+        if jid.partition("@")[2] != site.domain:
+            raise ConfigurationError(
+                f"agents/{name}: {jid} is not on {site.domain}: write its name without @ in jid"
+            )
+
+
+def _certificates(root: Path, site: Site) -> tuple[KeyPair, Path | None]:
+    """What the server shows, and the CA that clients need for it beside the system's."""
+    names = _names(site)
+    target = root / SERVER / "certificates"
+    if site.given_certificates is not None:
+        pair = take_certificates(site.given_certificates, target, names)
+        return pair, given_authority(site.given_certificates)
+    own = local_certificates(root / AUTHORITY, site.domain, names=names[1:])
+    target.mkdir(exist_ok=True, mode=0o700)
+    pair = KeyPair(cert_path=target / "server.pem", key_path=target / "server.key")
+    write_file(pair.key_path, own.key_path.read_bytes(), mode=0o600)
+    write_file(pair.cert_path, own.cert_path.read_bytes(), mode=0o644)
+    return pair, own.ca_path
+
+
+def _names(site: Site) -> tuple[str, ...]:
+    """What clients, other servers and browsers ask for."""
+    web = urlsplit(site.hosting.web_url).hostname or site.domain
+    rooms = (f"conference.{site.domain}",) if site.hosting.federation_port else ()
+    return tuple(dict.fromkeys([site.domain, web, *rooms]))
+
+
+def _keep_agent(data: Path, jid: str, authority: Path | None) -> None:
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    Accounts(data).get_or_make(jid)
+    keep_ca(data, authority.read_bytes() if authority else None)
+
+
+def _keep_server(server: Path, site: Site, pair: KeyPair) -> None:
+    web = _keep_web(server / "web", site)
+    text = prosody_config(
+        server,
+        pair,
+        domain=site.domain,
+        port=site.port,
+        upload_port=urlsplit(site.hosting.web_url).port or 443,
+        addresses=site.addresses,
+        service_jids=site.agents.values(),
+        hosting=replace(site.hosting, web_chat=web),
+    )
+    write_file(server / CONFIG_FILE, text.encode(), mode=0o600)
+
+
+def _keep_web(web: Path, site: Site) -> Path | None:
+    """The pages, copied whole: what an earlier version had is gone."""
+    shutil.rmtree(web, ignore_errors=True)
+    if site.web_pages is None:
+        return None
+    if not (site.web_pages / "index.html").is_file():
+        raise ConfigurationError(
+            f"--web-chat: there is no index.html in {str(site.web_pages)!r}: make the pages with"
+            " docker/web/build.sh"
+        )
+    shutil.copytree(site.web_pages, web)
+    told = {"domain": site.domain, "assistants": list(site.assistants)}
+    write_file(web / SITE_FILE, json.dumps(told).encode(), mode=0o644)
+    return web

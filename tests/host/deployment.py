@@ -1,0 +1,110 @@
+"""A deployment for people on this machine: `host prepare`, docker/accounts.sh, and its Prosody."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from asyncio.subprocess import PIPE, STDOUT
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.cli import main
+from spade_llm.deployment.accounts import Accounts
+from spade_llm.xmpp.readiness import wait_ready
+from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.server_process import ServerProcess
+from tests.cli.program import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+DOMAIN = "agents.localhost"
+SCRIPT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosted:
+    """`agents`: the folder of their agent.toml files; the rest is below `root`."""
+
+    root: Path
+    agents: Path
+    port: int
+    web_port: int
+
+    @property
+    def endpoint(self) -> Endpoint:
+        ca = self.root / "people" / "ca.pem"
+        return Endpoint(host="127.0.0.1", port=self.port, domain=DOMAIN, ca_path=ca)
+
+    @property
+    def config(self) -> Path:
+        return self.root / "server" / "prosody.cfg.lua"
+
+    def prepare(self, *more: str) -> None:
+        place = ("--to", str(self.root), "--domain", DOMAIN, "--agents", str(self.agents))
+        reached = ("--listen", "127.0.0.1", "--port", str(self.port))
+        web = ("--web-url", f"https://{DOMAIN}:{self.web_port}")
+        assert main(["host", "prepare", *place, *reached, *web, *more]) == 0
+
+    async def make_accounts(self) -> str:
+        return await script("sh", "accounts.sh", str(self.root))
+
+    def password(self, folder: str, name: str) -> str:
+        return Accounts(self.root / folder).get(f"{name}@{DOMAIN}")
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Its Prosody runs while the block does."""
+        process = ServerProcess(directory=self.root / "server", name="Prosody")
+        await process.start(["prosody", "-F", "--config", str(self.config)])
+        try:
+            await wait_ready(process, self.endpoint)
+            yield
+        finally:
+            await process.stop()
+
+
+async def script(shell: str, name: str, *arguments: str) -> str:
+    """What a script of docker/ printed; it must succeed."""
+    output, status = await attempt(shell, name, *arguments)
+    assert status == 0, output
+    return output
+
+
+async def attempt(shell: str, name: str, *arguments: str) -> tuple[str, int]:
+    process = await asyncio.create_subprocess_exec(
+        shell, str(ROOT / "docker" / name), *arguments, stdout=PIPE, stderr=STDOUT
+    )
+    async with asyncio.timeout(SCRIPT_S):
+        output, _ = await process.communicate()
+    return output.decode(), process.returncode or 0
+
+
+def write_agents(folder: Path, *kinds: str) -> Path:
+    """One agent of each kind, with rules as its model and without embeddings."""
+    for kind in kinds:
+        (folder / kind).mkdir(parents=True)
+        lines = [f'kind = "{kind}"', f'jid = "{kind}"']
+        lines += ['[provider]\nkind = "offline"'] if kind == "assistant" else []
+        lines += ['embeddings = "none"'] if kind == "memory" else []
+        (folder / kind / "agent.toml").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def free_ports(count: int) -> list[int]:
+    probes = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def new_deployment(folder: Path, *kinds: str) -> Hosted:
+    port, web_port = free_ports(2)
+    agents = write_agents(folder / "agents", *(kinds or ("memory", "assistant")))
+    return Hosted(root=folder / "root", agents=agents, port=port, web_port=web_port)

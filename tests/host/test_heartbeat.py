@@ -1,0 +1,20 @@
+"""The file by which `spade-llm health` knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.deployment.heartbeat import EVERY_S, STALE_S, beat, problem_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_heart_that_stopped_is_noticed(tmp_path: Path) -> None:
+    assert problem_of(tmp_path) == "has not heard its server yet, or does not run"
+
+    beat(tmp_path)
+    heard_s = (tmp_path / "heard").stat().st_mtime
+
+    assert problem_of(tmp_path, now_s=heard_s + 3 * EVERY_S) is None
+    assert "has not heard its server for" in str(problem_of(tmp_path, now_s=heard_s + STALE_S + 1))
