@@ -10,6 +10,7 @@ from spade_llm.acl import bare
 from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.files import Files
 from spade_llm.agent.manners import Manners
+from spade_llm.agent.own_commands import add_own_commands
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
@@ -156,6 +157,9 @@ class LLMAgent(XmppAgent):
             billing=self._watch.billing,
             layers=[*self._watch.layers, *self._layers(conduct, taking)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
+        )
+        add_own_commands(
+            self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         self._manners = Manners(self, conduct.manners, is_command=self.llm_behaviour.commands.knows)
         self._tool_agents = ToolAgents(

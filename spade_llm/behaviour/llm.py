@@ -104,7 +104,8 @@ class LLMBehaviour(Behaviour):
         self.commands.add(
             STOP, _nothing_to_stop, "/stop – stop the answer that I am working on, and what waits"
         )
-        MemoryCommands(memory, self.conversations).add_to(self.commands)
+        self.memory_commands = MemoryCommands(memory, self.conversations)
+        self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
 
     async def run(self) -> None:
@@ -146,7 +147,7 @@ class LLMBehaviour(Behaviour):
         self, conversation: Conversation, attempt: _Attempt, utterance: Utterance
     ) -> Outcome:
         """What every layer is around."""
-        toolbox = self._toolbox(utterance.peer)
+        toolbox = self.toolbox_of(utterance.peer)
         _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
             self._memory.recall(utterance.text, subject=utterance.peer),
@@ -241,7 +242,8 @@ class LLMBehaviour(Behaviour):
             aside=utterance.aside,
         )
 
-    def _toolbox(self, peer: str) -> CombinedToolbox:
+    def toolbox_of(self, peer: str) -> CombinedToolbox:
+        """What this bare JID's turns can call."""
         if self._memory.memory is None:
             return CombinedToolbox([self.shared_tools])
         own = MemoryToolbox(self._memory.memory, self._memory_offer, subject=peer)

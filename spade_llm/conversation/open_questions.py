@@ -62,6 +62,14 @@ class OpenQuestions:
         waiting = self._open.get((place, peer))
         return None if waiting is None or waiting.verdict.done() else waiting.question
 
+    def of_peer(self, peer: str) -> list[tuple[str, Question]]:
+        """All that this peer is asked now, and where; oldest first."""
+        return [
+            (place, waiting.question)
+            for (place, asked), waiting in self._open.items()
+            if asked == peer and not waiting.verdict.done()
+        ]
+
     def is_too_early(self, place: str, *, peer: str) -> bool:
         """Whether a yes cannot be meant for what this peer is asked there now."""
         waiting = self._open.get((place, peer))

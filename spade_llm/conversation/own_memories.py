@@ -6,10 +6,10 @@ The person is who the server says wrote; no command has a place for a name.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.conversation.memory_export import exported
 from spade_llm.conversation.memory_numbers import (
     MIN_NUMBER_CHARS,
     numbered_line,
@@ -27,8 +27,6 @@ LISTED = 20
 MAX_LOOKED_AT = 2000
 """A person's newest memories: those that words and numbers can mean."""
 PAGE = 200
-MAX_EXPORT_BYTES = 100_000
-"""One answer has at most 128 KB; what does not fit is said."""
 
 VERBS = {
     "memories": ("list", ENGLISH),
@@ -146,16 +144,9 @@ async def _learn(store: SubjectStore, wish: Wish) -> str:
 
 
 async def _export(store: SubjectStore, wish: Wish) -> str:
-    lines = [_json(entry) for entry in await _entries(store)]
-    room, kept = MAX_EXPORT_BYTES, 0
-    for line in lines:
-        room -= len(line.encode()) + 1
-        if room < 0:
-            break
-        kept += 1
-    left_out = len(lines) - kept
+    lines, left_out = exported(await _entries(store))
     note = [wish.say.left_out.format(left_out)] if left_out else []
-    return "\n".join([*lines[:kept], *note]) or wish.say.nothing
+    return "\n".join([*lines, *note]) or wish.say.nothing
 
 
 async def _entries(store: SubjectStore) -> list[MemoryEntry]:
@@ -183,22 +174,3 @@ def _searchable(entry: MemoryEntry) -> str:
 def _line(entry: MemoryEntry, say: Texts) -> str:
     since = entry.created_at.date().isoformat()
     return f"{numbered_line(entry)} {say.kept_by.format(entry.owner, since)}"
-
-
-def _json(entry: MemoryEntry) -> str:
-    return json.dumps(
-        {
-            "id": entry.id,
-            "owner": entry.owner,
-            "content": entry.content,
-            "context": entry.context,
-            "category": entry.category,
-            "type": entry.type,
-            "confidence": entry.confidence,
-            "tags": entry.tags,
-            "metadata": dict(entry.metadata),
-            "created_at": entry.created_at.isoformat(),
-            "updated_at": entry.updated_at.isoformat(),
-        },
-        ensure_ascii=False,
-    )

@@ -172,6 +172,17 @@ class ChatService:
         is_asked = self._questions.at(place_of(message), peer=message.owner) is not None
         return is_asked and read_answer(message.content) is not None
 
+    def questions_of(self, peer: str) -> list[Question]:
+        """What this bare JID is asked now, in any conversation."""
+        return [question for _, question in self._questions.of_peer(peer)]
+
+    def answer_question(self, id: str, verdict: Verdict, *, peer: str) -> Question | None:
+        """As a yes or no in its conversation, to this very question; None: it is not asked now."""
+        for place, question in self._questions.of_peer(peer):
+            if question.id == id:
+                return self._questions.settle(place, verdict, peer=peer)
+        return None
+
     def _divert_text(self, message: AclMessage) -> Handler | None:
         """A stop; a yes or no to what is asked in this conversation. Anything else is a no, and
         waits its turn as what it is."""

@@ -1,0 +1,83 @@
+"""`/documents`: which documents answers are built from, for this person; nobody else's files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.conversation.persons_documents import PersonsListing
+from spade_llm.errors import RequestError
+from spade_llm.memory.one_line import one_line
+from spade_llm.rag.names import is_personal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.behaviour.commands import Commands
+    from spade_llm.conversation.persons_documents import Listing
+    from spade_llm.rag.documents import DocumentPage, NamespaceSummary
+    from spade_llm.services.chat import Utterance
+
+LISTED_NAMESPACES = 20
+LISTED_DOCUMENTS = 20
+"""Of one collection."""
+MAX_NAME_CHARS = 120
+NONE = "I have no documents agent."
+AWAY = "The documents cannot be reached right now. Please try again in a moment."
+
+
+class DocumentsCommand:
+    def __init__(self, documents: Listing | None, shared: Sequence[str] = ()) -> None:
+        """`shared`: what others let the assistant read, as it is configured."""
+        self._documents = documents
+        self._shared = shared
+
+    def add_to(self, commands: Commands) -> None:
+        commands.add(
+            "documents",
+            self._list,
+            "/documents [collection] – which documents I answer from, your own files among them",
+        )
+
+    async def _list(self, argument: str, utterance: Utterance) -> str:
+        if self._documents is None:
+            return NONE
+        listing = PersonsListing(self._documents, person=utterance.peer)
+        try:
+            names = [one for one in await listing.namespaces() if argument in ("", _name(one))]
+            pages = [
+                await listing.documents(namespace=one.name, limit=LISTED_DOCUMENTS)
+                for one in names[:LISTED_NAMESPACES]
+            ]
+        except RequestError:
+            return AWAY
+        return self._shown(argument, names, pages)
+
+    def _shown(
+        self, argument: str, names: Sequence[NamespaceSummary], pages: Sequence[DocumentPage]
+    ) -> str:
+        lines = [
+            line for one, page in zip(names, pages, strict=False) for line in _lines(one, page)
+        ]
+        if more := len(names) - len(pages):
+            lines.append(f"… and {more} more collections: /documents NAME shows one.")
+        if self._shared and not argument:
+            lines.append(f"Shared with me by others: {', '.join(map(_short, self._shared))}.")
+        if not lines:
+            return f"I have no collection {_short(argument)!r}." if argument else "No documents."
+        return "\n".join(lines)
+
+
+def _lines(namespace: NamespaceSummary, page: DocumentPage) -> list[str]:
+    lines = [f"{_name(namespace)}, {namespace.documents} documents:"]
+    lines += [f"- {_short(one.source)} ({one.updated_at:%Y-%m-%d})" for one in page.documents]
+    if more := max(page.total - len(page.documents), 0):
+        lines.append(f"- … and {more} more")
+    return lines
+
+
+def _name(namespace: NamespaceSummary) -> str:
+    return "your files" if is_personal(namespace.name) else _short(namespace.name)
+
+
+def _short(text: str) -> str:
+    return one_line(text, MAX_NAME_CHARS)

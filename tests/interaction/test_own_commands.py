@@ -1,0 +1,112 @@
+"""A person sees what an assistant knows, reads and can do, and corrects it, by text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spade_llm.agent import Conduct, Services
+from spade_llm.memory import MemoryDraft
+from spade_llm.rag.documents import Document
+from spade_llm.rag.names import personal_namespace
+from spade_llm.services.memory import MemoryClient
+from spade_llm.services.rag import RagClient
+from spade_llm.tools import tool
+from tests.interaction.network import answer_to, jid_of
+
+if TYPE_CHECKING:
+    from spade_llm.agent import LLMAgent
+    from tests.interaction.network import Network
+    from tests.xmpp.client import Client
+
+
+@tool
+def dice() -> int:
+    """Roll a die."""
+    return 4
+
+
+@tool(needs_approval=True)
+def rocket() -> str:
+    """Launch a rocket.
+
+    Behind this nobody looks."""
+    return "gone"
+
+
+async def reminded(network: Network) -> tuple[LLMAgent, Client]:
+    """An assistant that remembers Ada's tea and rowing, and Bob's coffee."""
+    memory, ada = await network.memory(), await network.person()
+    assistant = await network.assistant(services=Services(memory=jid_of(memory)))
+    store = MemoryClient(assistant.node.requester, jid_of(memory))
+    await store.add(MemoryDraft(content="Ada likes tea", subject=ada.bare))
+    await store.add(MemoryDraft(content="Ada rows", subject=ada.bare))
+    await store.add(MemoryDraft(content="Bob likes coffee", subject="bob@localhost"))
+    return assistant, ada
+
+
+def number_of(answer: str, words: str) -> str:
+    return next(line for line in answer.splitlines() if words in line).partition(" ")[0]
+
+
+async def test_a_memory_is_corrected_at_the_assistant(network: Network) -> None:
+    assistant, ada = await reminded(network)
+    tea = number_of(await answer_to(ada, assistant, "/memories"), "tea")
+
+    corrected = await answer_to(ada, assistant, f"/correct {tea} Ada likes green tea")
+    listed = await answer_to(ada, assistant, "/memories")
+
+    assert corrected.startswith(f"Corrected: {tea} [semantic] Ada likes green tea")
+    assert "Ada likes green tea" in listed
+    assert "/correct NUMBER" in listed
+
+
+async def test_an_export_holds_what_is_about_the_person_only(network: Network) -> None:
+    assistant, ada = await reminded(network)
+
+    lines = (await answer_to(ada, assistant, "/export")).splitlines()
+
+    assert {json.loads(line)["content"] for line in lines} == {"Ada likes tea", "Ada rows"}
+
+
+async def test_what_cannot_be_corrected_is_said(network: Network) -> None:
+    assistant, ada = await reminded(network)
+    without = await network.assistant()
+
+    assert "/memories" in await answer_to(ada, assistant, "/correct")
+    assert "no single memory" in await answer_to(ada, assistant, "/correct ffff0000 it is so")
+    assert "no memory agent" in await answer_to(ada, without, "/export")
+    assert "no documents agent" in await answer_to(ada, without, "/documents")
+
+
+async def test_the_documents_are_everybody_s_and_one_s_own(network: Network) -> None:
+    rag, ada, eve = await network.rag(), await network.person(), await network.person("eve")
+    assistant = await network.assistant(services=Services(rag=jid_of(rag)))
+    library = RagClient(assistant.node.requester, jid_of(rag))
+    await library.ingest(
+        Document(text="The boat is blue.", source="boats.md", namespace="handbook")
+    )
+    mine = personal_namespace(ada.bare)
+    await library.ingest(Document(text="Ada's letter.", source="letter.txt", namespace=mine))
+
+    for_ada = await answer_to(ada, assistant, "/documents")
+    for_eve = await answer_to(eve, assistant, "/documents")
+    one = await answer_to(ada, assistant, "/documents handbook")
+
+    assert "handbook, 1 documents:\n- boats.md (" in for_ada
+    assert "your files, 1 documents:\n- letter.txt (" in for_ada
+    assert "boats.md" in for_eve
+    assert "letter" not in for_eve
+    assert mine not in for_eve
+    assert "letter" not in one
+
+
+async def test_the_tools_are_listed_with_those_that_ask_first(network: Network) -> None:
+    assistant = await network.assistant(conduct=Conduct(tools=(dice, rocket)))
+    ada = await network.person()
+
+    listed = await answer_to(ada, assistant, "/tools")
+
+    assert "- dice: Roll a die.\n" in listed
+    assert "- rocket: Launch a rocket. I ask you before each call." in listed
+    assert "Behind" not in listed
