@@ -90,6 +90,11 @@ class AclMessage:
         return bare(self.sender)
 
     @property
+    def asker(self) -> str:
+        """Who said it: the owner, except in a room, where each has a seat of their own."""
+        return self.said.seat or self.owner
+
+    @property
     def is_terminal(self) -> bool:
         """True for the one message that ends a request."""
         return self.performative in TERMINAL and self.sequence is None

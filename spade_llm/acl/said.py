@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PREFIX = "said."
+IN = " in "
+"""Between who and where in a seat: a JID has no spaces."""
+OCCUPANT = "occupant:"
+PASSING = "~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Stamped by the server are `room` and `real`; all else is the sender's own word.
+    """Stamped by servers are `room`, `real` and `occupant`; all else is the sender's own word.
 
     Only plain messages carry it: nothing of it is ever read from a peer's metadata.
     """
@@ -28,13 +32,33 @@ class Said:
     """Who said it there."""
     real: str = ""
     """Bare JID of who said it there, where the room shows it to us."""
+    occupant: str = ""
+    """Who said it there, by an id that outlives names (XEP-0421); where the room gives none, one of
+    ours that lasts as long as they stay, and begins with PASSING."""
+    hops: str = ""
+    """How many programs' answers led to it, as a number."""
     wants: str = ""
     """What the client asks to be told: `displayed` (XEP-0333), `received` (XEP-0184), or nothing.
     The former, if both: one mark is enough."""
 
+    @property
+    def seat(self) -> str:
+        """Who said it, in this room and nowhere else: no JID is equal to it. Empty: in no room."""
+        if not self.room:
+            return ""
+        return f"{self.real or OCCUPANT + (self.occupant or PASSING + self.nick)}{IN}{self.room}"
+
+    @property
+    def is_passing(self) -> bool:
+        """Who said it cannot be known again once they have left."""
+        return bool(self.room) and not self.real and self.occupant[:1] in ("", PASSING)
+
     def of_answer(self) -> Said:
-        """What an answer has of it: the place where it goes."""
-        return Said(room=self.room)
+        """What an answer has of it: the place where it goes, and there whom it is for."""
+        if not self.room:
+            return NOTHING_SAID
+        hops = str(int(self.hops or "0") + 1)
+        return replace(self, corrects="", file="", wants="", hops=hops)
 
     def to_fields(self) -> dict[str, str]:
         """Flat text, as the log of requests keeps it."""

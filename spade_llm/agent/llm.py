@@ -11,6 +11,7 @@ from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.files import Files
 from spade_llm.agent.manners import Manners
 from spade_llm.agent.own_commands import add_own_commands
+from spade_llm.agent.rooms import in_room, rooms_of
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
@@ -125,6 +126,7 @@ class LLMAgent(XmppAgent):
         bind_tools(self, self._own_tools)
         self._guarding = _guarding(conduct)
         data, name = self.options.data, str(self.jid.local)
+        self.rooms = rooms_of(self, conduct)
         self._outbox = Outbox(data / f"outbox-{name}.db" if data else None)
         circles = Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest)
         self._watch = TurnWatch(
@@ -210,6 +212,8 @@ class LLMAgent(XmppAgent):
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)
         await stack.enter_async_context(self._outbox)
+        if self.rooms is not None:
+            await stack.enter_async_context(self.rooms.invited_to)
         for servers in self._mcp_servers:
             await stack.enter_async_context(servers)
         await stack.enter_async_context(self.experts)
@@ -291,6 +295,7 @@ class LLMAgent(XmppAgent):
         )
 
     async def _answer(self, utterance: Utterance) -> Reply:
+        utterance = in_room(utterance, self.rooms)
         return await self._manners.answer(utterance, self.llm_behaviour.answer)
 
     async def _summary(self) -> str:

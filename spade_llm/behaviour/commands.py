@@ -9,7 +9,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from spade_llm.conversation.commands import help_text, parse_command
+from spade_llm.acl import bare
+from spade_llm.conversation.commands import help_text, is_for_rooms, parse_command
+from spade_llm.conversation.room_texts import RoomText, room_text
 from spade_llm.errors import RequestError, ServiceError
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Commands:
         command = parse_command(utterance.text, self._handlers)
         if command is None:
             return None
+        if utterance.message.said.room and not is_for_rooms(command):
+            jid = bare(utterance.message.receiver)
+            return room_text(RoomText.NOT_HERE, utterance.text, jid=jid)
         try:
             return await self._handlers[command.name](command.argument, utterance)
         except (RequestError, ServiceError) as error:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spade_llm.routing import RoutingFunction
     from spade_llm.services.expert_tool import Expert
     from spade_llm.tools import Tool
+    from spade_llm.xmpp.rooms import RoomsOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ class Conduct:
     """Says for each answer who gets it; may be a coroutine function, and may block."""
     files: FileRules = FileRules()
     """What becomes of files that people share, and of long answers."""
+    rooms: RoomsOptions | None = None
+    """Where it is beside its own chats; None: in no room, whoever invites it."""
     experts: tuple[Expert, ...] = ()
     """People whom the model may ask while an answer is made: a tool `ask_NAME` for each."""
     manners: MannersOptions = MannersOptions()

@@ -116,12 +116,13 @@ class LLMBehaviour(Behaviour):
     async def answer(self, utterance: Utterance) -> Reply:
         """One reply to one thing said. A model that fails costs a polite sentence, no more."""
         # A model that writes "/forget all" commands nobody.
-        if not is_passed_on(utterance.message.extra):
+        if not (is_passed_on(utterance.message.extra) or utterance.message.said.hops):
             obeyed = await self.commands.obey(utterance)
             if obeyed is not None:
                 return Reply(text=obeyed)
         utterance = replace(utterance, form=utterance.form or self._form)
-        conversation = self.conversations.get(utterance.conversation, peer=utterance.peer)
+        conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
+        conversation.heard_from(utterance.peer)
         attempt = _Attempt()
         proceed = layered(self._layers, conversation, partial(self._respond, conversation, attempt))
         outcome = None
@@ -154,7 +155,8 @@ class LLMBehaviour(Behaviour):
             toolbox.list(),
         )
         offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
-        attempt.question = user_message(utterance.text, peer=utterance.peer)
+        recalled = replace(recalled, heard=utterance.heard)
+        attempt.question = user_message(utterance.text, peer=utterance.speaker)
         history = (*conversation.messages, attempt.question)
         await self.preparing.prepare(self.strategy, conversation.key, history)
         strategy = ContextOfTurn(self.strategy)
@@ -181,13 +183,13 @@ class LLMBehaviour(Behaviour):
         self, conversation: Conversation, utterance: Utterance, outcome: Outcome
     ) -> tuple[str, ...]:
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
-        question = user_message(outcome.question, peer=utterance.peer)
+        question = user_message(outcome.question, peer=utterance.speaker)
         conversation.extend([question, *outcome.result.added])
         self.preparing.work_ahead(self.strategy, conversation)
         try:
             await self._memory.observe(
                 conversation,
-                turn_id=utterance.id,
+                said=utterance,
                 question=outcome.question,
                 answer=outcome.result.text,
                 recalled=outcome.recalled.memories,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.store import ScoredMemory
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.rag.retriever import Retriever
+    from spade_llm.services.chat import Utterance
 
 logger = logging.getLogger(__name__)
 
@@ -120,19 +121,22 @@ class MemoryBehaviour(Behaviour):
         self,
         conversation: Conversation,
         *,
-        turn_id: str,
+        said: Utterance,
         question: str,
         answer: str,
         recalled: Sequence[ScoredMemory] = (),
     ) -> None:
-        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by `turn_id`.
+        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by the utterance's id.
 
         `recalled` is what the answer was written with; what of it was of use is told to memory
-        after the exchange.
+        after the exchange. Of who cannot be known again nothing is kept: nobody could see to it.
         """
+        if said.message.said.is_passing:
+            return
         now = datetime.now(UTC)
-        asked = _observed(f"{turn_id}.user", "user", question, now)
-        answered = _observed(f"{turn_id}.assistant", "assistant", answer, now)
+        asked = _observed(f"{said.id}.user", "user", question, now)
+        asked = replace(asked, speaker=said.message.said.nick or None)
+        answered = _observed(f"{said.id}.assistant", "assistant", answer, now)
         ids = tuple(hit.entry.id for hit in recalled)
         messages = (asked, replace(answered, recalled=ids))
         if self.memory is not None:
@@ -140,9 +144,7 @@ class MemoryBehaviour(Behaviour):
                 conversation.observed.extend(message.id for message in messages)
             self._of_use.extend(used(recalled, question=question, answer=answer))
             await self._outbox.put(
-                Observation(
-                    conversation=conversation.key, subject=conversation.peer, messages=messages
-                )
+                Observation(conversation=said.kept_in, subject=said.peer, messages=messages)
             )
 
     async def load(self, conversation: Conversation) -> None:
@@ -223,5 +225,5 @@ def _put_before(earlier: Sequence[ObservedMessage], conversation: Conversation) 
 
 def _message(observed: ObservedMessage, *, peer: str) -> ContextMessage:
     if observed.role == "user":
-        return user_message(observed.content, peer=peer)
+        return user_message(observed.content, peer=observed.speaker or peer)
     return {"role": "assistant", "content": observed.content}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 STOP = "stop"
 """Ends what runs in its conversation, and so cannot wait its turn (services/chat.py)."""
+_FOR_ROOMS = frozenset({"help", "status", STOP, "new"})
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
 
 
@@ -30,6 +31,12 @@ def parse_command(text: str, names: Collection[str]) -> Command | None:
     if not head.startswith("/") or name not in names:
         return None
     return Command(name=name, argument=rest.strip())
+
+
+def is_for_rooms(command: Command) -> bool:
+    """Whether it shows nobody what is another's, and takes from nobody what is not theirs."""
+    is_forgetting = command.name == "forget" and command.argument.lower() == "all"
+    return is_forgetting or command.name in _FOR_ROOMS
 
 
 def help_text(lines: Iterable[str]) -> str:

@@ -20,6 +20,8 @@ MAX_CONVERSATIONS = 10_000
 
 MAX_OF_PEER = 500
 """Of one peer's conversations in RAM: whoever opens ten thousand pushes out only their own."""
+MAX_ASKERS = 500
+"""Of one conversation; in a room with more, nobody's part is told from another's."""
 
 IDLE_S = 3600.0
 """A conversation that rested so long leaves RAM, and comes back with its next message."""
@@ -31,7 +33,9 @@ class Conversation:
 
     key: str
     peer: str
-    """Bare JID."""
+    """Bare JID; of a room: the room's."""
+    askers: set[str] = field(default_factory=set)
+    """Who said something in it; MAX_ASKERS at most."""
     is_loaded: bool = False
     """What was said before this process began has been asked for."""
     messages: deque[ContextMessage] = field(default_factory=deque)
@@ -51,6 +55,16 @@ class Conversation:
         self.messages.extend(messages)
         while len(self.messages) > MAX_MESSAGES:
             self._drop_first_exchange()
+
+    def heard_from(self, asker: str) -> None:
+        if len(self.askers) < MAX_ASKERS:
+            self.askers.add(asker)
+
+    def is_of(self, peer: str) -> bool:
+        """Whether this peer said something in it, in a room too; True where that is not known."""
+        if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
+            return True
+        return any(asker.startswith(peer + " in ") for asker in self.askers)
 
     def begin_anew(self) -> None:
         """Whatever ended it does not count any more; what was said stays."""
@@ -134,7 +148,8 @@ class Conversations:
                 del self._of_peer[dropped.peer]
 
     def drop_peer(self, peer: str) -> None:
-        for key in list(self._of_peer.get(peer, ())):
+        """Those that this peer takes part in; of a room's nobody can take one part out."""
+        for key in [key for key, value in self._by_key.items() if value.is_of(peer)]:
             self.drop(key)
 
     def _drop_oldest(self) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.memory.store import ObservedMessage
+from spade_llm.memory.subject import in_rooms
 from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _OLDEST_OF = (
 _OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
 _DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
-_FORGET = "DELETE FROM observations WHERE subject = ?"
+_FORGET = "DELETE FROM observations WHERE subject = ? OR (subject >= ? AND subject < ?)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +103,8 @@ class Outbox:
         self._db.run(_DONE, json.dumps([observation.id for observation in observations]))
 
     async def forget(self, subject: str) -> None:
-        """Drop what was not sent yet about this subject."""
-        self._db.run(_FORGET, subject)
+        """Drop what was not sent yet about this subject, in rooms too."""
+        self._db.run(_FORGET, subject, *in_rooms(subject))
 
     async def _bound_sometimes(self) -> None:
         self._puts_until_bound -= 1

@@ -94,6 +94,7 @@ def build_prompt(
         [_quoted_memory(found) for found in recalled.memories],
         [_quoted_passage(found) for found in recalled.passages],
         recalled.missing,
+        recalled.heard,
     )
     if quoted:
         message: UserMessage = {"role": "user", "content": quoted, "name": CONTEXT_NAME}

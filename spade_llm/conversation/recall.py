@@ -40,6 +40,8 @@ class Recalled:
     passages: tuple[ScoredChunk, ...] = ()
     missing: tuple[str, ...] = ()
     """Which of `memory` and `documents` could not be asked."""
+    heard: tuple[str, ...] = ()
+    """What was said around the question, not to us, each behind the name of who said it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

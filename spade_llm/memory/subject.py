@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+IN = " in "
+"""Behind a person's JID, in front of the room that they said something in."""
 JID = re.compile(r"([^@/\s]+@[^@/\s]+)(/.*)?", re.DOTALL)
 
 
@@ -11,3 +13,9 @@ def known_as(subject: str | None) -> str | None:
     """`Ada@Home/phone` is `ada@home`; what is no JID stays as it is."""
     found = JID.fullmatch(subject or "")
     return found[1].lower() if found else subject
+
+
+def in_rooms(subject: str) -> tuple[str, str]:
+    """What this person is as a subject in any room: from the first of these to before the second.
+    Apart from what they are in private, so that a room never finds that."""
+    return subject + IN, subject + IN[:-1] + "!"

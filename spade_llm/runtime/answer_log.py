@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.acl import AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
+from spade_llm.acl.said import IN
 from spade_llm.errors import NotFound
 from spade_llm.small_database import TRUNCATE, SmallDatabase
 
@@ -65,9 +66,10 @@ _SCRUB = """UPDATE requests
     SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
     WHERE instr(answer, :member)
     AND (:peer IS NULL OR sender = :peer OR instr(sender, :peer || '/') = 1)
-    AND CASE WHEN json_valid(json_extract(answer, '$[1]'))
-        THEN json_extract(json_extract(answer, '$[1]'), :path) END
-    IN (SELECT value FROM json_each(:values))"""
+    AND EXISTS (SELECT 1 FROM json_each(:values) AS wanted, (
+        SELECT CASE WHEN json_valid(json_extract(answer, '$[1]'))
+            THEN json_extract(json_extract(answer, '$[1]'), :path) END AS found)
+        WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)"""
 _PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
 _PURGE_MANY = """DELETE FROM requests WHERE at <
     (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max))
@@ -125,7 +127,7 @@ class AnswerLog(Protocol):
         """Put a refusal in the place of answers with one of these values at this JSON path, and
         leave no bytes of them: what they speak of was forgotten.
 
-        `peer` is the bare JID that asked; None: anybody.
+        Of a person also what they are in rooms. `peer` is the bare JID that asked; None: anybody.
         """
         ...
 
@@ -263,6 +265,7 @@ class SqliteAnswerLog:
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
         member = path.split(".")[1]
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
+        wanted["in_room"] = IN
         self._db.run(_SCRUB, {**wanted, "refusal": refusal})
         await self._db.checkpoint(TRUNCATE)
 

@@ -143,12 +143,12 @@ class Dispatcher:
             self._accept(message)
 
     def stop(self, peer: str, conversation_id: str, ontologies: Collection[str]) -> Stopped:
-        """End what this bare JID waits for in one conversation, running or waiting, where it may be
+        """End what this asker waits for in one conversation, running or waiting, where it may be
         run again (`Effect.RESUME`). Programs are answered `cancelled`, people not at all."""
         found = [
             job
             for job in self._jobs()
-            if job.request.owner == peer
+            if job.request.asker == peer
             and job.request.conversation_id == conversation_id
             and job.request.ontology in ontologies
             and job.effect is Effect.RESUME
@@ -529,9 +529,10 @@ def _is_same(one: AclMessage, other: AclMessage) -> bool:
 
 
 def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
-    """What keeps requests in order: a person's chat, or a peer's conversation; else nothing."""
+    """What keeps requests in order: a person's chat, or a peer's conversation; else nothing. In a
+    room nobody waits for another's question."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
-        return message.ontology, bare(asker), message.conversation_id
+        return message.ontology, message.said.seat or bare(asker), message.conversation_id
     return asker, request_id
 
 

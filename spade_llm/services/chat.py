@@ -26,6 +26,7 @@ from spade_llm.conversation.approval import (
 )
 from spade_llm.conversation.commands import STOP, parse_command
 from spade_llm.conversation.open_questions import OpenQuestions
+from spade_llm.conversation.room_texts import room_hint
 from spade_llm.conversation.wishes import NO_WISHES
 from spade_llm.errors import InvalidAnswer, NotFound, RequestError, RequestFailed
 from spade_llm.providers.offline_words import language_of
@@ -82,9 +83,9 @@ class Utterance:
 
     id: str
     peer: str
-    """Bare JID of who said it."""
+    """Bare JID of who said it; in a room their seat, of which nothing private is known."""
     conversation: str
-    """The peer, and the thread if the client sent one."""
+    """The peer (of a room: the room), and the thread if the client sent one."""
     text: str
     message: AclMessage
     on_delta: Callable[[str], Awaitable[None]] | None = None
@@ -98,6 +99,19 @@ class Utterance:
     """What the answer must be, as JSON text; None: any text."""
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """While something waits for somebody else: others are served meanwhile."""
+    heard: tuple[str, ...] = ()
+    """What others said around it in a room, not to us: data."""
+
+    @property
+    def kept_in(self) -> str:
+        """The conversation that memory keeps it in. In a room each has one of their own: what is
+        learned of a conversation is learned of one person."""
+        return self.peer if self.message.said.room else self.conversation
+
+    @property
+    def speaker(self) -> str:
+        """What the model calls who said it."""
+        return self.message.said.nick or self.peer
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -143,8 +157,9 @@ class ChatService:
             return _fitting(await self._handler(utterance))
 
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
-        text = question_text(question, language_of(request.message.content))
-        show = partial(request.part, text)
+        language = language_of(request.message.content)
+        hint = room_hint(language) if request.message.said.room else ""
+        show = partial(request.part, question_text(question, language) + hint)
         return await self._ask(question, request, place_of(request.message), show)
 
     async def _ask_program(self, request: Request, parts: _Parts, question: Question) -> Verdict:
@@ -160,7 +175,7 @@ class ChatService:
         show: Callable[[], Awaitable[None]],
     ) -> Verdict:
         """Meanwhile, others are served. A question that cannot leave is not answered either."""
-        peer = request.message.owner
+        peer = request.message.asker
         try:
             async with request.set_aside():
                 return await self._questions.ask(question, place=place, peer=peer, show=show)
@@ -169,7 +184,7 @@ class ChatService:
 
     def is_settling(self, message: AclMessage) -> bool:
         """A yes or no to what is asked in its conversation."""
-        is_asked = self._questions.at(place_of(message), peer=message.owner) is not None
+        is_asked = self._questions.at(place_of(message), peer=message.asker) is not None
         return is_asked and read_answer(message.content) is not None
 
     def questions_of(self, peer: str) -> list[Question]:
@@ -188,7 +203,7 @@ class ChatService:
         waits its turn as what it is."""
         if parse_command(message.content, (STOP,)):
             return self._divert_stop(message)
-        place, peer = place_of(message), message.owner
+        place, peer = place_of(message), message.asker
         question = self._questions.at(place, peer=peer)
         if question is None:
             return None
@@ -202,13 +217,13 @@ class ChatService:
         also where there is nothing: a second stop would end the first."""
         if self._dispatcher is None:
             return None
-        stopped = self._dispatcher.stop(message.owner, message.conversation_id, _ONTOLOGIES)
+        stopped = self._dispatcher.stop(message.asker, message.conversation_id, _ONTOLOGIES)
         return partial(report_stop, stopped)
 
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""
         message = request.message
-        place, peer, language = place_of(message), message.owner, language_of(message.content)
+        place, peer, language = place_of(message), message.asker, language_of(message.content)
         verdict = read_answer(message.content) or Verdict.NO
         if self._questions.at(place, peer=peer) is not question:
             return _SETTLED_BEFORE[language]
@@ -307,7 +322,7 @@ def _utterance(
     return Utterance(
         # Some clients use an id again for another text: together they tell one utterance.
         id=f"{message.reply_with}.{fingerprint(message)[:12]}",
-        peer=message.owner,
+        peer=message.asker,
         conversation=place_of(message),
         text=text,
         message=message,

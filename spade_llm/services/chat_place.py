@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 
 def place_of(message: AclMessage) -> str:
-    """The stamped sender's bare JID, and the thread if there is one: nobody is in another's."""
+    """The stamped sender's bare JID, and the thread if there is one: nobody is in another's. A
+    room's occupants share one: their sender is the room."""
     thread = f"#{message.conversation_id}" if message.conversation_id else ""
     return message.owner + thread

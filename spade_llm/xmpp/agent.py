@@ -135,6 +135,8 @@ class XmppAgent(Agent):
         """Called after each (re)connection, when our presence is sent."""
         self.on_presence: list[Callable[[Element], None]] = [self._add_caps]
         """Told each presence that shows us, before it leaves, to add to it."""
+        self.on_sent: list[Callable[[AclMessage], None]] = []
+        """Called with each chat message that was written to the stream; must not raise."""
         self.features: set[str] = set()
         """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
         self.peer_features = PeerFeatures(self)
@@ -251,6 +253,8 @@ class XmppAgent(Agent):
         for piece in codec.in_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
+            for note in self.on_sent:
+                note(message)
             self.run_errand(self._confirm(self.link, message))
 
     async def _confirm_all(self) -> None:

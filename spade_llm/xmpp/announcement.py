@@ -39,6 +39,8 @@ class Announcement:
     name: str
     """For people."""
     features: frozenset[str]
+    is_bot: bool = True
+    """Its identity is that of a program, as ours is."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """`kind`, and what else changes what others may want to know (`tools`: a hash of the list)."""
 
@@ -77,8 +79,13 @@ def read_announcement(query: ET.Element) -> Announcement:
     return Announcement(
         name=identity.get("name", "")[:MAX_FACT_CHARS] if identity is not None else "",
         features=frozenset(one.get("var", "")[:MAX_FACT_CHARS] for one in features),
+        is_bot=any(_is_bot(one) for one in query.findall(f"{{{INFO}}}identity")[:MAX_FEATURES]),
         facts=_facts(query),
     )
+
+
+def _is_bot(identity: ET.Element) -> bool:
+    return (identity.get("category"), identity.get("type")) == (CATEGORY, TYPE)
 
 
 def read_ver(presence: ET.Element) -> str:

@@ -105,6 +105,12 @@ class Door:
         """Of those who may talk: one with limits of their own."""
         return self._standing(jid) is not Standing.KNOWN
 
+    def lets_in(self, jid: str) -> bool:
+        """Whether this bare JID may talk; an empty one where everybody may."""
+        if self._admission.is_open:
+            return True
+        return bool(jid) and self._standing(jid) is not Standing.STRANGER
+
     def is_shut_for(self, xml: Element) -> bool:
         """Whether this `<message/>` goes no further; it is answered here, if at all."""
         if xml.get("type") in _UNREAD:

@@ -30,6 +30,7 @@ from spade_llm.acl.message import new_id
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
 from spade_llm.xmpp.jids import is_jid
+from spade_llm.xmpp.mention import addressed
 from spade_llm.xmpp.pieces import pieces_of
 
 if TYPE_CHECKING:
@@ -72,11 +73,12 @@ def encode(message: AclMessage) -> str:
     """
     if not is_jid(message.receiver):
         raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
+    content, mention = addressed(message.content, message.said)
     thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
     stanza = (
         f"<message {_address(message)} id={_attribute(message.reply_with)}>"
-        f"<body>{_text(message.content)}</body>{thread}{_WRITERS[message.encoding](message)}"
-        "</message>"
+        f"<body>{_text(content)}</body>{thread}{_WRITERS[message.encoding](message)}"
+        f"{mention}</message>"
     )
     if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
         raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
@@ -132,7 +134,7 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
         return None
     metadata = read_metadata(xml)
     if not metadata:
-        return _chat(xml)
+        return read_chat(xml)
     is_delayed = any(xml.find(tag) is not None for tag in _DELAYS)
     return None if is_delayed and not _keeps(metadata) else _request(xml, metadata)
 
@@ -188,7 +190,7 @@ def _name_kind(metadata: dict[str, str]) -> None:
         metadata.setdefault("performative", Performative.INFORM)
 
 
-def _chat(xml: Element) -> AclMessage | None:
+def read_chat(xml: Element) -> AclMessage | None:
     """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
     body, replied_to = xml.findtext(f"{_CLIENT}body"), ""
     if body and (reply := xml.find(_REPLY)) is not None:

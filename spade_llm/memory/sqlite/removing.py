@@ -19,6 +19,7 @@ from spade_llm.memory.sqlite.conditions import (
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.sqlite.rows import entry_key, message_key
 from spade_llm.memory.store import Cleared, Origin
+from spade_llm.memory.subject import in_rooms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -59,6 +60,14 @@ MESSAGES = """
     SELECT seq FROM message
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
 """
+
+SEATS = """
+    SELECT subject FROM entry WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND subject >= :first AND subject < :end
+    UNION SELECT subject FROM message WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND subject >= :first AND subject < :end
+"""
+"""What one person is called in rooms."""
 
 OF_SUBJECT = "subject = :subject"
 
@@ -161,7 +170,15 @@ def forget_ids(
 
 
 def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
-    """Memories and messages; how many memories there were."""
+    """Memories and messages, those of rooms too; how many memories there were."""
+    first, end = in_rooms(subject)
+    which: dict[str, Value] = {"owner": owner, "first": first, "end": end}
+    seats = [seat for (seat,) in transaction.all(SEATS, which)]
+    everywhere = (subject, *seats)
+    return sum(_forget_subject(transaction, owner, one, now=now) for one in everywhere)
+
+
+def _forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
     about = _of("subject", subject)
     doomed = _doomed(transaction, owner, about)
     _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, doomed=doomed, now=now)

@@ -11,6 +11,7 @@ from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import not_found
 from spade_llm.memory.sqlite.rows import ENTRY_COLUMNS, entry_from_row, to_microseconds
 from spade_llm.memory.store import MemoryChange, MemoryPage
+from spade_llm.memory.subject import in_rooms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,23 +20,26 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.transaction import Transaction, Value
     from spade_llm.memory.store import MemoryEntry
 
+IS_THEIRS = "(subject = :subject OR (subject >= :first AND subject < :end))"
+"""What was said in rooms has its own subjects, and is the same person's to see to."""
+
 LIST = f"""
     SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE subject = :subject AND {VISIBLE}
+    WHERE {IS_THEIRS} AND {VISIBLE}
     ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
 """
 
-COUNT = f"SELECT count(*) FROM entry WHERE subject = :subject AND {VISIBLE}"
+COUNT = f"SELECT count(*) FROM entry WHERE {IS_THEIRS} AND {VISIBLE}"
 
-OWNER_OF = """
-    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE subject = :subject AND id = :id
+OWNER_OF = f"""
+    SELECT jid, subject FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {IS_THEIRS} AND id = :id
 """
 
-OWNERS = """
+OWNERS = f"""
     SELECT jid FROM owner WHERE number IN (
-        SELECT owner FROM entry WHERE subject = :subject
-        UNION SELECT owner FROM message WHERE subject = :subject
+        SELECT owner FROM entry WHERE {IS_THEIRS}
+        UNION SELECT owner FROM message WHERE {IS_THEIRS}
         UNION SELECT owner FROM consent WHERE subject = :subject)
 """
 
@@ -95,10 +99,15 @@ class SqliteSubjectStore:
         return to_microseconds(self._database.now())
 
 
+def _theirs(subject: str) -> dict[str, Value]:
+    first, end = in_rooms(subject)
+    return {"subject": subject, "first": first, "end": end}
+
+
 def _page(
     transaction: Transaction, *, subject: str, limit: int, offset: int, now: int
 ) -> MemoryPage:
-    which: dict[str, Value] = {"subject": subject, "now": now}
+    which: dict[str, Value] = {**_theirs(subject), "now": now}
     rows = transaction.all(LIST, {**which, "limit": limit, "offset": offset})
     return MemoryPage(
         entries=tuple(entry_from_row(row, now=now) for row in rows),
@@ -110,7 +119,7 @@ def _correct(
     transaction: Transaction, *, subject: str, change: MemoryChange, now: int, ttl_s: float
 ) -> MemoryEntry:
     id = limits.parsed_id(change.id)
-    owner = transaction.first(OWNER_OF, {"subject": subject, "id": id})
+    owner = transaction.first(OWNER_OF, {**_theirs(subject), "id": id})
     if owner is None:
         raise not_found(id)
     changed = changing.change(transaction, owner[0], change, now=now, ttl_s=ttl_s)
@@ -121,9 +130,9 @@ def _correct(
 def _forget(transaction: Transaction, *, subject: str, ids: Sequence[bytes], now: int) -> int:
     count = 0
     for id in dict.fromkeys(ids):
-        for (owner,) in transaction.all(OWNER_OF, {"subject": subject, "id": id}):
+        for owner, known_as in transaction.all(OWNER_OF, {**_theirs(subject), "id": id}):
             count += removing.forget_ids(
-                transaction, owner, [id], subject=subject, scopes=None, now=now
+                transaction, owner, [id], subject=known_as, scopes=None, now=now
             )
     return count
 
@@ -140,5 +149,5 @@ def _withdraw_all(transaction: Transaction, *, subject: str, now: int) -> Sequen
 
 
 def _forget_all(transaction: Transaction, *, subject: str, now: int) -> int:
-    owners = [row[0] for row in transaction.all(OWNERS, {"subject": subject})]
+    owners = [row[0] for row in transaction.all(OWNERS, _theirs(subject))]
     return sum(removing.forget_subject(transaction, owner, subject, now=now) for owner in owners)

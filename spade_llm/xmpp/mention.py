@@ -1,0 +1,79 @@
+"""Who is spoken to in a room: by name, by mention (XEP-0372), by reply (XEP-0461). Pure.
+
+Knows no room. What we say there begins with whom it is for, and says how many programs' answers
+led to it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+from xml.sax.saxutils import quoteattr
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.acl import Said
+
+REFERENCES = "urn:xmpp:reference:0"
+HOPS = "urn:spade-llm:rooms:1"
+MAX_HOPS_READ = 1000
+_REFERENCE = f"{{{REFERENCES}}}reference"
+_REPLY = "{urn:xmpp:reply:0}reply"
+_HOPS = f"{{{HOPS}}}hops"
+_BLOCK = ("```", ">", "|", "- ", "* ", "#")
+"""What has to stand at the beginning of a line (XEP-0393)."""
+
+
+def said_to(nick: str, body: str) -> str | None:
+    """What is said to this nick: at the beginning, or as `@nick` anywhere but in a quotation. The
+    name in front is left out. None: it is not said to it."""
+    name = re.escape(nick)
+    front = re.match(rf"\s*@?{name}(?![\w'’-])\s*[,:;]?\s*", body, re.IGNORECASE)
+    if front is not None:
+        return body[front.end() :] or body
+    own = "\n".join(line for line in body.split("\n") if not line.startswith(">"))
+    is_named = re.search(rf"(?<![\w@.])@{name}(?![\w'’-])", own, re.IGNORECASE)
+    return body if is_named else None
+
+
+def is_mentioned(xml: Element, addresses: frozenset[str]) -> bool:
+    """Whether one of these JIDs is mentioned, or replied to."""
+    uris = [
+        unquote(one.get("uri", "").removeprefix("xmpp:").partition("?")[0])
+        for one in xml.iterfind(_REFERENCE)
+        if one.get("type") == "mention"
+    ]
+    reply = xml.find(_REPLY)
+    replied = [reply.get("to", "")] if reply is not None else []
+    return not addresses.isdisjoint([*uris, *replied])
+
+
+def read_hops(xml: Element) -> int:
+    """How many programs' answers led to it, as it says itself; 0: none."""
+    said = xml.find(_HOPS)
+    count = said.get("count", "") if said is not None else ""
+    return min(int(count), MAX_HOPS_READ) if count.isdecimal() and len(count) <= 6 else 0
+
+
+def addressed(text: str, said: Said) -> tuple[str, str]:
+    """What is said in a room, with the nick that it is for in front, and the XML that says so too.
+    Elsewhere the text as it is, and none."""
+    if not said.room:
+        return text, ""
+    hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
+    if not said.nick:
+        return text, hops
+    nick = visible(said.nick)
+    uri = quoteattr(f"xmpp:{quote(said.room, safe='@')}/{quote(said.nick)}")
+    mention = (
+        f"<reference xmlns='{REFERENCES}' type='mention' begin='0' end='{len(nick)}' uri={uri}/>"
+    )
+    gap = "\n" if text.lstrip(" ").startswith(_BLOCK) else " "
+    return f"{nick}:{gap}{text}", mention + hops
+
+
+def visible(nick: str) -> str:
+    """Without what nobody sees, or what turns the direction of writing."""
+    return "".join(char for char in nick if char.isprintable()) or "?"

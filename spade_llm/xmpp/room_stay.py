@@ -1,0 +1,140 @@
+"""Enters one room and stays in it: other names, later attempts, self-pings. Knows no message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import TYPE_CHECKING
+
+from slixmpp.exceptions import IqError, IqTimeout
+
+from spade_llm.errors import RequestError
+from spade_llm.xmpp import room_stanza
+from spade_llm.xmpp.room import MAX_NICKS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.room import Room
+
+logger = logging.getLogger(__name__)
+
+ENTER_S = 10.0
+FIRST_PAUSE_S = 1.0
+MAX_PAUSE_S = 300.0
+PUT_OUT_PAUSE_S = 60.0
+"""Before a configured room that put us out is entered again."""
+PING_EVERY_S = 60.0
+PING_S = 20.0
+
+NICK_TAKEN = "conflict"
+SHUT = frozenset({"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"})
+"""Answers of a room that does not want us."""
+STILL_IN = frozenset({"service-unavailable", "feature-not-implemented", "item-not-found"})
+UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
+"""Conditions of XEP-0410 §3.3; all others say that we are out."""
+
+
+class RoomStay:
+    def __init__(
+        self, agent: XmppAgent, room: Room, *, say_again: Callable[[Room], Awaitable[None]]
+    ) -> None:
+        """`say_again`: called each time that we are in."""
+        self._agent = agent
+        self._room = room
+        self._say_again = say_again
+        self._pause_s = FIRST_PAUSE_S
+
+    async def run(self, *, can_give_up: bool) -> None:
+        """Ends when the room does not want us, where that is an end; else with its task."""
+        while True:
+            condition = await self._enter()
+            if condition == "":
+                condition = await self._until_out()
+            is_unwanted = condition in SHUT or self._room.outing.is_for_good
+            if is_unwanted and can_give_up:
+                return
+            if condition:
+                await self._pause(condition)
+
+    async def _enter(self) -> str:
+        """Empty: we are in. Else why not."""
+        condition = NICK_TAKEN
+        for tried in range(MAX_NICKS):
+            condition = await self._attempt(self._room.wanted_nick + "_" * tried)
+            if condition != NICK_TAKEN:
+                break
+        if condition == "":
+            await self._look_around()
+        return condition
+
+    async def _attempt(self, nick: str) -> str:
+        entrance = self._room.begin(nick)
+        try:
+            async with asyncio.timeout(ENTER_S):
+                await self._connected()
+                self._show_ourselves()
+                return await entrance
+        except TimeoutError:
+            return "no answer"
+
+    async def _connected(self) -> None:
+        if self._agent.link is not None:
+            await self._agent.link.connected.wait()
+
+    def _show_ourselves(self) -> None:
+        presence = self._agent.client.make_presence(pto=self._room.own_address)
+        presence.xml.append(room_stanza.entering(self._room.password))
+        presence.send()
+
+    async def _look_around(self) -> None:
+        """What the room can do: only who says that it gives ids takes away those that somebody made
+        up."""
+        room = self._room
+        try:
+            said = await self._agent.discover(room.address)
+            room.vouches_for_ids = room_stanza.OCCUPANT_ID in said.features
+        except RequestError as error:
+            logger.warning("%s does not say what it can do: %s", room.address, error)
+        room.is_settled.set()
+        logger.info("%s is in %s as %s", self._agent.jid, room.address, room.nick)
+        await self._say_again(room)
+
+    async def _until_out(self) -> str:
+        """Empty: come in again at once. Else why we were put out."""
+        room = self._room
+        while room.is_in:
+            try:
+                async with asyncio.timeout(PING_EVERY_S):
+                    await room.is_out.wait()
+            except TimeoutError:
+                if not await self._is_still_in():
+                    logger.warning("%s forgot us", room.address)
+                    room.lose()
+        self._pause_s = PUT_OUT_PAUSE_S if room.outing.is_for_good else FIRST_PAUSE_S
+        return room.outing.reason
+
+    async def _is_still_in(self) -> bool:
+        """Self-ping (XEP-0410); True where nobody can tell."""
+        try:
+            await self._agent.client["xep_0199"].send_ping(self._room.own_address, PING_S)
+        except IqError as error:
+            return error.condition in STILL_IN | UNSURE
+        except IqTimeout:
+            return True
+        return True
+
+    async def _pause(self, reason: str) -> None:
+        """Ended by another stream."""
+        room = self._room
+        logger.warning("%s is not in %s: %s", self._agent.jid, room.address, reason)
+        room.is_out.clear()
+        waiting = asyncio.create_task(room.is_out.wait())
+        try:
+            pause_s = random.uniform(self._pause_s / 2, self._pause_s)
+            await asyncio.wait({waiting}, timeout=pause_s)
+        finally:
+            waiting.cancel()
+        self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
