@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from spade_llm.acl import AclMessage
-    from spade_llm.behaviour.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct, MannersOptions
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.guardrails import Guardrail
@@ -163,7 +163,9 @@ class LLMAgent(XmppAgent):
         add_own_commands(
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
-        self._manners = Manners(self, conduct.manners, is_command=self.llm_behaviour.commands.knows)
+        self._manners = Manners(
+            self, _manners(conduct), is_command=self.llm_behaviour.commands.knows
+        )
         self._tool_agents = ToolAgents(
             self,
             self.llm_behaviour.shared_tools,
@@ -214,6 +216,7 @@ class LLMAgent(XmppAgent):
         await stack.enter_async_context(self._outbox)
         if self.rooms is not None:
             await stack.enter_async_context(self.rooms.invited_to)
+        await stack.enter_async_context(self._manners.shown)
         for servers in self._mcp_servers:
             await stack.enter_async_context(servers)
         await stack.enter_async_context(self.experts)
@@ -315,6 +318,12 @@ def _guarding(conduct: Conduct) -> Guarding:
         conduct.output_guardrails,
         on_trigger=conduct.on_guardrail_trigger,
     )
+
+
+def _manners(conduct: Conduct) -> MannersOptions:
+    """Who gets an answer that is routed is known when it is there: no part of it goes before."""
+    is_routed = bool(conduct.reply_to or conduct.routing_function)
+    return replace(conduct.manners, streaming=conduct.manners.streaming and not is_routed)
 
 
 def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:

@@ -1,17 +1,24 @@
-"""How an assistant treats a person's client while it answers: a mark, a state, styled text.
+"""How an assistant treats a person's client while it answers: a mark, a state, a growing bubble.
 
 Composition only; knows no model. Programs and plain SPADE agents see nothing of it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import Encoding
+from spade_llm.acl import Encoding, Performative, new_id
+from spade_llm.agent.bubble import Bubble
+from spade_llm.agent.replacing import Replacing
 from spade_llm.agent.typing_state import TypingState
-from spade_llm.xmpp.stanza import encode_mark
+from spade_llm.conversation.shown_answers import ShownAnswers
+from spade_llm.providers.offline_words import language_of
+from spade_llm.xmpp.partial import encode_partial
+from spade_llm.xmpp.pieces import pieces_of
+from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
 from spade_llm.xmpp.styling import styled
 
 if TYPE_CHECKING:
@@ -19,19 +26,23 @@ if TYPE_CHECKING:
 
     from spade_llm.acl import AclMessage
     from spade_llm.behaviour.conduct import MannersOptions
+    from spade_llm.conversation.shown_answers import ShownAnswer
     from spade_llm.services.chat import ChatHandler, Reply, Utterance
     from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.discovery import Sighting
 
 FEATURES = (
     "http://jabber.org/protocol/chatstates",
     "urn:xmpp:chat-markers:0",
     "urn:xmpp:receipts",
-    "urn:xmpp:message-correct:0",
+    CORRECTION,
     "urn:xmpp:reply:0",
     "urn:xmpp:fallback:0",
     "urn:xmpp:styling:0",
 )
 """What an assistant understands of what people's clients send, and writes itself."""
+STOPPED = {"en": "(stopped)", "es": "(detenido)"}
+"""Behind what was shown of an answer that nobody gets."""
 
 
 class Manners:
@@ -40,33 +51,109 @@ class Manners:
     ) -> None:
         """`is_command`: its answer is no model's, and stays as it is."""
         agent.features.update(FEATURES)
+        agent.on_sighting.append(self._sight)
         self._agent = agent
         self._options = options
         self._is_command = is_command
+        data = agent.options.data
+        self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
+        self._replacing = Replacing(self.shown)
+        agent.as_pieces = self._replacing.pieces
 
     async def answer(self, utterance: Utterance, handler: ChatHandler) -> Reply:
         """As `handler` answers it."""
-        if utterance.message.encoding is not Encoding.PLAIN:
+        message = utterance.message
+        if message.encoding is not Encoding.PLAIN:
             return await handler(utterance)
-        is_in_room = bool(utterance.message.said.room)
-        if is_in_room:
+        if message.said.room:
+            # A mark, a state and an edit there would be everybody's.
             reply = await handler(utterance)
         else:
             reply = await self._announced(utterance, handler)
         is_styled = self._options.styling and not self._is_command(utterance.text)
         return reply.model_copy(update={"text": styled(reply.text)}) if is_styled else reply
 
-    def _mark(self, message: AclMessage) -> None:
-        """That its turn has begun."""
-        if mark := encode_mark(message):
-            self._agent.send_now(mark)
-
     async def _announced(self, utterance: Utterance, handler: ChatHandler) -> Reply:
-        """With a mark and a state. Not in a room, where they would be everybody's."""
-        self._mark(utterance.message)
+        if mark := encode_mark(utterance.message):
+            self._agent.send_now(mark)
+        shown = await self._replacing.begin(utterance)
         async with TypingState(partial(self._agent.send_state, utterance.message)) as typing:
-            ask = typing.pausing(utterance.ask) if utterance.ask else None
-            reply = await handler(replace(utterance, ask=ask))
+            if utterance.ask:
+                utterance = replace(utterance, ask=typing.pausing(utterance.ask))
+            reply = await self._growing(utterance, shown, handler)
             if not (reply.is_for_asker and reply.text):
                 typing.pause()
         return reply
+
+    async def _growing(
+        self, utterance: Utterance, shown: ShownAnswer, handler: ChatHandler
+    ) -> Reply:
+        """In a bubble, unless the client is known not to show one."""
+        if not self._may_grow(utterance.message.sender):
+            return await handler(utterance)
+        shower = _Shower(self._agent, self._replacing, utterance.message, shown)
+        async with self._bubble(shower) as bubble:
+            ask = bubble.before(utterance.ask) if utterance.ask else None
+            try:
+                return await handler(replace(utterance, on_delta=bubble.add, ask=ask))
+            except asyncio.CancelledError:
+                if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
+                    shower.end(bubble.text, STOPPED[language_of(utterance.text)])
+                raise
+
+    def _may_grow(self, client: str) -> bool:
+        features = self._agent.peer_features.known(client)
+        return self._options.streaming and (features is None or CORRECTION in features)
+
+    def _bubble(self, shower: _Shower) -> Bubble:
+        return Bubble(
+            shower.show,
+            may_show=shower.may_show,
+            first_s=self._options.first_s,
+            every_s=self._options.edit_every_s,
+        )
+
+    def _sight(self, seen: Sighting) -> None:
+        """Who shows itself may write soon: what its client can do is known then."""
+        if self._options.streaming and seen.is_available and not seen.is_ours:
+            self._agent.run_errand(self._agent.peer_features.learn(seen.jid))
+
+
+class _Shower:
+    """Shows one answer while it grows."""
+
+    def __init__(
+        self, agent: XmppAgent, replacing: Replacing, asked: AclMessage, answer: ShownAnswer
+    ) -> None:
+        self._agent = agent
+        self._replacing = replacing
+        self._asked = asked
+        self._answer = answer
+        self._text = ""
+        """As it was shown last."""
+
+    async def may_show(self) -> bool:
+        return CORRECTION in await self._agent.peer_features.of(self._asked.sender)
+
+    def show(self, text: str) -> None:
+        """What follows upon the first piece comes with the whole answer."""
+        if (first := _first_piece(text)) != self._text:
+            self._text = first
+            self._agent.send_now(encode_partial(self._edit(first)))
+
+    def end(self, text: str, note: str) -> None:
+        """It goes no further, and this is kept."""
+        self._agent.send_now(encode(self._edit(f"{_first_piece(text)}\n\n{note}")))
+
+    def _edit(self, text: str) -> AclMessage:
+        edit = self._asked.reply(Performative.INFORM, text)
+        if not self._answer.ids:
+            id = f"{self._asked.reply_with}.bubble"
+            self._answer = self._replacing.show(self._answer, (id,))
+            return replace(edit, reply_with=id)
+        said = replace(edit.said, corrects=self._answer.ids[0])
+        return replace(edit, reply_with=new_id(), said=said)
+
+
+def _first_piece(text: str) -> str:
+    return next(iter(pieces_of(styled(text))))

@@ -38,6 +38,10 @@ class MannersOptions:
     """Markdown becomes what they show (XEP-0393); False: it leaves as the model wrote it."""
     streaming: bool = True
     """An answer grows in its bubble, where the client says that it can show that (XEP-0308)."""
+    first_s: float = 1.0
+    """What is there sooner comes as a whole."""
+    edit_every_s: float = 2.5
+    """Between two edits; the answer itself does not wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

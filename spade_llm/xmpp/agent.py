@@ -48,7 +48,7 @@ from spade_llm.xmpp.status_line import StatusLine
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
     from pathlib import Path
     from xml.etree.ElementTree import Element
 
@@ -140,6 +140,8 @@ class XmppAgent(Agent):
         self.features: set[str] = set()
         """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
         self.peer_features = PeerFeatures(self)
+        self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.in_pieces
+        """As which messages one for a person's client leaves; must not raise."""
         self.contacts = Contacts(self)
         tell_software(self)
         self.status_line = self._present(self.options.identity)
@@ -250,7 +252,7 @@ class XmppAgent(Agent):
             raise RuntimeError(f"{self.jid} is not started")
         self.door.note_asked(message)
         is_plain = message.encoding is Encoding.PLAIN
-        for piece in codec.in_pieces(message) if is_plain else (message,):
+        for piece in self.as_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
             for note in self.on_sent:

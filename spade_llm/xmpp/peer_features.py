@@ -21,6 +21,8 @@ V = TypeVar("V")
 MAX_KNOWN = 4096
 """Connections, and kinds of clients, that are remembered: of each, the latest."""
 ASK_S = 2.0
+MAX_ASKED = 64
+"""Who is asked at the same time without anybody waiting for it."""
 
 
 class PeerFeatures:
@@ -31,7 +33,19 @@ class PeerFeatures:
         self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
         """By bare JID and `ver`, or by full JID where that is not known."""
         self._asked: dict[str, asyncio.Task[frozenset[str]]] = {}
+        self._silent: OrderedDict[str, bool] = OrderedDict()
+        """Full JIDs that did not say; not asked again unless somebody waits for it."""
         agent.on_sighting.append(self._sight)
+
+    def known(self, jid: str) -> frozenset[str] | None:
+        """What is known of this full JID without asking; None: nothing."""
+        return self._known.get(self._ver_of.get(jid, jid))
+
+    async def learn(self, jid: str) -> None:
+        """Ask, where nobody waits for it, so that it is known later."""
+        is_open = self.known(jid) is None and jid not in self._silent
+        if is_open and len(self._asked) < MAX_ASKED:
+            await self.of(jid)
 
     async def of(self, jid: str) -> frozenset[str]:
         """Of this full JID; nothing where it does not say in time."""
@@ -48,6 +62,7 @@ class PeerFeatures:
         try:
             said = await self._agent.discover(jid, timeout_s=ASK_S)
         except RequestError:
+            _remember(self._silent, jid, True)
             return frozenset()
         finally:
             del self._asked[key]
@@ -55,6 +70,7 @@ class PeerFeatures:
         return said.features
 
     def _sight(self, seen: Sighting) -> None:
+        self._silent.pop(seen.jid, None)
         if not seen.is_available:
             self._ver_of.pop(seen.jid, None)
             self._known.pop(seen.jid, None)

@@ -44,6 +44,7 @@ MAX_NAME_CHARS = 1024
 """Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
+CORRECTION = "urn:xmpp:message-correct:0"
 
 ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
@@ -54,7 +55,6 @@ _REPLIES = "urn:xmpp:reply:0"
 _REPLY = f"{{{_REPLIES}}}reply"
 _FALLBACK = "{urn:xmpp:fallback:0}fallback"
 _FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
-_CORRECTION = "urn:xmpp:message-correct:0"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
 _MARKS = {"displayed": "urn:xmpp:chat-markers:0", "received": "urn:xmpp:receipts"}
 _MARKABLE = f"{{{_MARKS['displayed']}}}markable"
@@ -214,7 +214,7 @@ def read_chat(xml: Element) -> AclMessage | None:
 
 
 def _said(xml: Element) -> Said:
-    correction = xml.find(f"{{{_CORRECTION}}}replace")
+    correction = xml.find(f"{{{CORRECTION}}}replace")
     said = Said(
         corrects=correction.get("id", "") if correction is not None else "",
         file=(xml.findtext(_OOB_URL) or "").strip(),
@@ -296,7 +296,7 @@ def _form_hints(message: AclMessage) -> str:
 def _plain(message: AclMessage) -> str:
     if not (corrected := message.said.corrects):
         return ""
-    return f"<replace xmlns={_attribute(_CORRECTION)} id={_attribute(corrected)}/>"
+    return f"<replace xmlns={_attribute(CORRECTION)} id={_attribute(corrected)}/>"
 
 
 _WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}

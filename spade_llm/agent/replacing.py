@@ -1,0 +1,108 @@
+"""Replacing: which of our messages an answer to a person takes the place of (XEP-0308).
+
+An answer that grew, or whose question was corrected, leaves as a correction of what was shown.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import CHAT_TEXT, Encoding, bare
+from spade_llm.conversation.shown_answers import ShownAnswer
+from spade_llm.errors import StorageFailed
+from spade_llm.xmpp.stanza import in_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.conversation.shown_answers import ShownAnswers
+    from spade_llm.services.chat import Utterance
+
+logger = logging.getLogger(__name__)
+
+REPLACED = "(…)"
+"""In the place of a piece that a shorter answer does not need any more."""
+
+
+class Replacing:
+    def __init__(self, shown: ShownAnswers) -> None:
+        self._shown = shown
+
+    async def begin(self, utterance: Utterance) -> ShownAnswer:
+        """Note the turn, whose answer is to come. One that is taken up again knows what was shown
+        of it."""
+        message = utterance.message
+        answer = ShownAnswer(
+            peer=utterance.peer,
+            place=utterance.conversation,
+            asked=message.reply_with,
+            request=message.reply_with,
+            turn=utterance.id,
+        )
+        known = self._known(utterance)
+        if known is not None and known.turn == utterance.id:
+            return known
+        await self._put(answer)
+        return answer
+
+    def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
+        """Note that these show it, before they leave."""
+        try:
+            self._shown.show(answer, ids)
+        except StorageFailed as error:
+            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+        return replace(answer, ids=ids)
+
+    def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+        """As which messages it leaves."""
+        pieces = list(in_pieces(message))
+        answer = self._answer_of(message)
+        if answer is None:
+            return pieces
+        places = (*answer.ids, *(one.reply_with for one in pieces[len(answer.ids) :]))
+        surplus = [_surplus(message, id) for id in places[len(pieces) :]]
+        self.show(answer, places)
+        return [_in_place(one, id) for one, id in zip([*pieces, *surplus], places, strict=True)]
+
+    def _answer_of(self, message: AclMessage) -> ShownAnswer | None:
+        """None: nothing of it can have been shown."""
+        is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
+        if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
+            return None
+        return self._find(_place(message), message.in_reply_to)
+
+    def _known(self, utterance: Utterance) -> ShownAnswer | None:
+        return self._find(utterance.conversation, utterance.message.reply_with)
+
+    def _find(self, place: str, request: str) -> ShownAnswer | None:
+        try:
+            return self._shown.of_request(place, request)
+        except StorageFailed as error:
+            logger.warning("what is shown in %s cannot be read: %s", place, error)
+            return None
+
+    async def _put(self, answer: ShownAnswer) -> None:
+        try:
+            await self._shown.put(answer)
+        except StorageFailed as error:
+            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+
+
+def _place(answer: AclMessage) -> str:
+    """Of an answer: where it was asked (services/chat_place.py)."""
+    thread = f"#{answer.conversation_id}" if answer.conversation_id else ""
+    return bare(answer.receiver) + thread
+
+
+def _in_place(piece: AclMessage, id: str) -> AclMessage:
+    """Sent again it is no correction of itself."""
+    if piece.reply_with == id:
+        return piece
+    return replace(piece, said=replace(piece.said, corrects=id))
+
+
+def _surplus(message: AclMessage, id: str) -> AclMessage:
+    return replace(message, content=REPLACED, reply_with=f"{message.reply_with}.no.{id[-64:]}")

@@ -1,0 +1,21 @@
+"""An answer that is still growing, as a stanza: nobody keeps it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.xmpp.stanza import encode
+
+if TYPE_CHECKING:
+    from spade_llm.acl import AclMessage
+
+_END = "</message>"
+_STILL_GROWING = (
+    "<composing xmlns='http://jabber.org/protocol/chatstates'/>"
+    "<no-store xmlns='urn:xmpp:hints'/><no-permanent-store xmlns='urn:xmpp:hints'/>"
+)
+
+
+def encode_partial(answer: AclMessage) -> str:
+    """What there is of it, to a person. Raises MalformedContent."""
+    return encode(answer).removesuffix(_END) + _STILL_GROWING + _END

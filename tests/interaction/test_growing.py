@@ -1,0 +1,200 @@
+"""An answer that grows in one bubble of a person's client, and is one message in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spade_llm.agent import Conduct
+from spade_llm.behaviour.conduct import MannersOptions
+from spade_llm.guardrails import KeywordGuardrail
+from spade_llm.tools import LLMTool
+from spade_llm.xmpp.stanza import CORRECTION
+from tests.interaction.ending_model import END, EndingModel
+from tests.interaction.network import PATIENCE_S, calling, jid_of, next_message
+from tests.interaction.test_manners import until_answered, watch
+
+if TYPE_CHECKING:
+    from tests.interaction.network import Network
+    from tests.xmpp.client import Client
+
+pytestmark = [
+    pytest.mark.server,
+    # The embedded server passes no question from client to client (XEP-0030).
+    pytest.mark.parametrize("server", ["prosody"], indirect=True),
+]
+
+AT_ONCE = MannersOptions(first_s=0.0, edit_every_s=0.01)
+QUICK = Conduct(manners=AT_ONCE)
+REPLACE = f"{{{CORRECTION}}}replace"
+NO_STORE = "{urn:xmpp:hints}no-store"
+COMPOSING = "{http://jabber.org/protocol/chatstates}composing"
+
+
+async def modern(network: Network, name: str = "ada") -> Client:
+    """Somebody whose client shows corrections."""
+    person = await network.person(name)
+    person.xmpp["xep_0030"].add_feature(CORRECTION)
+    return person
+
+
+def said(stanza: Any) -> str:
+    return str(stanza["body"])
+
+
+def replaced(stanza: Any) -> str:
+    """Id of the message that this one corrects."""
+    found = stanza.xml.find(REPLACE)
+    return "" if found is None else str(found.get("id"))
+
+
+def is_partial(stanza: Any) -> bool:
+    return stanza.xml.find(NO_STORE) is not None and stanza.xml.find(COMPOSING) is not None
+
+
+async def test_an_answer_grows_in_one_bubble_and_only_the_whole_is_kept(network: Network) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+
+    ada.send(jid_of(assistant), "a story")
+    model.says("**Once**")
+    first = await next_message(ada)
+    model.says(" upon")
+    second = await next_message(ada)
+    model.says(" a time", END)
+    third = await next_message(ada)
+    if is_partial(third):
+        third = await next_message(ada)
+
+    assert [said(first), said(second), said(third)] == [
+        "*Once*",
+        "*Once* upon",
+        "*Once* upon a time",
+    ]
+    assert [replaced(first), replaced(second), replaced(third)] == ["", first["id"], first["id"]]
+    assert [is_partial(first), is_partial(second), is_partial(third)] == [True, True, False]
+    assert len({first["id"], second["id"], third["id"]}) == 3
+
+
+async def test_a_client_that_shows_no_corrections_gets_the_whole(network: Network) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await network.person()
+
+    ada.send(jid_of(assistant), "a story")
+    model.says("Once", " upon", END)
+
+    answer = await next_message(ada)
+    assert (said(answer), replaced(answer)) == ("Once upon", "")
+
+
+async def test_what_is_longer_than_a_message_follows_upon_the_bubble(network: Network) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+
+    ada.send(jid_of(assistant), "a story")
+    model.says("first " * 600)
+    bubble = await next_message(ada)
+    model.says("\n\n" + "second " * 500, END)
+    pieces = [await next_message(ada)]
+    while "second" not in said(pieces[-1]):
+        pieces.append(await next_message(ada))
+
+    assert said(pieces[-2]) == ("first " * 600).strip()
+    assert replaced(pieces[-2]) == bubble["id"]
+    assert (said(pieces[-1]), replaced(pieces[-1])) == (("second " * 500).strip(), "")
+
+
+async def test_what_was_shown_of_a_stopped_answer_says_so_and_is_no_answer(
+    network: Network,
+) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    ada.send(jid_of(assistant), "a story")
+    model.says("Once")
+    bubble = await next_message(ada)
+
+    ada.send(jid_of(assistant), "/stop")
+
+    ended, stopped = await next_message(ada), await next_message(ada)
+    assert (said(ended), replaced(ended), is_partial(ended)) == (
+        "Once\n\n(stopped)",
+        bubble["id"],
+        False,
+    )
+    assert (said(stopped), replaced(stopped)) == ("Stopped.", "")
+
+
+async def test_an_output_guardrail_sees_all_before_anything_is_shown(network: Network) -> None:
+    model = EndingModel()
+    guard = KeywordGuardrail("names", ["voldemort"])
+    conduct = Conduct(manners=AT_ONCE, output_guardrails=(guard,))
+    assistant, ada = await network.assistant(model, conduct=conduct), await modern(network)
+
+    ada.send(jid_of(assistant), "who is it?")
+    model.says("It is Voldemort", END)
+
+    answer = await next_message(ada)
+    assert "oldemort" not in said(answer)
+    assert replaced(answer) == ""
+
+
+async def test_a_question_about_a_tool_stands_below_what_was_said_and_the_answer_replaces_that(
+    network: Network,
+) -> None:
+    model = EndingModel()
+    sent: list[str] = []
+    send = LLMTool(
+        "send", "sends", {"type": "object"}, lambda: sent.append(""), needs_approval=True
+    )
+    conduct = Conduct(manners=AT_ONCE, tools=(send,))
+    assistant, ada = await network.assistant(model, conduct=conduct), await modern(network)
+
+    ada.send(jid_of(assistant), "send it")
+    model.says("I will.")
+    bubble = await next_message(ada)
+    model.says(calling("send"))
+    question = await next_message(ada)
+    ada.send(jid_of(assistant), "yes")
+    runs = await next_message(ada)
+    model.says("Done.", END)
+    answer = await next_message(ada)
+    while is_partial(answer):
+        answer = await next_message(ada)
+
+    assert ("May I run this tool?" in said(question), said(runs)) == (True, "Yes: send runs now.")
+    assert not (is_partial(question) or replaced(question) or replaced(runs))
+    assert (said(answer), replaced(answer)) == ("I will.\n\nDone.", bubble["id"])
+    assert sent == [""]
+
+
+async def test_an_answer_that_is_there_at_once_is_one_message(network: Network) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model), await modern(network)
+    seen = watch(ada)
+
+    ada.send(jid_of(assistant), "hello")
+    model.says("Hello", ", Ada", END)
+
+    (answer,) = await asyncio.wait_for(until_answered(seen), PATIENCE_S)
+    assert answer.findtext("{jabber:client}body") == "Hello, Ada"
+
+
+async def test_a_turn_that_is_taken_up_again_goes_on_in_the_bubble_that_there_is(
+    network: Network,
+) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+    ada.send(jid_of(assistant), "a story")
+    model.says("Once")
+    bubble = await next_message(ada)
+
+    await assistant.node.dispatcher.close(patience_s=0)
+    await assistant.stop()
+    await network.assistant(model, conduct=Conduct(), jid=jid_of(assistant))
+    model.says("Once upon a time", END)
+
+    answer = await next_message(ada)
+    assert (said(answer), replaced(answer)) == ("Once upon a time", bubble["id"])
+    assert ada.waiting() == []
