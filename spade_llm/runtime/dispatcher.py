@@ -57,6 +57,10 @@ logger = logging.getLogger(__name__)
 IsThere = Callable[[str], Awaitable[bool]]
 """Whether a full JID is connected; True where nobody can tell."""
 
+HasArrived = Callable[[], Awaitable[None]]
+"""Returns once all that was sent until now has reached our server; raises RequestError where
+nobody will know."""
+
 NO_TRACES = Tracer(None, service="", instance="")
 MAX_REFUSALS_WAITING = 256
 """Busy answers that wait for the network; beyond, what does not fit is not even refused."""
@@ -112,6 +116,11 @@ class Dispatcher:
         """Of those, the ones whose handler has more time than others."""
         self._resending = asyncio.Lock()
         self._is_closing = False
+        self._notes: set[asyncio.Task[None]] = set()
+        self._on_their_way: set[tuple[str, str]] = set()
+        """Receiver and id of what was sent to people and has not arrived yet."""
+        self.has_arrived: HasArrived | None = None
+        """Set by whoever knows the network, where what is sent may be lost."""
         self.is_there: IsThere | None = None
         """Set by whoever knows the network: programs that have left are worked for no longer."""
 
@@ -169,7 +178,7 @@ class Dispatcher:
         """Send people the answers that could not leave: call after each connection."""
         async with self._resending:
             for answer in await self._log.unsent():
-                if answer.ontology == CHAT_TEXT and not self._is_open(answer):
+                if answer.ontology == CHAT_TEXT and not self._is_coming(answer):
                     await self._deliver(answer)
 
     async def say(self, message: AclMessage) -> None:
@@ -189,7 +198,7 @@ class Dispatcher:
         except ProtocolError:
             await self._erase(message)
             raise
-        await self._erase(message)
+        await self._follow(message)
 
     async def _is_new(self, message: AclMessage) -> bool:
         try:
@@ -198,12 +207,10 @@ class Dispatcher:
             logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
             return True
 
-    async def not_sent(self, answer: AclMessage) -> None:
-        """What we sent to a person, as it seemed, did not arrive: the next `resend` takes it."""
-        try:
-            await self._log.restore(answer)
-        except StorageFailed as error:
-            logger.warning("an answer to %s is lost: %s", answer.receiver, error)
+    async def written_down(self) -> None:
+        """Return once what was received until now and is to survive a kill does."""
+        if self._notes:
+            await asyncio.wait(set(self._notes))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None = None) -> None:
         """No answer that is remembered shows any more what a store has forgotten: AnswerLog.scrub.
@@ -262,12 +269,15 @@ class Dispatcher:
         )
 
     def _refuse(self, message: AclMessage) -> None:
-        if len(self._tasks) - len(self._lanes) < MAX_REFUSALS_WAITING:
+        beside = len(self._lanes) + len(self._on_their_way)
+        if len(self._tasks) - beside < MAX_REFUSALS_WAITING:
             self._spawn(self._deliver(_error(message, Busy("too many requests; ask again later"))))
 
     def _enqueue(self, key: Hashable, job: Job) -> None:
         if job.effect is Effect.RESUME:
-            self._spawn(self._write_down(job.request))
+            note = self._spawn(self._write_down(job.request))
+            self._notes.add(note)
+            note.add_done_callback(self._notes.discard)
         if key in self._lanes:
             self._lanes[key].append(job)
         else:
@@ -465,7 +475,28 @@ class Dispatcher:
         except Exception:
             logger.exception("conversation %s: no answer could be sent", answer.conversation_id)
         else:
-            await self._erase(answer)
+            await self._follow(answer)
+
+    async def _follow(self, sent: AclMessage) -> None:
+        """What a person is to read stays written down until it has arrived: a program asks again,
+        a person does not."""
+        if sent.ontology != CHAT_TEXT:
+            return
+        if self.has_arrived is None:
+            await self._erase(sent)
+            return
+        self._on_their_way.add(_sent_id(sent))
+        self._spawn(self._see_arrived(sent, self.has_arrived))
+
+    async def _see_arrived(self, sent: AclMessage, has_arrived: HasArrived) -> None:
+        try:
+            while not await _is_known(has_arrived):
+                await self._send(sent)
+            await self._erase(sent)
+        except RequestError as error:
+            logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
+        finally:
+            self._on_their_way.discard(_sent_id(sent))
 
     async def _send_or_fail(self, answer: AclMessage) -> None:
         """An answer that is more than the network takes becomes a failure that is not."""
@@ -476,8 +507,6 @@ class Dispatcher:
             await self._send(replace(answer, performative=Performative.FAILURE, content=content))
 
     async def _erase(self, answer: AclMessage) -> None:
-        if answer.ontology != CHAT_TEXT:
-            return
         try:
             await self._log.erase(answer)
         except StorageFailed as error:
@@ -499,14 +528,18 @@ class Dispatcher:
             if _id(job.request) == asked:
                 stop(job, Cancelled("it was cancelled"))
 
-    def _is_open(self, answer: AclMessage) -> bool:
+    def _is_coming(self, answer: AclMessage) -> bool:
+        """It was sent, or will be by whoever is at it."""
         asked = (answer.receiver, answer.in_reply_to)
-        return any(_id(job.request) == asked for job in self._jobs_near(answer, asked))
+        return _sent_id(answer) in self._on_their_way or any(
+            _id(job.request) == asked for job in self._jobs_near(answer, asked)
+        )
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+    def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
@@ -516,6 +549,18 @@ _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 def _id(message: AclMessage) -> tuple[str, str]:
     return message.sender, message.reply_with
+
+
+async def _is_known(has_arrived: HasArrived) -> bool:
+    try:
+        await has_arrived()
+    except RequestError:
+        return False
+    return True
+
+
+def _sent_id(message: AclMessage) -> tuple[str, str]:
+    return message.receiver, message.reply_with
 
 
 def _is_same(one: AclMessage, other: AclMessage) -> bool:

@@ -70,6 +70,8 @@ BEHAVIOUR_END_S = 1.0
 ERRANDS_END_S = 1.0
 
 
+CONFIRM_S = 30.0
+"""How long a question of ours waits to be known by our server before it counts as said."""
 STOP_PATIENCE_S = 3.0
 """How long what runs may go on after `stop()`. What is cut off then and may be done again (a turn)
 is done again after the next start."""
@@ -122,6 +124,7 @@ class XmppAgent(Agent):
         self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.is_there = self._is_there
+        self.node.dispatcher.has_arrived = self._has_arrived
         self.link: Link | None = None
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
@@ -257,22 +260,18 @@ class XmppAgent(Agent):
         if message.ontology == CHAT_TEXT:
             for note in self.on_sent:
                 note(message)
-            self.run_errand(self._confirm(self.link, message))
+
+    async def _has_arrived(self) -> None:
+        """Raises PeerUnavailable where nobody will know."""
+        if self.link is not None:
+            await self.link.confirm()
 
     async def _confirm_all(self) -> None:
         """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
         connection."""
-        if self.link is not None:
-            with suppress(PeerUnavailable):
-                await self.link.confirm()
-
-    async def _confirm(self, link: Link, answer: AclMessage) -> None:
-        """One of our programs asks again when an answer is lost on a dead line; a person, or a
-        plain SPADE agent, does not."""
-        try:
-            await link.confirm()
-        except PeerUnavailable:
-            await self.node.dispatcher.not_sent(answer)
+        with suppress(PeerUnavailable, TimeoutError):
+            async with asyncio.timeout(CONFIRM_S):
+                await self._has_arrived()
 
     async def _is_there(self, jid: str) -> bool:
         return self.link is None or await self.link.is_there(jid)
@@ -344,6 +343,8 @@ class XmppAgent(Agent):
         self.client.add_filter("out", self._with_what_we_show)
         self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
         self.link.on_session.append(self._session_started)
+        self.link.on_resumed.append(self._resumed)
+        self.link.acknowledger.until_safe = self.node.dispatcher.written_down
         for prepare in self.on_client:
             prepare(self.client)
 
@@ -365,6 +366,12 @@ class XmppAgent(Agent):
             self.contacts.appear()
         for tell in self.on_session:
             tell()
+        self.run_errand(self.node.dispatcher.resend())
+
+    def _resumed(self) -> None:
+        """The server still shows us as we were: what has changed meanwhile is said once."""
+        if self.options.is_available:
+            self.contacts.appear()
         self.run_errand(self.node.dispatcher.resend())
 
     def _inbox(self, stanza: Stanza) -> None:

@@ -10,7 +10,6 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.errors import (
@@ -20,10 +19,13 @@ from spade_llm.errors import (
     PeerUnavailable,
     ServerUnreachable,
 )
-from spade_llm.xmpp.connection import Connection, trust
+from spade_llm.xmpp.acknowledger import Acknowledger
+from spade_llm.xmpp.client import XmppClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from spade_llm.xmpp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -38,58 +40,32 @@ SEND_PATIENCE_S = 30.0
 """How long a send waits for a connection that is coming back."""
 
 
-class XmppClient(ClientXMPP):
-    """slixmpp's client with our trust, and none of its own habits.
-
-    slixmpp 1.12: accepts subscriptions from anyone, and tries direct TLS before STARTTLS even on
-    an explicit port; both are off here.
-    """
-
-    def __init__(self, jid: str, password: str, connection: Connection) -> None:
-        super().__init__(jid, password, ssl_context=trust(connection.ca_path))
-        self.enable_direct_tls = connection.host is None
-        self.roster.auto_authorize = None
-        self.roster.auto_subscribe = None
-        self.register_plugin("xep_0030")
-        self.register_plugin("xep_0199")
-        if connection.register:
-            self.register_plugin("xep_0077")
-            self.add_event_handler("register", self._register)
-        # Our inbox reads every <message/> itself (xmpp/agent.py).
-        self.remove_handler("IM")
-        self.remove_handler("IMError")
-
-    async def _register(self, _form: object) -> None:
-        iq = self.Iq()
-        iq["type"] = "set"
-        iq["register"]["username"] = self.boundjid.user
-        iq["register"]["password"] = self.password
-        try:
-            await iq.send(timeout=10)
-        except IqError as error:
-            logger.info("in-band registration: %s", error.condition)
-        except IqTimeout:
-            logger.warning("in-band registration was not answered")
-
-
 class Link:
     """Keeps one stream up until `close()`.
 
     The first connection is made by `open()`, which fails with the reason; later ones by
     themselves, with jittered back-off, except after a `conflict` (another process took our full
-    JID: coming back would make both kick each other for ever).
+    JID: coming back would make both kick each other for ever). They resume the stream where the
+    server still has it (XEP-0198): nothing that was sent or came meanwhile is lost then.
     """
 
     def __init__(self, jid: str, password: str, connection: Connection) -> None:
         resource = f"llm-{secrets.token_hex(4)}"
         self._connection = connection
         self._jid = jid
-        self.client = XmppClient(f"{jid.partition('/')[0]}/{resource}", password, connection)
+        self.acknowledger = Acknowledger()
+        self.client = XmppClient(
+            f"{jid.partition('/')[0]}/{resource}", password, connection, self._acknowledge
+        )
         self.connected = asyncio.Event()
         self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the link has ended for good without being asked to."""
         self.on_session: list[Callable[[], None]] = []
-        """Called after each (re)connection."""
+        """Called after each connection that the server knows nothing of yet."""
+        self.on_resumed: list[Callable[[], None]] = []
+        """Called after each that goes on where it was cut."""
+        self._connections = 0
+        self._is_asking = False
         self._outcome: asyncio.Future[ConfigurationError | None] | None = None
         self._last_failure: ConfigurationError | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -125,8 +101,10 @@ class Link:
                 task.cancel()
         await asyncio.gather(*filter(None, (self._keeper, self._pinger)), return_exceptions=True)
         try:
+            await self.acknowledger.finish(self.client.management)
             await self._hang_up()
         finally:
+            self.client.management.give_up()
             self._end_sender()
 
     async def send(self, xml: str) -> None:
@@ -140,11 +118,40 @@ class Link:
         self.client.send_raw(xml)
 
     async def confirm(self) -> None:
-        """Return once the server has read all that was sent: it answers in order.
+        """Return once the server has read all that was sent. A line that is dead is ended, and
+        what it carried is sent again if the stream can be resumed.
 
         Raises:
-            PeerUnavailable: the connection was lost before, or is dead and is ended here.
+            PeerUnavailable: nobody will know.
         """
+        if not (self.client.management.is_on or self.client.management.may_resume):
+            await self._confirm_by_ping()
+            return
+        receipt = self.client.management.receipt()
+        self._ask_soon()
+        while not receipt.done():
+            await self._wait_for(receipt)
+        if not receipt.result():
+            raise self._not_connected()
+
+    async def _wait_for(self, receipt: asyncio.Future[bool]) -> None:
+        connection = self._connections
+        await asyncio.wait({receipt}, timeout=PING_TIMEOUT_S)
+        if not receipt.done() and self.connected.is_set() and connection == self._connections:
+            self.client.abort()
+
+    def _ask_soon(self) -> None:
+        """Once for all that wait now."""
+        if not self._is_asking:
+            self._is_asking = True
+            asyncio.get_running_loop().call_soon(self._ask)
+
+    def _ask(self) -> None:
+        self._is_asking = False
+        self.client.management.ask()
+
+    async def _confirm_by_ping(self) -> None:
+        """Where the server manages no streams: it answers in order."""
         ping = asyncio.create_task(self._is_answered())
         drop = asyncio.create_task(self._dropped.wait())
         try:
@@ -266,6 +273,7 @@ class Link:
     def _listen(self) -> None:
         on = self.client.add_event_handler
         on("session_start", self._session_started)
+        on("session_resumed", self._session_resumed)
         on("failed_all_auth", self._auth_failed)
         on("no_auth", self._auth_failed)
         on("connection_failed", self._connect_failed)
@@ -274,13 +282,33 @@ class Link:
         on("disconnected", self._disconnected)
 
     def _session_started(self, _event: object) -> None:
-        if not isinstance(self.client.socket, ssl.SSLObject):
-            self._tls_failed("the server offers no TLS")
+        if not self._is_trusted():
             return
+        if self.client.management.is_offered:
+            self.client.management.enable()
+        else:
+            self.client.management.give_up()
+        self._begin(self.on_session)
+
+    def _session_resumed(self, _event: object) -> None:
+        if self._is_trusted():
+            self._begin(self.on_resumed)
+
+    def _is_trusted(self) -> bool:
+        if isinstance(self.client.socket, ssl.SSLObject):
+            return True
+        self._tls_failed("the server offers no TLS")
+        return False
+
+    def _begin(self, tell: list[Callable[[], None]]) -> None:
+        self._connections += 1
         self.connected.set()
         self._decide(None)
-        for call in self.on_session:
+        for call in tell:
             call()
+
+    def _acknowledge(self, within_s: float) -> None:
+        self.acknowledger.due(self.client.management, within_s)
 
     def _auth_failed(self, _event: object) -> None:
         self._decide(
@@ -316,6 +344,7 @@ class Link:
 
     def _disconnected(self, reason: object) -> None:
         self.connected.clear()
+        self.client.management.drop()
         self._dropped.set()
         if isinstance(reason, ssl.SSLError):
             self._decide(self._untrusted(reason))

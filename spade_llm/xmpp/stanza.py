@@ -135,8 +135,14 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
     metadata = read_metadata(xml)
     if not metadata:
         return read_chat(xml)
-    is_delayed = any(xml.find(tag) is not None for tag in _DELAYS)
-    return None if is_delayed and not _keeps(metadata) else _request(xml, metadata)
+    return None if _was_stored(xml) and not _keeps(metadata) else _request(xml, metadata)
+
+
+def _was_stored(xml: Element) -> bool:
+    """Prosody also marks what it sends again in a resumed stream, seconds later, in our own name
+    (mod_smacks 0.12): its requester still waits."""
+    marks = (mark for tag in _DELAYS for mark in xml.iterfind(tag))
+    return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
 
 def _keeps(metadata: Mapping[str, str]) -> bool:

@@ -189,6 +189,7 @@ async def test_a_cut_connection_comes_back_by_itself(network: Network) -> None:
     assert assistant.link is not None
     back = asyncio.Event()
     assistant.link.on_session.append(back.set)
+    assistant.link.on_resumed.append(back.set)
 
     assistant.client.abort()
     await asyncio.wait_for(back.wait(), WAIT_S)

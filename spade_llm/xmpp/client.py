@@ -1,0 +1,92 @@
+"""slixmpp's client with our trust and a managed stream, and none of its own habits.
+
+Knows one connection at a time; xmpp/link.py makes the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from slixmpp import ClientXMPP
+from slixmpp.exceptions import IqError, IqTimeout
+from slixmpp.plugins.xep_0198 import stanza as stanzas
+from slixmpp.stanza import StreamFeatures
+from slixmpp.xmlstream import register_stanza_plugin
+
+from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.stream_management import StreamManagement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.xmpp.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+_BEFORE_BINDING = 9000
+"""slixmpp 1.12 binds a resource at 10 000."""
+
+
+class XmppClient(ClientXMPP):
+    """slixmpp's client with our trust, and none of its own habits.
+
+    slixmpp 1.12: accepts subscriptions from anyone, tries direct TLS before STARTTLS even on an
+    explicit port, and goes wherever a server without a certificate sends it, to log in there by
+    that name; all three are off here.
+
+    Events of its own: `session_resumed`, instead of `session_start`.
+    """
+
+    def __init__(
+        self, jid: str, password: str, connection: Connection, on_due: Callable[[float], None]
+    ) -> None:
+        super().__init__(jid, password, ssl_context=trust(connection.ca_path))
+        self.management = StreamManagement(super().send_raw, on_due)
+        register_stanza_plugin(StreamFeatures, stanzas.StreamManagement)
+        self.register_feature("sm", self._resume, restart=True, order=_BEFORE_BINDING)
+        self.enable_direct_tls = connection.host is None
+        self.roster.auto_authorize = None
+        self.roster.auto_subscribe = None
+        self.register_plugin("xep_0030")
+        self.register_plugin("xep_0199")
+        if connection.register:
+            self.register_plugin("xep_0077")
+            self.add_event_handler("register", self._register)
+        # Our inbox reads every <message/> itself (xmpp/agent.py).
+        self.remove_handler("IM")
+        self.remove_handler("IMError")
+
+    async def _register(self, _form: object) -> None:
+        iq = self.Iq()
+        iq["type"] = "set"
+        iq["register"]["username"] = self.boundjid.user
+        iq["register"]["password"] = self.password
+        try:
+            await iq.send(timeout=10)
+        except IqError as error:
+            logger.info("in-band registration: %s", error.condition)
+        except IqTimeout:
+            logger.warning("in-band registration was not answered")
+
+    def send_raw(self, data: str | bytes) -> None:
+        super().send_raw(data)
+        self.management.note_sent(data)
+
+    def incoming_filter(self, xml: Element) -> Element:
+        self.management.note_received(xml)
+        return xml
+
+    async def _resume(self, _features: object) -> bool:
+        """True: there is nothing left to negotiate."""
+        self.management.is_offered = True
+        if not self.management.may_resume or not await self.management.resume():
+            return False
+        self.bound = self.sessionstarted = True
+        self.event("session_resumed")
+        return True
+
+    def _handle_stream_error(self, error: object) -> None:
+        """Without what slixmpp makes of `see-other-host`."""
+        self.event("stream_error", error)

@@ -1,0 +1,109 @@
+"""What a person sees of an agent whose line is cut: nothing (XEP-0198)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.agent import LLMAgent
+from spade_llm.providers.scripted import ScriptedProvider
+from tests.interaction.gated_model import GatedModel
+from tests.interaction.network import PATIENCE_S, answer_to, jid_of, next_message
+from tests.processes.proxy import line_to
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spade_llm.providers.model import ChatModel
+    from tests.conftest import Provisioner
+    from tests.interaction.network import Network
+    from tests.processes.proxy import Line
+
+
+@pytest.fixture(params=[pytest.param("prosody", marks=pytest.mark.server)])
+def server(request: pytest.FixtureRequest) -> Provisioner:
+    """One that manages streams."""
+    provisioner: Provisioner = request.getfixturevalue(request.param)
+    return provisioner
+
+
+@asynccontextmanager
+async def on_a_line(
+    network: Network, model: ChatModel | None = None
+) -> AsyncIterator[tuple[LLMAgent, Line]]:
+    """An assistant behind a line that can be cut."""
+    endpoint = network.server.endpoint
+    jid = await network.account("assistant")
+    async with line_to(endpoint.host, endpoint.port) as line:
+        options = network.options(jid)
+        options = replace(options, connection=replace(options.connection, port=line.port))
+        provider = model or ScriptedProvider.echo()
+        agent = LLMAgent(jid, network.passwords[jid], provider, options=options)
+        await network.start(agent)
+        try:
+            yield agent, line
+        finally:
+            await agent.stop()
+
+
+def resumption(agent: LLMAgent) -> asyncio.Event:
+    assert agent.link is not None
+    event = asyncio.Event()
+    agent.link.on_resumed.append(event.set)
+    return event
+
+
+async def test_what_is_said_to_a_cut_line_is_answered_once_it_is_back(network: Network) -> None:
+    ada = await network.person()
+    async with on_a_line(network) as (assistant, line):
+        assert await answer_to(ada, assistant, "one") == "one"
+        address, resumed = assistant.address, resumption(assistant)
+
+        line.cut()
+        answer = await answer_to(ada, assistant, "two")
+        await asyncio.wait_for(resumed.wait(), PATIENCE_S)
+        third = await answer_to(ada, assistant, "three")
+
+        assert (answer, third) == ("two", "three")
+        assert assistant.address == address
+        assert ada.waiting() == []
+
+
+async def test_an_answer_that_was_cut_off_on_its_way_comes_once(network: Network) -> None:
+    ada = await network.person()
+    model = GatedModel()
+    async with on_a_line(network, model) as (assistant, line):
+        resumed = resumption(assistant)
+        ada.send(jid_of(assistant), "wait, one")
+        await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
+        line.hold()
+        model.gate.set()
+        await asyncio.wait_for(line.holds_something.wait(), PATIENCE_S)
+
+        line.cut()
+        line.let_go()
+        first = await next_message(ada)
+        await asyncio.wait_for(resumed.wait(), PATIENCE_S)
+        second = await answer_to(ada, assistant, "two")
+
+        assert (str(first["body"]), second) == ("wait, one", "two")
+        assert ada.waiting() == []
+
+
+async def test_who_watches_an_agent_does_not_see_its_line_cut(network: Network) -> None:
+    ada = await network.person()
+    async with on_a_line(network) as (assistant, line):
+        ada.xmpp.send_presence(pto=jid_of(assistant), ptype="subscribe")
+        await ada.presence("available", assistant.address)
+        resumed = resumption(assistant)
+
+        line.cut()
+        await asyncio.wait_for(resumed.wait(), PATIENCE_S)
+        assert await answer_to(ada, assistant, "there?") == "there?"
+
+        kinds = {ada.presences.get_nowait()["type"] for _ in range(ada.presences.qsize())}
+        assert "unavailable" not in kinds
