@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -228,8 +228,11 @@ class Dispatcher:
         self._is_closing = True
         for task in self._long:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=patience_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                # What is sent at the end is followed until it has arrived.
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

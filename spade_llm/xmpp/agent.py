@@ -43,6 +43,7 @@ from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.profile import Profile
 from spade_llm.xmpp.rejection import rejection
 from spade_llm.xmpp.software import tell_software
+from spade_llm.xmpp.resource import resource_of
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.status_line import StatusLine
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
@@ -151,6 +152,7 @@ class XmppAgent(Agent):
         self.on_text: Callable[[AclMessage], None] | None = None
         """Takes text that answers none of our questions and that we serve not; must not raise."""
         self._facts: dict[str, str] = {}
+        self._resource = ""
         self._resources = AsyncExitStack()
         self._errands: set[asyncio.Task[None]] = set()
         self._submitted: set[asyncio.Task[None]] = set()
@@ -199,6 +201,7 @@ class XmppAgent(Agent):
             self._resources.enter_context(self.door)
             if isinstance(self._log, SqliteAnswerLog):
                 await self._resources.enter_async_context(self._log)
+            self._resource = resource_of(self.options.data, str(self.jid.local))
             await self.open_resources(self._resources)
         except BaseException:
             await self._resources.aclose()
@@ -216,8 +219,11 @@ class XmppAgent(Agent):
         """Override to open stores before the first message comes; they close after the last."""
 
     async def _async_stop(self) -> None:
-        """Answer what has begun, end the behaviours, tell peers, hang up: in this order."""
+        """Answer what has begun, end the behaviours, tell peers, hang up: in this order. What comes
+        meanwhile from those who do not ask again stays with the server, for our next start."""
         self._alive.clear()
+        if self.link is not None:
+            self.link.hand_back()
         await self.node.dispatcher.close(patience_s=STOP_PATIENCE_S)
         await self._end_behaviours()
         await self.node.requester.close()
@@ -334,7 +340,13 @@ class XmppAgent(Agent):
         return frozenset(found)
 
     def _connect_link(self) -> None:
-        self.link = Link(str(self.jid), self.password, self.options.connection)
+        self.link = Link(
+            str(self.jid),
+            self.password,
+            self.options.connection,
+            resource=self._resource,
+            is_resumed=self.options.is_available,
+        )
         self.client = self.link.client
         self.presence = PresenceManager(agent=self, approve_all=False)
         self.client.register_handler(Callback("inbox", _AnyMessage(None), self._inbox))
@@ -412,8 +424,12 @@ class XmppAgent(Agent):
         is_taken = not is_spoken and self._offer(stanza, self._users_without_template())
         if message is None or is_heard or is_taken:
             return
-        if is_spoken or not _is_talk(message):
+        if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
             self.node.dispatcher.receive(message)
+
+    def _is_handed_back(self, message: AclMessage) -> bool:
+        asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
+        return bool(self.link and self.link.hands_back) and not asks_again
 
     def _is_heard(self, message: AclMessage) -> bool:
         if message.ontology != CHAT_TEXT or self.on_text is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import secrets
 import socket
 import ssl
 from typing import TYPE_CHECKING
@@ -49,8 +48,18 @@ class Link:
     server still has it (XEP-0198): nothing that was sent or came meanwhile is lost then.
     """
 
-    def __init__(self, jid: str, password: str, connection: Connection) -> None:
-        resource = f"llm-{secrets.token_hex(4)}"
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        connection: Connection,
+        *,
+        resource: str,
+        is_resumed: bool = True,
+    ) -> None:
+        """`is_resumed`: the server keeps our session for a while when the connection is cut. Others
+        see us there meanwhile, also if we were killed."""
+        self._is_resumed = is_resumed
         self._connection = connection
         self._jid = jid
         self.acknowledger = Acknowledger()
@@ -94,6 +103,15 @@ class Link:
             raise
         self._keeper = asyncio.create_task(self._keep())
         self._pinger = asyncio.create_task(self._ping())
+
+    def hand_back(self) -> None:
+        """What comes from here on stays with the server, which stores it for our next session."""
+        self.client.management.is_frozen = True
+
+    @property
+    def hands_back(self) -> bool:
+        """False where the server manages no streams: what comes is lost unless it is answered."""
+        return self.client.management.is_frozen and self.client.management.is_on
 
     async def close(self) -> None:
         for task in (self._keeper, self._pinger):
@@ -285,7 +303,7 @@ class Link:
         if not self._is_trusted():
             return
         if self.client.management.is_offered:
-            self.client.management.enable()
+            self.client.management.enable(to_resume=self._is_resumed)
         else:
             self.client.management.give_up()
         self._begin(self.on_session)

@@ -47,6 +47,9 @@ HOSTED_MODULES = ("admin_shell", "mam", "tombstones", "websocket")
 who would find what agents remember of the one before."""
 SERVER_TO_SERVER = ("s2s", "s2s_auth_certs")
 
+HIBERNATION_S = 60
+"""How long a session without a connection is kept (XEP-0198): so long a killed agent seems to be
+there. An agent, or a phone, that is back later misses nothing: what came is stored."""
 UPLOAD_QUOTA_BYTES = 5_000_000_000
 """Of all uploads that have not expired."""
 DAY_S = 86_400
@@ -80,6 +83,7 @@ c2s_require_encryption = true
 allow_unencrypted_plain_auth = false
 c2s_stanza_size_limit = {stanza_limit}
 limits = {{ c2s = {{ rate = {rate}, burst = "5s" }}, s2sin = {{ rate = "256kb/s" }} }}
+smacks_hibernation_time = {hibernation}
 unlimited_jids = {{ {service_jids} }}
 {hosting}
 VirtualHost {domain}
@@ -155,6 +159,7 @@ def prosody_config(
         hosting=_hosting(hosting),
         http_host=_lua(urlsplit(host).hostname or domain),
         stanza_limit=STANZA_LIMIT_BYTES,
+        hibernation=HIBERNATION_S,
         service_jids=_lua_list(service_jids),
         domain=_lua(domain),
         conference=_lua(f"conference.{domain}"),

@@ -83,10 +83,11 @@ class StreamManagement:
     def may_resume(self) -> bool:
         return bool(self._id) and not self._has_overflown
 
-    def enable(self) -> None:
+    def enable(self, *, to_resume: bool = True) -> None:
         """Ask for a new stream: from here on both sides count."""
         self.give_up()
-        self._write(f"<enable xmlns='{NAMESPACE}' resume='true' max='{RESUME_WITHIN_S}'/>")
+        wish = f" resume='true' max='{RESUME_WITHIN_S}'" if to_resume else ""
+        self._write(f"<enable xmlns='{NAMESPACE}'{wish}/>")
         self.is_on = True
 
     async def resume(self) -> bool:

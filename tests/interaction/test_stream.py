@@ -107,3 +107,56 @@ async def test_who_watches_an_agent_does_not_see_its_line_cut(network: Network) 
 
         kinds = {ada.presences.get_nowait()["type"] for _ in range(ada.presences.qsize())}
         assert "unavailable" not in kinds
+
+
+async def kill(agent: LLMAgent) -> None:
+    """As seen from outside: the connection ends without a word, and nobody comes back."""
+    assert agent.link is not None
+    assert agent.link._keeper is not None
+    agent.link._keeper.cancel()
+    agent.client.abort()
+    await asyncio.sleep(0)
+
+
+async def test_what_is_said_to_a_killed_agent_is_answered_by_the_next_one(network: Network) -> None:
+    ada = await network.person()
+    killed = await network.assistant()
+    assert await answer_to(ada, killed, "one") == "one"
+    await kill(killed)
+
+    ada.send(jid_of(killed), "two")
+    await ada.ping()
+    back = await network.assistant(jid=jid_of(killed))
+    answer = await next_message(ada)
+    third = await answer_to(ada, back, "three")
+
+    assert (str(answer["body"]), third) == ("two", "three")
+    assert back.address == killed.address
+    assert ada.waiting() == []
+
+
+async def test_what_comes_while_an_agent_stops_is_answered_after_its_next_start(
+    network: Network,
+) -> None:
+    ada = await network.person()
+    model = GatedModel()
+    stopped = await network.assistant(model)
+    ada.send(jid_of(stopped), "wait, one")
+    await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
+
+    stopping = asyncio.create_task(stopped.stop())
+    await asyncio.sleep(0)
+    ada.send(jid_of(stopped), "two")
+    await ada.ping()
+    model.gate.set()
+    await asyncio.wait_for(stopping, PATIENCE_S)
+    first = await next_message(ada)
+    said_meanwhile = ada.waiting()
+    back = await network.assistant(jid=jid_of(stopped))
+    second = await next_message(ada)
+    third = await answer_to(ada, back, "three")
+
+    assert [str(m["body"]) for m in (first, second)] == ["wait, one", "two"]
+    assert said_meanwhile == []
+    assert third == "three"
+    assert ada.waiting() == []
