@@ -42,8 +42,8 @@ from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.profile import Profile
 from spade_llm.xmpp.rejection import rejection
-from spade_llm.xmpp.software import tell_software
 from spade_llm.xmpp.resource import resource_of
+from spade_llm.xmpp.software import tell_software
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
 from spade_llm.xmpp.status_line import StatusLine
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
