@@ -11,6 +11,7 @@ from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.files import Files
 from spade_llm.agent.manners import Manners
 from spade_llm.agent.own_commands import add_own_commands
+from spade_llm.agent.reactions import Reactions
 from spade_llm.agent.rooms import in_room, rooms_of
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
@@ -142,6 +143,7 @@ class LLMAgent(XmppAgent):
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
         taking = files.taking(model, is_offline=is_offline)
+        self._reactions = Reactions(self, self.memory_behaviour, data=data)
         self.llm_behaviour = LLMBehaviour(
             model,
             strategy=context_management or NoContextManagement(),
@@ -157,7 +159,11 @@ class LLMAgent(XmppAgent):
             ],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
-            layers=[*self._watch.layers, *self._layers(conduct, taking)],
+            layers=[
+                *self._watch.layers,
+                self._reactions.feedback,
+                *self._layers(conduct, taking),
+            ],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )
         add_own_commands(
@@ -205,7 +211,12 @@ class LLMAgent(XmppAgent):
         self.announce(kind="assistant")
         if self.status_line is not None:
             self.status_line.describe = lambda: behaviour.model.name
-        self._watch.attach(behaviour.commands, self._chat.service, self.memory_behaviour)
+        self._watch.attach(
+            behaviour.commands,
+            self._chat.service,
+            self.memory_behaviour,
+            reaction=self._reactions.feedback.line,
+        )
         self._chat.attach(dispatcher)
         status.serve(dispatcher, kind="assistant", summary=self._summary)
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
@@ -221,6 +232,7 @@ class LLMAgent(XmppAgent):
             await stack.enter_async_context(servers)
         await stack.enter_async_context(self.experts)
         await stack.enter_async_context(self._watch.ledger)
+        await self._reactions.open(stack)
 
     def add_tool(self, tool: Tool) -> None:
         """From the next turn on. Raises ConfigurationError if there is one of this name."""

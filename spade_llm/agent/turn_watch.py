@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.commands import Commands
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
+    from spade_llm.behaviour.why_command import ReactionLine
     from spade_llm.conversation.circles import Circles
     from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
     from spade_llm.services.service import Service
@@ -60,8 +61,15 @@ class TurnWatch:
         """Around what is done for this peer between its turns."""
         return recording(Recorder(self.ledger, peer=peer, is_turn=False))
 
-    def attach(self, commands: Commands, service: Service, memory: MemoryBehaviour) -> None:
-        why = WhyCommand(self._watching, memory)
+    def attach(
+        self,
+        commands: Commands,
+        service: Service,
+        memory: MemoryBehaviour,
+        *,
+        reaction: ReactionLine | None = None,
+    ) -> None:
+        why = WhyCommand(self._watching, memory, reaction=reaction)
         why.add_to(commands)
         UsageCommand(self.ledger, self._limits).add_to(commands)
         reports = ReportService(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.memory_numbers import NUMBER_CHARS
@@ -29,13 +30,19 @@ MAX_TEXT_CHARS = 120
 """Of one memory."""
 MESSAGE = "message"
 
+ReactionLine = Callable[["Utterance"], str]
+"""What the asker has said of the answer; empty: nothing."""
+
 NOTHING = "I have answered nothing in this conversation since I was started."
 
 
 class WhyCommand:
-    def __init__(self, watching: Watching, memory: MemoryBehaviour) -> None:
+    def __init__(
+        self, watching: Watching, memory: MemoryBehaviour, *, reaction: ReactionLine | None = None
+    ) -> None:
         self._watching = watching
         self._memory = memory
+        self._reaction = reaction or _no_reaction
 
     def add_to(self, commands: Commands) -> None:
         commands.add("why", self._why, "/why – what my last answer was built from")
@@ -57,7 +64,12 @@ class WhyCommand:
         record = self._watching.last(utterance.conversation)
         if record is None:
             return NOTHING
-        return "\n".join(_lines(record, await self.texts(record)))
+        lines = _lines(record, await self.texts(record))
+        return "\n".join(filter(None, [*lines, self._reaction(utterance)]))
+
+
+def _no_reaction(_utterance: Utterance) -> str:
+    return ""
 
 
 def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_TOKENS = 800
 QUOTING_TOKENS = 12
 """What is written around one memory: kind, speaker, date."""
+DOUBTED_BELOW = 0.5
 ENOUGH_WORDS = 3
 MIN_WORD_CHARS = 3
 """Of a word that can show that a memory was used; a number may be shorter."""
@@ -26,10 +27,11 @@ def choose(
 ) -> tuple[ScoredMemory, ...]:
     """The best ones that fit; not what the model reads anyway (`said`: texts of its context).
 
-    One that does not fit is left out, and a shorter one behind it may still fit.
+    One that does not fit is left out, and a shorter one behind it may still fit. Those that are
+    doubted come last.
     """
     chosen: list[ScoredMemory] = []
-    for memory in memories:
+    for memory in sorted(memories, key=is_doubted):
         cost = estimated_tokens(memory.entry.content) + QUOTING_TOKENS
         if cost <= tokens and not (is_message(memory) and memory.entry.content in said):
             tokens -= cost
@@ -47,6 +49,11 @@ def used(memories: Sequence[ScoredMemory], *, question: str, answer: str) -> tup
         one.entry.id: _words(one.entry.content) - asked for one in memories if not is_message(one)
     }
     return tuple(id for id, words in own.items() if words and _is_said(words, answered))
+
+
+def is_doubted(memory: ScoredMemory) -> bool:
+    """By who stored it, or by those who read what came of it (behaviour/feedback.py)."""
+    return memory.entry.confidence < DOUBTED_BELOW
 
 
 def is_message(memory: ScoredMemory) -> bool:

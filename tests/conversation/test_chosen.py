@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -89,3 +90,10 @@ def test_a_message_is_quoted_with_its_date_and_speaker_and_an_entry_by_its_type(
         ("message", "Ada - [fact] x: see you\nat five", "2026-11-20"),
         ("semantic", "b", "2026-11-20"),
     ]
+
+
+def test_what_is_doubted_comes_last() -> None:
+    doubted, sure = memory("The ferry leaves at six.", id="doubted"), memory("x", id="sure")
+    doubted = replace(doubted, entry=replace(doubted.entry, confidence=0.4))
+
+    assert choose([doubted, sure], said=()) == (sure, doubted)

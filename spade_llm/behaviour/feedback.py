@@ -1,0 +1,137 @@
+"""👍 and 👎 on an answer: noted for the answer, and borne by the memories that it used.
+
+No model is asked. Knows no stanza.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.acl import Encoding
+from spade_llm.conversation.chosen import used
+from spade_llm.errors import RequestError, ServiceError, StorageFailed
+from spade_llm.memory.store import MemoryChange
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from spade_llm.behaviour.layers import Outcome, Proceed
+    from spade_llm.conversation.feedback_log import FeedbackLog, NotedAnswer
+    from spade_llm.conversation.history import Conversation
+    from spade_llm.memory.store import MemoryEntry
+    from spade_llm.services.chat import Utterance
+
+logger = logging.getLogger(__name__)
+
+STEP = 0.2
+"""Of a memory's confidence: an answer may be bad for other reasons than what it rests on, so that
+only the third 👎 in a row says more than that (conversation/chosen.py)."""
+LOWEST = 0.2
+"""What people think of answers moves confidence no further down: it forgets nothing."""
+SETTLE_S = 10.0
+
+_WORTH = {"👍": 1, "👎": -1}
+_SHADES = {ord(char): None for char in "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff\ufe0f"}
+"""Colours of skin, and the wish to be shown as a picture."""
+
+
+def verdict_of(emojis: Collection[str]) -> int:
+    """1, -1, or 0: neither, or both."""
+    worth = {_WORTH.get(one.translate(_SHADES), 0) for one in emojis}
+    return sum(worth)
+
+
+class JudgedMemory(Protocol):
+    """The part of a MemoryStore that verdicts change."""
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]: ...
+
+    async def update(self, change: MemoryChange) -> MemoryEntry: ...
+
+
+class Feedback:
+    """A Layer that notes what answers were made from, and what comes of reactions to them."""
+
+    def __init__(self, log: FeedbackLog, memory: JudgedMemory | None) -> None:
+        self._log = log
+        self._memory = memory
+        self._settling = asyncio.Lock()
+
+    async def __call__(
+        self, utterance: Utterance, conversation: Conversation, proceed: Proceed
+    ) -> Outcome:
+        outcome = await proceed(utterance)
+        if utterance.message.encoding is Encoding.PLAIN and outcome.is_kept:
+            await self._note(utterance, conversation, outcome)
+        return outcome
+
+    def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
+        """True: `settle` has something to do. `to`: the id of a message; only one who got that
+        answer has a say in it."""
+        try:
+            answer = self._log.find(peer=peer, message_id=to)
+            verdict = verdict_of(emojis)
+            if answer is None or answer.verdict == verdict:
+                return False
+            self._log.judge(answer, verdict)
+        except StorageFailed:
+            logger.exception("a reaction of %s was not noted", peer)
+            return False
+        return True
+
+    async def settle(self) -> None:
+        """Memories bear what their readers think. What cannot be told now is told with the next."""
+        async with self._settling:
+            try:
+                for answer in self._log.unsettled():
+                    async with asyncio.timeout(SETTLE_S):
+                        self._log.settle(answer, await self._shifted(answer))
+            except (RequestError, ServiceError, TimeoutError) as error:
+                logger.warning("feedback waits for memory: %s", error)
+
+    def line(self, utterance: Utterance) -> str:
+        """What the asker said of the last answer here, for /why; empty: nothing."""
+        answer = self._log.last(peer=utterance.peer, conversation=utterance.conversation)
+        if answer is None or not answer.verdict:
+            return ""
+        sign, change = ("👍", "more") if answer.verdict > 0 else ("👎", "less")
+        count = len(answer.shifts)
+        noted = f"; {count} of my memories count {change} since" if count else ""
+        return f"Your reaction: {sign}{noted}"
+
+    async def _note(
+        self, utterance: Utterance, conversation: Conversation, outcome: Outcome
+    ) -> None:
+        recalled = outcome.recalled.memories
+        ids = used(recalled, question=outcome.question, answer=outcome.result.text)
+        try:
+            await self._log.note(
+                peer=utterance.peer,
+                question=utterance.message.reply_with,
+                conversation=conversation.key,
+                memories=ids,
+            )
+        except StorageFailed:
+            logger.exception("conversation %s: no feedback on its answer", conversation.key)
+
+    async def _shifted(self, answer: NotedAnswer) -> dict[str, float]:
+        """By how much each of its memories counts more or less now than before any reaction to it.
+        Those that were forgotten meanwhile are left alone."""
+        if self._memory is None or not answer.memories:
+            return {}
+        entries = await self._memory.peek(answer.memories)
+        shifts: dict[str, float] = {}
+        for entry in entries:
+            before = _within(entry.confidence - answer.shifts.get(entry.id, 0.0), 0.0)
+            after = _within(before + answer.verdict * STEP, min(LOWEST, before))
+            if after != entry.confidence:
+                await self._memory.update(MemoryChange(id=entry.id, confidence=after))
+            if after != before:
+                shifts[entry.id] = after - before
+        return shifts
+
+
+def _within(confidence: float, lowest: float) -> float:
+    return round(min(max(confidence, lowest), 1.0), 3)
