@@ -56,6 +56,7 @@ _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
 _FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+_RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
 _KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
     ON CONFLICT DO NOTHING RETURNING id"""
 _FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
@@ -118,6 +119,10 @@ class AnswerLog(Protocol):
         False: it is known already."""
         ...
 
+    async def restore(self, answer: AclMessage) -> None:
+        """Take an `erase` back: it did not arrive after all."""
+        ...
+
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         """Put a refusal in the place of answers with one of these values at this JSON path, and
         leave no bytes of them: what they speak of was forgotten.
@@ -176,6 +181,13 @@ class VolatileAnswerLog:
 
     async def forget(self, request: AclMessage) -> None:
         self._rows.pop(_key(request), None)
+
+    async def restore(self, answer: AclMessage) -> None:
+        for key in reversed(self._rows):
+            request, row = self._rows[key]
+            if key[:2] == _asked(answer) and row.is_erased:
+                self._rows[key] = (request, Logged(answer))
+                return
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         """Nothing: it is gone with the process."""
@@ -244,6 +256,9 @@ class SqliteAnswerLog:
 
     async def forget(self, request: AclMessage) -> None:
         self._db.run(_FORGET, *_key(request))
+
+    async def restore(self, answer: AclMessage) -> None:
+        self._db.run(_RESTORE, _dump(answer), *_asked(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         refusal = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()

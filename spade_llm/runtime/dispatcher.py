@@ -117,8 +117,8 @@ class Dispatcher:
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._notes: set[asyncio.Task[None]] = set()
-        self._on_their_way: set[tuple[str, str]] = set()
-        """Receiver and id of what was sent to people and has not arrived yet."""
+        self._on_their_way: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """By receiver and id: who sees to it that what was sent to a person arrives."""
         self.has_arrived: HasArrived | None = None
         """Set by whoever knows the network, where what is sent may be lost."""
         self.is_there: IsThere | None = None
@@ -206,6 +206,15 @@ class Dispatcher:
         except StorageFailed as error:
             logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
             return True
+
+    async def not_sent(self, answer: AclMessage) -> None:
+        """What arrived was returned, for a reason that passes: the next `resend` takes it."""
+        if following := self._on_their_way.pop(_sent_id(answer), None):
+            following.cancel()
+        try:
+            await self._log.restore(answer)
+        except StorageFailed as error:
+            logger.warning("an answer to %s is lost: %s", answer.receiver, error)
 
     async def written_down(self) -> None:
         """Return once what was received until now and is to survive a kill does."""
@@ -488,8 +497,8 @@ class Dispatcher:
         if self.has_arrived is None:
             await self._erase(sent)
             return
-        self._on_their_way.add(_sent_id(sent))
-        self._spawn(self._see_arrived(sent, self.has_arrived))
+        following = self._spawn(self._see_arrived(sent, self.has_arrived))
+        self._on_their_way[_sent_id(sent)] = following
 
     async def _see_arrived(self, sent: AclMessage, has_arrived: HasArrived) -> None:
         try:
@@ -499,7 +508,8 @@ class Dispatcher:
         except RequestError as error:
             logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
         finally:
-            self._on_their_way.discard(_sent_id(sent))
+            if self._on_their_way.get(_sent_id(sent)) is asyncio.current_task():
+                del self._on_their_way[_sent_id(sent)]
 
     async def _send_or_fail(self, answer: AclMessage) -> None:
         """An answer that is more than the network takes becomes a failure that is not."""

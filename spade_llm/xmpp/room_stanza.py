@@ -27,7 +27,6 @@ MAX_PASSWORD_CHARS = 1024
 
 _CLIENT = "{jabber:client}"
 _USER = f"{{{USER}}}"
-_DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +91,6 @@ def read_invitation(xml: Element) -> Invitation | None:
         password = direct.get("password", "")
         return _sound(direct.get("jid", ""), sender, password, is_mediated=False)
     return None
-
-
-def is_history(xml: Element) -> bool:
-    return any(xml.find(tag) is not None for tag in _DELAYS)
 
 
 def entering(password: str) -> ET.Element:

@@ -213,7 +213,7 @@ class Rooms:
             return
         if message is None:
             return
-        text = None if room_stanza.is_history(xml) else self._said_to_us(room, xml, message)
+        text = None if codec.was_stored(xml) else self._said_to_us(room, xml, message)
         occupant = room.occupant(nick)
         if text is None or not self._is_open_to(room, occupant):
             self._overhear(room, occupant, message, hops=read_hops(xml))
@@ -267,7 +267,7 @@ class Rooms:
     def _decline(self, xml: Element) -> None:
         """A private message of an occupant: whoever may talk to us has our address."""
         sender = xml.get("from", "")
-        is_said = codec.encoding_of(xml) is Encoding.PLAIN and not room_stanza.is_history(xml)
+        is_said = codec.encoding_of(xml) is Encoding.PLAIN and not codec.was_stored(xml)
         body = xml.findtext("{jabber:client}body") or ""
         if "/" not in sender or not (body and is_said) or self._was_declined(sender):
             return

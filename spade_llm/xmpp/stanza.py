@@ -135,12 +135,12 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
     metadata = read_metadata(xml)
     if not metadata:
         return read_chat(xml)
-    return None if _was_stored(xml) and not _keeps(metadata) else _request(xml, metadata)
+    return None if was_stored(xml) and not _keeps(metadata) else _request(xml, metadata)
 
 
-def _was_stored(xml: Element) -> bool:
-    """Prosody also marks what it sends again in a resumed stream, seconds later, in our own name
-    (mod_smacks 0.12): its requester still waits."""
+def was_stored(xml: Element) -> bool:
+    """It is old (XEP-0203). What Prosody sends again in a resumed stream is marked too (mod_smacks
+    0.12), in our own name: that is seconds old, and who sent it still waits."""
     marks = (mark for tag in _DELAYS for mark in xml.iterfind(tag))
     return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
@@ -232,7 +232,7 @@ def _said(xml: Element) -> Said:
 
 def _wanted(xml: Element) -> str:
     """Nothing where it was kept for us: who sent it does not look any more."""
-    if any(xml.find(tag) is not None for tag in _DELAYS):
+    if was_stored(xml):
         return ""
     if xml.find(_MARKABLE) is not None:
         return "displayed"

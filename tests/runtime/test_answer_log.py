@@ -353,6 +353,20 @@ async def _killed(path: Path, effect: Effect) -> None:
         await process.wait()
 
 
+async def test_an_answer_that_did_not_arrive_after_all_is_unsent_again(log: AnswerLog) -> None:
+    asked = request("1", ontology=CHAT_TEXT)
+    answer = asked.reply(Performative.INFORM, "hello")
+    await log.start(asked)
+    await log.finish(asked, answer)
+    await log.erase(answer)
+    sent = await log.unsent()
+
+    await log.restore(answer)
+
+    assert sent == []
+    assert await log.unsent() == [answer]
+
+
 def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
@@ -389,4 +403,7 @@ async def test_what_is_said_unasked_is_kept_until_it_has_left_and_known_after(
     await log.erase(said)
     assert await log.unsent() == []
     assert not await log.keep(said)
+    await log.restore(said)
+
+    assert await log.unsent() == [said]
     assert await log.unfinished() == []
