@@ -20,5 +20,6 @@ setup(
     package_data={
         "": ["py.typed", "agent.toml", "prompt.md"],
         "spade_llm.conversation": ["prompts/*.md"],
+        "spade_llm.xmpp": ["prosody_modules/*.lua"],
     },
 )

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.account import account_name
 from spade_llm.xmpp.certificates import local_certificates
-from spade_llm.xmpp.prosody_config import prosody_config
+from spade_llm.xmpp.federation import trusted_cas
+from spade_llm.xmpp.prosody_config import prosody_config, trust_path
 from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
 from spade_llm.xmpp.server import Endpoint, ServerKind
 from spade_llm.xmpp.server_process import ServerProcess
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from spade_llm.xmpp.federation import Federation
+
 ACCOUNT_TIMEOUT_S = 15.0
 
 
 class ProsodyServer:
     """Satisfies ManagedServer. `port` 0 takes a free one and keeps it over restarts; uploads get
-    one too."""
+    one too. `federation=None`: it knows no other server."""
 
     def __init__(
         self,
@@ -36,11 +39,13 @@ class ProsodyServer:
         domain: str = "localhost",
         port: int = 0,
         service_jids: Sequence[str] = (),
+        federation: Federation | None = None,
     ) -> None:
         self._directory = directory.absolute()
         self._domain = domain
         self._port = port
         self._upload_port = 0
+        self._federation = federation
         self._service_jids = tuple(service_jids)
         self._config_path = self._directory / "prosody.cfg.lua"
         self._process = ServerProcess(directory=self._directory, name="Prosody")
@@ -51,7 +56,9 @@ class ProsodyServer:
 
     @property
     def description(self) -> str:
-        return f"Prosody, a private instance for {self._domain} on this machine only"
+        others = ", ".join(self._federation.peers) if self._federation else ""
+        also = f", federated with {others}" if others else ""
+        return f"Prosody, a private instance for {self._domain} on this machine only{also}"
 
     @property
     def pid(self) -> int | None:
@@ -66,6 +73,9 @@ class ProsodyServer:
         await self._process.end_left_over()
         self._port = usable_port(self._port)
         self._upload_port = usable_port(self._upload_port)
+        if self._federation is not None:
+            trust = trusted_cas(certificates.ca_path, self._federation)
+            trust_path(self._directory).write_text(trust, encoding="ascii")
         self._config_path.write_text(
             prosody_config(
                 self._directory,
@@ -75,6 +85,7 @@ class ProsodyServer:
                 upload_port=self._upload_port,
                 addresses=loopback_addresses(),
                 service_jids=self._service_jids,
+                federation=self._federation,
             ),
             encoding="utf-8",
         )

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from spade_llm.xmpp.federation import PEERS_MODULE, PLUGINS
 from spade_llm.xmpp.server import STANZA_LIMIT_BYTES, UPLOAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from spade_llm.xmpp.certificates import Certificates, KeyPair
+    from spade_llm.xmpp.federation import Federation
 
 MODULES = (
     "blocklist",
@@ -82,16 +84,16 @@ storage = "internal"
 c2s_require_encryption = true
 allow_unencrypted_plain_auth = false
 c2s_stanza_size_limit = {stanza_limit}
-limits = {{ c2s = {{ rate = {rate}, burst = "5s" }}, s2sin = {{ rate = "256kb/s" }} }}
+limits = {{ c2s = {{ rate = {rate}, burst = "5s" }}, s2sin = {{ rate = {server_rate} }} }}
 smacks_hibernation_time = {hibernation}
 unlimited_jids = {{ {service_jids} }}
 {hosting}
 VirtualHost {domain}
-    ssl = {{ key = {key_path}, certificate = {cert_path} }}
+    ssl = {{ key = {key_path}, certificate = {cert_path}{server_trust} }}
     http_host = {http_host}
 
 Component {conference} "muc"
-    ssl = {{ key = {key_path}, certificate = {cert_path} }}
+    ssl = {{ key = {key_path}, certificate = {cert_path}{server_trust} }}
     restrict_room_creation = "local"
     muc_room_locking = false
 
@@ -103,6 +105,19 @@ Component {uploads} "http_file_share"
     http_file_share_global_quota = {upload_quota}
     http_file_share_expires_after = {upload_expiry}
 """
+
+FEDERATED = """\
+s2s_ports = {{ {port} }}
+s2s_interfaces = {{ {address} }}
+s2s_direct_tls_ports = {{ }}
+s2s_require_encryption = true
+s2s_secure_auth = true
+s2s_stanza_size_limit = {stanza_limit}
+ssl = {{ cafile = {ca_path} }}
+plugin_paths = {{ {plugins} }}
+{peers_option} = {{ {peers} }}"""
+
+PLUGINS_PATH = Path(__file__).parent / PLUGINS
 
 HOSTING = """
 admins = {{ {admins} }}
@@ -142,6 +157,7 @@ def prosody_config(
     addresses: Iterable[str],
     service_jids: Iterable[str],
     hosting: Hosting | None = None,
+    federation: Federation | None = None,
 ) -> str:
     """Return the configuration file of an instance that keeps everything in `directory`."""
     host = hosting.web_url if hosting else "https://localhost"
@@ -153,8 +169,10 @@ def prosody_config(
         certificates_path=_lua(certificates.cert_path.parent),
         addresses=_lua_list(addresses),
         port=port,
-        modules=_lua_list(_modules(hosting)),
-        federation=_federation(hosting),
+        modules=_lua_list(_modules(hosting) + ((PEERS_MODULE,) if federation else ())),
+        federation=_federated(directory, federation) if federation else _federation(hosting),
+        server_trust=f", cafile = {_lua(trust_path(directory))}" if federation else "",
+        server_rate=_lua("2mb/s" if federation else "256kb/s"),
         rate=_lua(hosting.people_rate if hosting else "2mb/s"),
         hosting=_hosting(hosting),
         http_host=_lua(urlsplit(host).hostname or domain),
@@ -194,6 +212,27 @@ def _federation(hosting: Hosting | None) -> str:
         return f"s2s_ports = {{ }}\nmodules_disabled = {{ {_lua_list(SERVER_TO_SERVER)} }}"
     port = hosting.federation_port
     return f"s2s_ports = {{ {port} }}\ns2s_require_encryption = true\ns2s_secure_auth = true"
+
+
+def trust_path(directory: Path) -> Path:
+    """Of the CAs that servers of a federation are believed by."""
+    return directory / "servers-ca.pem"
+
+
+def _federated(directory: Path, federation: Federation) -> str:
+    peers = (
+        f"[{_lua(domain)}] = {{ host = {_lua(peer.host)}, port = {peer.port} }}"
+        for domain, peer in federation.peers.items()
+    )
+    return FEDERATED.format(
+        port=federation.port,
+        address=_lua(federation.address),
+        stanza_limit=STANZA_LIMIT_BYTES,
+        ca_path=_lua(trust_path(directory)),
+        plugins=_lua(PLUGINS_PATH),
+        peers_option=PEERS_MODULE,
+        peers=", ".join(peers),
+    )
 
 
 def _hosting(hosting: Hosting | None) -> str:
