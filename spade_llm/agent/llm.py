@@ -170,8 +170,12 @@ class LLMAgent(XmppAgent):
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         self._manners = Manners(
-            self, _manners(conduct), is_command=self.llm_behaviour.commands.knows
+            self,
+            _manners(conduct),
+            is_command=self.llm_behaviour.commands.knows,
+            retract=self.llm_behaviour.retract,
         )
+        self.memory_behaviour.on_forget.append(self._manners.forget)
         self._tool_agents = ToolAgents(
             self,
             self.llm_behaviour.shared_tools,

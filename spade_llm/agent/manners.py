@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spade_llm.acl import AclMessage
+    from spade_llm.agent.replacing import Retract
     from spade_llm.behaviour.conduct import MannersOptions
     from spade_llm.conversation.shown_answers import ShownAnswer
     from spade_llm.services.chat import ChatHandler, Reply, Utterance
@@ -47,7 +48,12 @@ STOPPED = {"en": "(stopped)", "es": "(detenido)"}
 
 class Manners:
     def __init__(
-        self, agent: XmppAgent, options: MannersOptions, *, is_command: Callable[[str], bool]
+        self,
+        agent: XmppAgent,
+        options: MannersOptions,
+        *,
+        is_command: Callable[[str], bool],
+        retract: Retract,
     ) -> None:
         """`is_command`: its answer is no model's, and stays as it is."""
         agent.features.update(FEATURES)
@@ -57,7 +63,7 @@ class Manners:
         self._is_command = is_command
         data = agent.options.data
         self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
-        self._replacing = Replacing(self.shown)
+        self._replacing = Replacing(self.shown, retract)
         agent.as_pieces = self._replacing.pieces
 
     async def answer(self, utterance: Utterance, handler: ChatHandler) -> Reply:
@@ -72,6 +78,10 @@ class Manners:
             reply = await self._announced(utterance, handler)
         is_styled = self._options.styling and not self._is_command(utterance.text)
         return reply.model_copy(update={"text": styled(reply.text)}) if is_styled else reply
+
+    async def forget(self, peer: str) -> None:
+        """Which messages were answered, too."""
+        self.shown.forget(peer)
 
     async def _announced(self, utterance: Utterance, handler: ChatHandler) -> Reply:
         if mark := encode_mark(utterance.message):

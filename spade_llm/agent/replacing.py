@@ -6,6 +6,7 @@ An answer that grew, or whose question was corrected, leaves as a correction of 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,18 @@ REPLACED = "(…)"
 """In the place of a piece that a shorter answer does not need any more."""
 
 
+Retract = Callable[[str, str, str], Awaitable[None]]
+"""Takes a conversation, a turn of it and its peer: its exchange is not what was meant."""
+
+
 class Replacing:
-    def __init__(self, shown: ShownAnswers) -> None:
+    def __init__(self, shown: ShownAnswers, retract: Retract) -> None:
         self._shown = shown
+        self._retract = retract
 
     async def begin(self, utterance: Utterance) -> ShownAnswer:
         """Note the turn, whose answer is to come. One that is taken up again knows what was shown
-        of it."""
+        of it; one that corrects the last message of its asker takes that one's place."""
         message = utterance.message
         answer = ShownAnswer(
             peer=utterance.peer,
@@ -45,6 +51,9 @@ class Replacing:
         known = self._known(utterance)
         if known is not None and known.turn == utterance.id:
             return known
+        if (last := self._corrected(utterance)) is not None:
+            await self._retract(last.place, last.turn, last.peer)
+            answer = replace(answer, asked=last.asked, ids=last.ids)
         await self._put(answer)
         return answer
 
@@ -73,6 +82,18 @@ class Replacing:
         if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
             return None
         return self._find(_place(message), message.in_reply_to)
+
+    def _corrected(self, utterance: Utterance) -> ShownAnswer | None:
+        """What the answer to the last message shows, if this is a version of that message: an
+        older one is not taken back, and this is a new one."""
+        if not (corrects := utterance.message.said.corrects):
+            return None
+        try:
+            last = self._shown.last(utterance.conversation)
+        except StorageFailed as error:
+            logger.warning("what is shown in %s cannot be read: %s", utterance.conversation, error)
+            return None
+        return last if last and corrects in (last.asked, last.request) else None
 
     def _known(self, utterance: Utterance) -> ShownAnswer | None:
         return self._find(utterance.conversation, utterance.message.reply_with)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.outbox import RETRACTED
 from spade_llm.errors import (
     Busy,
     DeadlinePassed,
@@ -107,9 +109,14 @@ class HandingOver:
         return count >= MAX_FAILURES
 
     async def _observe(self, group: Sequence[Observation]) -> None:
+        """What was said, and what was taken back, in their order."""
         messages = [message for observation in group for message in observation.messages]
         first = group[0]
-        await self._memory.observe(first.conversation, messages, subject=first.subject)
+        for is_retracted, some in groupby(messages, lambda one: one.role == RETRACTED):
+            if is_retracted:
+                await self._memory.retract(first.conversation, [one.id for one in some])
+            else:
+                await self._memory.observe(first.conversation, list(some), subject=first.subject)
 
     async def _done(self, group: Sequence[Observation]) -> None:
         await self._outbox.done(group)

@@ -130,10 +130,19 @@ class LLMBehaviour(Behaviour):
             outcome = await proceed(utterance)
         finally:
             if outcome is None:
-                attempt.leave_in(conversation)
+                attempt.leave_in(conversation, utterance.id)
         unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
         missing = dict.fromkeys([*outcome.missing, *unkept])
         return _reply(outcome, tuple(missing))
+
+    async def retract(self, place: str, turn_id: str, peer: str) -> None:
+        """The exchange that a turn left, the last in its conversation, was meant otherwise: neither
+        history nor memory have it any more."""
+        conversation = self.conversations.get(place, peer=peer)
+        await self._memory.load(conversation)
+        if conversation.last_turn == turn_id:
+            conversation.drop_last_exchange()
+        await self._memory.retract(conversation, turn_id)
 
     def context_stats(self, key: str | None = None) -> ContextStats:
         """Of the conversation with this key, else of the longest in RAM."""
@@ -185,6 +194,7 @@ class LLMBehaviour(Behaviour):
         """A disk that refuses costs the exchange its place in memory, not the person the answer."""
         question = user_message(outcome.question, peer=utterance.speaker)
         conversation.extend([question, *outcome.result.added])
+        conversation.last_turn = utterance.id
         self.preparing.work_ahead(self.strategy, conversation)
         try:
             await self._memory.observe(
@@ -272,12 +282,13 @@ class _Attempt:
     """None: it has not begun."""
     result: TurnResult = field(default_factory=TurnResult)
 
-    def leave_in(self, conversation: Conversation) -> None:
+    def leave_in(self, conversation: Conversation, turn_id: str) -> None:
         """The model reads next time what was asked and done. What it said is nobody's: no guardrail
         has judged it."""
         if self.question is not None:
             self.result.stop()
             conversation.extend([self.question, *map(unsaid, self.result.added)])
+            conversation.last_turn = turn_id
 
 
 async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:

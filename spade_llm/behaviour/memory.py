@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from spade_llm.behaviour.handing_over import HandingOver
 from spade_llm.conversation.chosen import used
 from spade_llm.conversation.earlier import Earlier
-from spade_llm.conversation.outbox import Observation
+from spade_llm.conversation.outbox import RETRACTED, Observation
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
 from spade_llm.errors import RequestError, ServiceError, StorageFailed
@@ -46,6 +46,8 @@ MAX_KEPT_BYTES = 40_000
 """Of one message: both of an exchange fit into one request, also when they grow as JSON."""
 MAX_OF_USE = 256
 """Ids that wait to be told; beyond, the oldest are not."""
+RETRACT_S = 2.0
+"""As recall, which may find what is to be taken back."""
 IDLE_S = 30.0
 """How often an idle outbox is looked at again."""
 
@@ -159,6 +161,23 @@ class MemoryBehaviour(Behaviour):
         if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
             _put_before(earlier, conversation)
 
+    async def retract(self, conversation: Conversation, turn_id: str) -> None:
+        """What was kept of this exchange was said otherwise. Waited for, if memory is there."""
+        if self.memory is None or self._handing_over is None:
+            return
+        now = datetime.now(UTC)
+        ids = (f"{turn_id}.user", f"{turn_id}.assistant")
+        messages = tuple(_observed(id, RETRACTED, "", now) for id in ids)
+        taken_back = Observation(
+            conversation=conversation.key, subject=conversation.peer, messages=messages
+        )
+        try:
+            await self._outbox.put(taken_back)
+            async with asyncio.timeout(RETRACT_S):
+                await self._handing_over.of(conversation.key)
+        except (RequestError, ServiceError, TimeoutError) as error:
+            logger.warning("conversation %s: not taken back yet: %s", conversation.key, error)
+
     async def close(self, conversation: str) -> None:
         """What comes next in it begins anew. Raises RequestError, ServiceError: it goes on."""
         if self.memory is not None and self._handing_over is not None:
@@ -214,6 +233,8 @@ def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
 def _put_before(earlier: Sequence[ObservedMessage], conversation: Conversation) -> None:
     """What was said while memory was away is here whole: memory has it without calls."""
     conversation.is_loaded = True
+    if earlier and not conversation.messages:
+        conversation.last_turn = earlier[-1].id.rpartition(".")[0]
     said_meanwhile, known = tuple(conversation.messages), frozenset(conversation.observed)
     conversation.messages.clear()
     conversation.extend(

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.history import MAX_MESSAGES
+from spade_llm.conversation.outbox import RETRACTED
 from spade_llm.errors import RequestError, StorageFailed
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class Earlier:
                 raise
             logger.warning("conversation %s: the oldest part is away: %s", conversation, error)
         known = {message.id for message in kept}
-        return [*kept, *(message for message in waiting if message.id not in known)]
+        said = [*kept, *(message for message in waiting if message.id not in known)]
+        retracted = {message.id for message in waiting if message.role == RETRACTED}
+        return [message for message in said if message.id not in retracted]
 
     async def _page(self, conversation: str, kept: list[ObservedMessage]) -> list[ObservedMessage]:
         """What comes before what is there already; nothing at the beginning, or at the bound."""

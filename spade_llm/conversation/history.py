@@ -42,6 +42,8 @@ class Conversation:
     observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Ids of messages that memory gets, and that are here already when what was said before is
     loaded at last."""
+    last_turn: str = ""
+    """Which the latest exchange comes from; empty: not known."""
     interactions: int = 0
     """Answers since it began, or came into RAM."""
     ended: str = ""
@@ -65,6 +67,12 @@ class Conversation:
         if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
             return True
         return any(asker.startswith(peer + " in ") for asker in self.askers)
+
+    def drop_last_exchange(self) -> None:
+        """Back to the latest user message, which goes too: it was meant otherwise."""
+        self.last_turn = ""
+        while self.messages and self.messages.pop()["role"] != "user":
+            continue
 
     def begin_anew(self) -> None:
         """Whatever ended it does not count any more; what was said stays."""

@@ -24,6 +24,9 @@ MAX_WAITING = 100_000
 BOUND_EVERY = 100
 """Observations put between two looks at the bound: by so many it may be passed."""
 
+RETRACTED = "retracted"
+"""The role of what stands for a message that was said otherwise; it has its id."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS observations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -552,6 +552,11 @@ class HistoryStore(Protocol):
         `before`, if it is given. From afar fewer, if they do not fit into one answer."""
         ...
 
+    async def retract(self, conversation: str, ids: Sequence[str]) -> int:
+        """Remove every trace of these messages: they were said otherwise. Returns how many there
+        were."""
+        ...
+
     async def close_conversation(self, conversation: str) -> None:
         """The next `history` starts empty; the messages stay."""
         ...

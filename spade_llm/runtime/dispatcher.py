@@ -151,9 +151,14 @@ class Dispatcher:
         elif message.performative is Performative.REQUEST:
             self._accept(message)
 
-    def stop(self, peer: str, conversation_id: str, ontologies: Collection[str]) -> Stopped:
+    def stop(
+        self, peer: str, conversation_id: str, ontologies: Collection[str], *, only: str = ""
+    ) -> Stopped:
         """End what this asker waits for in one conversation, running or waiting, where it may be
-        run again (`Effect.RESUME`). Programs are answered `cancelled`, people not at all."""
+        run again (`Effect.RESUME`). Programs are answered `cancelled`, people not at all.
+
+        `only`: nothing but the message of this id, or its latest version, if none came after it.
+        """
         found = [
             job
             for job in self._jobs()
@@ -163,6 +168,8 @@ class Dispatcher:
             and job.effect is Effect.RESUME
             and not (job.diverted_to or job.is_cancelled)
         ]
+        if only:
+            found = [job for job in found[-1:] if _is_version(job.request, only)]
         for job in found:
             is_person = job.request.encoding is Encoding.PLAIN
             stop(job, Cancelled("" if is_person else "it was stopped"))
@@ -584,6 +591,11 @@ def _is_same(one: AclMessage, other: AclMessage) -> bool:
         and one.ontology == other.ontology
         and one.content == other.content
     )
+
+
+def _is_version(message: AclMessage, id: str) -> bool:
+    """Itself, or what corrects it."""
+    return id in (message.reply_with, message.said.corrects)
 
 
 def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:

@@ -89,7 +89,7 @@ class Utterance:
     text: str
     message: AclMessage
     on_delta: Callable[[str], Awaitable[None]] | None = None
-    """Takes the answer's text in pieces; None for people's clients."""
+    """Takes the answer's text in pieces; None: nobody sees it grow."""
     wishes: ToolWishes = NO_WISHES
     ask: Ask | None = None
     """Asks back, and waits; None: whoever said this cannot be asked."""
@@ -203,6 +203,8 @@ class ChatService:
         waits its turn as what it is."""
         if parse_command(message.content, (STOP,)):
             return self._divert_stop(message)
+        if message.said.corrects:
+            self._stop_corrected(message)
         place, peer = place_of(message), message.asker
         question = self._questions.at(place, peer=peer)
         if question is None:
@@ -219,6 +221,12 @@ class ChatService:
             return None
         stopped = self._dispatcher.stop(message.asker, message.conversation_id, _ONTOLOGIES)
         return partial(report_stop, stopped)
+
+    def _stop_corrected(self, message: AclMessage) -> None:
+        """What is worked on is not what was meant."""
+        if self._dispatcher is not None:
+            place, corrected = (message.asker, message.conversation_id), message.said.corrects
+            self._dispatcher.stop(*place, (CHAT_TEXT,), only=corrected)
 
     async def _settle_text(self, question: Question, request: Request) -> str:
         """It answers what was asked when it came: the next question may be open by now."""

@@ -92,6 +92,7 @@ class MemoryClient:
         history = HistoryClient(peer)
         self.observe = history.observe
         self.history = history.history
+        self.retract = history.retract
         self.close_conversation = history.close_conversation
         self.episode_messages = history.episode_messages
         links = LinksClient(peer)

@@ -39,6 +39,12 @@ class CloseConversation(MemoryBody):
     conversation: str
 
 
+class Retract(MemoryBody):
+    op: ClassVar[str] = "retract"
+    conversation: str
+    ids: tuple[str, ...]
+
+
 class EpisodeMessages(MemoryBody):
     op: ClassVar[str] = "episode_messages"
     id: str
@@ -62,6 +68,7 @@ class HistoryService:
     def attach(self, service: Service) -> None:
         service.on(Observe, self._observe, effect=Effect.WRITE)
         service.on(History, self._history)
+        service.on(Retract, self._retract, effect=Effect.WRITE)
         service.on(CloseConversation, self._close, effect=Effect.WRITE)
         service.on(EpisodeMessages, self._episode)
 
@@ -77,6 +84,9 @@ class HistoryService:
         messages = await store.history(body.conversation, limit=body.limit, before=body.before)
         count = len(messages)
         return fitting(messages[::-1], lambda some: Messages.of(some[::-1], count=count))
+
+    async def _retract(self, request: Request, body: Retract) -> Count:
+        return Count(count=await self._store(request).retract(body.conversation, body.ids))
 
     async def _close(self, request: Request, body: CloseConversation) -> Empty:
         await self._store(request).close_conversation(body.conversation)
@@ -105,6 +115,10 @@ class HistoryClient:
     ) -> Sequence[ObservedMessage]:
         body = History(conversation=conversation, limit=limit, before=before)
         return (await self._peer.ask(body, Messages)).messages
+
+    async def retract(self, conversation: str, ids: Sequence[str]) -> int:
+        body = Retract(conversation=conversation, ids=tuple(ids))
+        return (await self._peer.ask(body, Count)).count
 
     async def close_conversation(self, conversation: str) -> None:
         await self._peer.ask(CloseConversation(conversation=conversation), Empty)

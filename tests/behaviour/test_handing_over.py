@@ -27,6 +27,7 @@ class FailingOn:
     def __init__(self, memory: HistoryStore, text: str) -> None:
         self._memory, self._text = memory, text
         self.history = memory.history
+        self.retract = memory.retract
         self.close_conversation = memory.close_conversation
         self.episode_messages = memory.episode_messages
 

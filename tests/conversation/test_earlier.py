@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from spade_llm.conversation.earlier import Earlier
 from spade_llm.conversation.history import MAX_MESSAGES
-from spade_llm.conversation.outbox import Observation, Outbox
+from spade_llm.conversation.outbox import RETRACTED, Observation, Outbox
 from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.store import ObservedMessage
@@ -44,6 +45,7 @@ class Answering:
     ) -> None:
         self._memory, self._pages, self._knows_before = memory, pages, knows_before
         self.observe = memory.observe
+        self.retract = memory.retract
         self.close_conversation = memory.close_conversation
         self.episode_messages = memory.episode_messages
 
@@ -77,6 +79,19 @@ async def test_memory_and_outbox_together_are_the_conversation(
         found = await Earlier(memory, outbox, deadline_s=PATIENCE_S).of(ADA)
 
     assert [int(message.id) for message in found] == list(range(kept + waiting))
+
+
+async def test_what_waits_to_be_taken_back_is_not_there_any_more() -> None:
+    async with SQLiteMemoryBackend(":memory:") as backend, Outbox(None) as outbox:
+        memory = backend.for_owner("a@x")
+        await _observe(memory, 4)
+        await outbox.put(_waiting(4, 5))
+        gone = tuple(replace(_said(number), role=RETRACTED) for number in (2, 3, 5))
+        await outbox.put(Observation(conversation=ADA, subject=ADA, messages=gone))
+
+        found = await Earlier(memory, outbox, deadline_s=PATIENCE_S).of(ADA)
+
+    assert [message.id for message in found] == ["0", "1", "4"]
 
 
 async def test_the_third_of_five_hundred_turns_comes_back_and_the_bound_holds() -> None:

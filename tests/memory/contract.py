@@ -398,6 +398,20 @@ async def test_a_closed_conversation_begins_anew_and_keeps_its_messages(
     assert [message.id for message in await store.history("c")] == ["2"]
 
 
+async def test_what_was_said_otherwise_is_taken_back_in_its_conversation_only(
+    store: OwnedMemory, other_store: OwnedMemory
+) -> None:
+    for one, place in ((store, "c"), (store, "d"), (other_store, "c")):
+        await one.observe(place, [said("1"), said("2", "left"), said("3", "right")], subject=ADA)
+
+    assert await store.retract("c", ["2", "3", "unknown"]) == 2
+
+    assert await store.retract("c", ["2"]) == 0
+    assert [message.id for message in await store.history("c")] == ["1"]
+    assert len(await store.history("d")) == len(await other_store.history("c")) == 3
+    assert await store.observe("c", [said("2", "right", "assistant")], subject=ADA) == 1
+
+
 async def test_owners_never_see_each_other(store: OwnedMemory, other_store: OwnedMemory) -> None:
     entry = await store.add(MemoryDraft(content="Ada likes tea", subject=ADA), key="k")
     await store.observe("c", [said("1")], subject=ADA)

@@ -76,6 +76,8 @@ OF_CONVERSATION = """
         WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND name = :session)
 """
 
+OF_IDS = f"{OF_CONVERSATION} AND id IN (SELECT value FROM json_each(:ids))"
+
 REMOVE_MESSAGE = """
     DELETE FROM message
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND seq = :seq
@@ -198,6 +200,16 @@ def forget_session(transaction: Transaction, owner: str, session: str, *, now: i
     _erase(transaction, owner, doomed, ALL, now=now)
     types = [TYPES.value(one.type) for one in doomed]
     return Cleared(messages=messages, by_type={type: types.count(type) for type in set(types)})
+
+
+def retract(
+    transaction: Transaction, owner: str, session: str, ids: Sequence[str], *, now: int
+) -> int:
+    """Messages of one conversation, and the episodes that quote them; how many there were."""
+    which = {"session": session, "ids": json.dumps(list(ids))}
+    count = _erase_messages(transaction, owner, OF_IDS, which, doomed=(), now=now)
+    transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
+    return count
 
 
 def purge(transaction: Transaction, *, deleted_before: int, now: int, limit: int) -> int:

@@ -316,6 +316,13 @@ class SqliteMemoryStore:
         )
         return await self._database.read(operation)
 
+    async def retract(self, conversation: str, ids: Sequence[str]) -> int:
+        limits.check_name("conversation", conversation)
+        operation = partial(
+            removing.retract, owner=self._owner, session=conversation, ids=ids, now=self._now()
+        )
+        return await self._database.write(operation)
+
     async def close_conversation(self, conversation: str) -> None:
         limits.check_name("conversation", conversation)
         await self._database.write(
