@@ -48,6 +48,11 @@ def check_machine(data: Path) -> list[Check]:
     ]
 
 
+def check_host_machine(data: Path) -> list[Check]:
+    """Where the server is looked at itself, and is perhaps on another machine."""
+    return [_python(), *_packages(), _data(data), _embeddings(data)]
+
+
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < MIN_PYTHON:

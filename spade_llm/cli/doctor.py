@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.checks import Check, State, check_machine
+from spade_llm.cli.checks import Check, State, check_host_machine, check_machine
 from spade_llm.cli.checks_of_run import check_agents, check_models, check_run
 from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.place import data_directory
+from spade_llm.cli.place import data_directory, find_place
 from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.deployment.authority import kept_ca
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,16 +27,32 @@ def main(options: argparse.Namespace) -> int:
 
 async def _doctor(options: argparse.Namespace) -> int:
     data = data_directory(options)
-    checks = await asyncio.to_thread(check_machine, data)
+    machine = check_host_machine if options.host else check_machine
+    checks = await asyncio.to_thread(machine, data)
     definitions, problem = _definitions(options)
     checks += [problem] if problem else []
-    checks += await check_run(data)
-    checks += await check_agents(data)
+    checks += await _deployment(options, data)
     for one in definitions:
         checks += await check_models(one) if one.settings.kind == "assistant" else []
     for check in checks:
         print(_line(check))
     return 1 if any(check.state is State.FAILED for check in checks) else 0
+
+
+async def _deployment(options: argparse.Namespace, data: Path) -> list[Check]:
+    """Of the private `up`, or of a server for people."""
+    if not options.host:
+        return [*await check_run(data), *await check_agents(data)]
+    from spade_llm.cli.checks_of_host import check_host
+    from spade_llm.deployment.hosted import PEOPLE
+
+    try:
+        place = find_place(options)
+        if place.ca is None:
+            place = replace(place, ca=kept_ca(data / PEOPLE))
+        return await check_host(place, options.web_url)
+    except ConfigurationError as error:
+        return [Check("server", State.FAILED, str(error))]
 
 
 def _definitions(options: argparse.Namespace) -> tuple[tuple[Definition, ...], Check | None]:

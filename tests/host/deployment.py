@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import main
+from spade_llm.cli.place import Place
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.xmpp.readiness import wait_ready
 from spade_llm.xmpp.server import Endpoint
@@ -41,6 +42,12 @@ class Hosted:
     @property
     def config(self) -> Path:
         return self.root / "server" / "prosody.cfg.lua"
+
+    @property
+    def place(self) -> Place:
+        """Where `doctor --host --data ROOT` looks."""
+        ca = self.endpoint.ca_path
+        return Place(data=self.root, host="127.0.0.1", port=self.port, domain=DOMAIN, ca=ca)
 
     def prepare(self, *more: str) -> None:
         place = ("--to", str(self.root), "--domain", DOMAIN, "--agents", str(self.agents))
