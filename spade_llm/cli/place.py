@@ -28,6 +28,8 @@ class Place:
     host: str
     port: int
     domain: str
+    others: tuple[tuple[str, int], ...] = ()
+    """Further addresses of the same server."""
     ca: Path | None = None
     server: str = ""
     """Which of our own kinds it is (xmpp/server.py), where that is known."""
@@ -42,7 +44,11 @@ class Place:
         from spade_llm.xmpp.connection import Connection
 
         return Connection(
-            host=self.host, port=self.port, ca_path=self.ca, register=self.may_register
+            host=self.host,
+            port=self.port,
+            others=self.others,
+            ca_path=self.ca,
+            register=self.may_register,
         )
 
     def jid(self, name: str) -> str:
@@ -93,6 +99,7 @@ def _place_of(settings: AgentSettings, data: Path, options: argparse.Namespace) 
         data=data,
         host=server.host or "",
         port=server.port,
+        others=tuple(parse_address(one, named="[server] endpoints") for one in server.endpoints),
         domain=server.domain or _domain_of(settings.jid) or server.host or "",
         ca=folder / server.ca if server.ca else None,
     )

@@ -32,6 +32,8 @@ class ServerTable(Table):
 
     host: Name | None = None
     port: int = Field(default=5222, ge=1, le=65535)
+    endpoints: list[Name] = Field(default=[], max_length=16)
+    """`HOST[:PORT]`: further addresses of the same server, tried in turn after `host`."""
     ca: Name | None = None
     """File of a CA to trust beside the system's, relative to the toml."""
     domain: Name | None = None

@@ -20,6 +20,8 @@ class Connection:
     host: str | None = None
     """Address to connect to; None: found through the JID's domain (SRV records, RFC 6120 §3.2)."""
     port: int = 5222
+    others: tuple[tuple[str, int], ...] = ()
+    """Further addresses of the same server: tried in turn where one does not answer."""
     ca_path: Path | None = None
     """A CA to trust beside the system's: a local server's own."""
     start_timeout_s: float = 15.0

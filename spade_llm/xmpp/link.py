@@ -20,6 +20,7 @@ from spade_llm.errors import (
 )
 from spade_llm.xmpp.acknowledger import Acknowledger
 from spade_llm.xmpp.client import XmppClient
+from spade_llm.xmpp.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,12 @@ logger = logging.getLogger(__name__)
 FIRST_BACKOFF_S = 0.3
 MAX_BACKOFF_S = 5.0
 """Cap of the pause between two attempts; each pause is drawn between half of it and all of it."""
+MIN_ATTEMPT_S = 2.0
+"""Each of several addresses gets its share of the time for the first connection, and no less."""
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
+FAREWELL_S = 2.0
+"""For the server to close a stream that stood; for another one there is nothing to wait for."""
 _GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
 """Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
 SEND_PATIENCE_S = 30.0
@@ -61,6 +66,8 @@ class Link:
         see us there meanwhile, also if we were killed."""
         self._is_resumed = is_resumed
         self._connection = connection
+        self._endpoints = Endpoints(connection)
+        self._attempt_s = max(connection.start_timeout_s / len(self._endpoints), MIN_ATTEMPT_S)
         self._jid = jid
         self.acknowledger = Acknowledger()
         self.client = XmppClient(
@@ -204,21 +211,30 @@ class Link:
         )
 
     async def _open_until_sure(self) -> None:
-        """Try again while the server is merely not there yet; stop at a clear no."""
-        while True:
-            failure = await self._attempt()
-            if failure is None:
-                return
+        """Try again while the server is merely not there yet; stop at a clear no of all."""
+        while (failure := await self._attempt_in_time()) is not None:
             self._last_failure = failure
-            if not isinstance(failure, ServerUnreachable):
+            were_all_tried = self._endpoints.move_on()
+            if isinstance(failure, AuthenticationRejected):
                 raise failure
-            await asyncio.sleep(FIRST_BACKOFF_S)
+            if were_all_tried and not isinstance(failure, ServerUnreachable):
+                raise failure
+            await self._hang_up()
+            if were_all_tried:
+                await asyncio.sleep(FIRST_BACKOFF_S)
+
+    async def _attempt_in_time(self) -> ConfigurationError | None:
+        try:
+            async with asyncio.timeout(self._attempt_s):
+                return await self._attempt()
+        except TimeoutError:
+            return self._unreachable("no answer in time")
 
     async def _attempt(self) -> ConfigurationError | None:
         """One connection attempt: None when the session stands."""
         self._outcome = asyncio.get_running_loop().create_future()
         self._dropped.clear()
-        self.client.connect(self._connection.host, self._connection.port)
+        self.client.connect(*self._endpoints.now)
         try:
             return await self._outcome
         finally:
@@ -235,18 +251,18 @@ class Link:
         pause_s = FIRST_BACKOFF_S
         while not self.connected.is_set() and not self.gone.done():
             await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
-            pause_s = min(pause_s * 2, MAX_BACKOFF_S)
-            await self._try_again()
+            if await self._try_again():
+                pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
-    async def _try_again(self) -> None:
-        try:
-            async with asyncio.timeout(self._connection.start_timeout_s):
-                failure = await self._attempt()
-        except TimeoutError:
-            failure = self._unreachable("no answer in time")
-        if failure is not None:
-            logger.warning("%s is not back yet: %s", self._jid, failure)
-            await self._hang_up()
+    async def _try_again(self) -> bool:
+        """True: it is time for a longer pause, as no address works."""
+        failure = await self._attempt_in_time()
+        if failure is None:
+            return False
+        logger.warning("%s is not back yet: %s", self._jid, failure)
+        were_all_tried = self._endpoints.move_on()
+        await self._hang_up()
+        return were_all_tried
 
     async def _ping(self) -> None:
         """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S."""
@@ -277,11 +293,12 @@ class Link:
         return True
 
     async def _hang_up(self) -> None:
+        farewell_s = FAREWELL_S if self.connected.is_set() else 0.1
         self.connected.clear()
         self.client.cancel_connection_attempt()
         if self.client.is_connected():
             # slixmpp 1.12 swallows a cancellation inside `disconnect`: wait beside it.
-            await asyncio.wait([self.client.disconnect(wait=2.0)])
+            await asyncio.wait([self.client.disconnect(wait=farewell_s)])
 
     def _end_sender(self) -> None:
         """slixmpp 1.12 leaves the task that sends its queue running for ever."""
@@ -319,6 +336,7 @@ class Link:
         return False
 
     def _begin(self, tell: list[Callable[[], None]]) -> None:
+        self._endpoints.arrive()
         self._connections += 1
         self.connected.set()
         self._decide(None)
@@ -350,13 +368,18 @@ class Link:
         if condition == "conflict" and not self.gone.done():
             logger.error("%s was replaced by another process with the same full JID", self.address)
             self.gone.set_result("conflict")
+        if condition == "see-other-host":
+            is_verified = isinstance(self.client.socket, ssl.SSLObject)
+            other = str(error["see_other_host"])  # type: ignore[index]  # slixmpp stanza, untyped
+            self._endpoints.redirect(other, is_verified=is_verified)
         self._decide(self._stream_error(condition))
 
     def _stream_error(self, condition: str) -> ConfigurationError:
         if condition != "host-unknown":
             return self._unreachable(f"stream error {condition}")
+        host, port = self._endpoints.now
         return ConfigurationError(
-            f"the server at {self._connection.host}:{self._connection.port} does not serve the"
+            f"the server at {host}:{port} does not serve the"
             f" domain of {self._jid!r}: check the JID and [server] host"
         )
 
@@ -380,10 +403,11 @@ class Link:
         )
 
     def _unreachable(self, reason: str) -> ServerUnreachable:
-        host = self._connection.host or self.client.boundjid.host
+        host, port = self._endpoints.now
+        where = f"{host or self.client.boundjid.host}:{port}"
         return ServerUnreachable(
-            f"no XMPP server answers at {host}:{self._connection.port} ({reason}): check"
-            " [server] host and port, and that it is running"
+            f"no XMPP server answers at {where} ({reason}): check [server] host and port, and that"
+            " it is running"
         )
 
 

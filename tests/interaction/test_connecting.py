@@ -34,6 +34,12 @@ FEATURES = (
     b" id='1' version='1.0'><stream:features>"
     b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls></stream:features>"
 )
+MOVED = (
+    b"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'"
+    b" id='1' version='1.0'><stream:error>"
+    b"<see-other-host xmlns='urn:ietf:params:xml:ns:xmpp-streams'>127.0.0.1:%d</see-other-host>"
+    b"</stream:error></stream:stream>"
+)
 DEADLINE_S = 3.0
 SLACK_S = 2.5
 """Hanging up takes up to 2 s more."""
@@ -164,6 +170,76 @@ async def test_a_host_that_says_nothing_does_not_hold_the_start() -> None:
 
     assert isinstance(error, ServerUnreachable)
     assert "no answer in time" in str(error)
+
+
+@asynccontextmanager
+async def sending_elsewhere(
+    target: int, certificates: Certificates | None = None
+) -> AsyncIterator[int]:
+    """A server that has moved (RFC 6120 §4.9.3.19) and says so, behind TLS if it has a certificate.
+    Certificates of the server under test are as good as its own name."""
+    moved = MOVED % target
+
+    async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await reader.readuntil(b">")
+            if certificates is not None:
+                tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                tls.load_cert_chain(certificates.cert_path, certificates.key_path)
+                writer.write(FEATURES)
+                await reader.readuntil(b"urn:ietf:params:xml:ns:xmpp-tls")
+                await reader.readuntil(b">")
+                writer.write(b"<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>")
+                await writer.start_tls(tls)
+                await reader.readuntil(b">")
+            writer.write(moved)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(redirect, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def test_who_has_shown_no_certificate_sends_us_nowhere(network: Network) -> None:
+    jid = await network.account("agent")
+    async with sending_elsewhere(network.server.endpoint.port) as port:
+        connection = replace(network.connection(), port=port, start_timeout_s=0.5)
+        agent = ChatAgent(jid, network.passwords[jid], options=AgentOptions(connection=connection))
+        with pytest.raises(ServerUnreachable, match="see-other-host"):
+            await agent.start()
+
+
+async def test_a_server_that_has_moved_is_followed_and_verified_there(
+    network: Network, tmp_path: Path
+) -> None:
+    jid = await network.account("agent")
+    endpoint = network.server.endpoint
+    assert endpoint.ca_path is not None
+    certificates = local_certificates(endpoint.ca_path.parent, "localhost")
+    async with sending_elsewhere(endpoint.port, certificates) as port:
+        options = AgentOptions(connection=replace(network.connection(), port=port))
+        await network.start(ChatAgent(jid, network.passwords[jid], options=options))
+
+
+async def test_another_address_is_tried_where_the_first_does_not_answer(
+    network: Network, unused_tcp_port: int
+) -> None:
+    jid = await network.account("agent")
+    endpoint = network.server.endpoint
+    connection = replace(
+        network.connection(),
+        port=unused_tcp_port,
+        others=((endpoint.host, endpoint.port),),
+    )
+
+    agent = ChatAgent(jid, network.passwords[jid], options=AgentOptions(connection=connection))
+    await network.start(agent)
+
+    assert agent.is_alive()
 
 
 async def test_who_is_replaced_does_not_come_back(network: Network) -> None:
