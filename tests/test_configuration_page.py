@@ -27,6 +27,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "learning": settings.LearningTable,
         "memory": settings.MemoryTable,
         "documents": settings.DocumentsTable,
+        "files": settings.FilesTable,
         "upload": settings.UploadTable,
         "storage": settings.StorageTable,
         "embeddings": settings.EmbeddingsTable,

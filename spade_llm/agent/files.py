@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.behaviour.sending_files import SendingFiles, export_name
 from spade_llm.behaviour.taking_files import TakingFiles
+from spade_llm.conversation.commands import parse_command
 from spade_llm.errors import RequestError
 from spade_llm.rag.names import personal_namespace
+from spade_llm.xmpp.sent_file import send_file
 from spade_llm.xmpp.uploads import upload_host
 
 if TYPE_CHECKING:
@@ -43,9 +47,21 @@ class Files:
             if error.wire_code != "not-found":
                 raise
 
+    def sending(self) -> SendingFiles:
+        return SendingFiles(
+            partial(send_file, self._agent),
+            long_answer_chars=self._rules.long_answer_chars,
+            name_of=_wanted_as,
+        )
+
     async def _upload_host(self) -> str:
         try:
             return await upload_host(self._agent)
         except RequestError as error:
             logger.info("no uploads at the server of %s: %s", self._agent.jid, error)
             return ""
+
+
+def _wanted_as(text: str) -> str:
+    command = parse_command(text, ("export",))
+    return export_name(command.name) if command else ""

@@ -143,6 +143,7 @@ class LLMAgent(XmppAgent):
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
         taking = files.taking(model, is_offline=is_offline)
+        self._sending = files.sending()
         self._reactions = Reactions(self, self.memory_behaviour, data=data)
         self.llm_behaviour = LLMBehaviour(
             model,
@@ -315,7 +316,8 @@ class LLMAgent(XmppAgent):
 
     async def _answer(self, utterance: Utterance) -> Reply:
         utterance = in_room(utterance, self.rooms)
-        return await self._manners.answer(utterance, self.llm_behaviour.answer)
+        answer = partial(self._sending.answer, handler=self.llm_behaviour.answer)
+        return await self._manners.answer(utterance, answer)
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

@@ -3,8 +3,10 @@ every person who writes, what is remembered about them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.behaviour.sending_files import SendingFiles, export_name
 from spade_llm.conversation.own_memories import OwnMemories, read_wish
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
@@ -14,6 +16,7 @@ from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService
 from spade_llm.services.memory_forgetting import ENTRY_SUBJECT
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.sent_file import send_file
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -51,7 +54,12 @@ class MemoryAgent(XmppAgent):
         self._own_memories = OwnMemories(self._backend)
         service = MemoryService(self._backend, on_observed=self._learner.wake)
         service.attach(self.node.dispatcher)
-        ChatService(self._answer_person).attach(self.node.dispatcher)
+        self._sending = SendingFiles(
+            partial(send_file, self),
+            long_answer_chars=0,
+            name_of=lambda text: export_name(read_wish(text).verb),
+        )
+        ChatService(self._answer).attach(self.node.dispatcher)
         self.announce(kind="memory")
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
@@ -60,6 +68,9 @@ class MemoryAgent(XmppAgent):
         await stack.enter_async_context(Upkeep(self._backend))
         if self._learns:
             await stack.enter_async_context(self._learner)
+
+    async def _answer(self, utterance: Utterance) -> Reply:
+        return await self._sending.answer(utterance, self._answer_person)
 
     async def _answer_person(self, utterance: Utterance) -> Reply:
         text = await self._own_memories.answer(utterance.text, subject=utterance.peer)

@@ -104,15 +104,18 @@ class Feedback:
     async def _note(
         self, utterance: Utterance, conversation: Conversation, outcome: Outcome
     ) -> None:
-        recalled = outcome.recalled.memories
+        recalled, message = outcome.recalled.memories, utterance.message
         ids = used(recalled, question=outcome.question, answer=outcome.result.text)
+        # Of a corrected question (XEP-0308), clients name the answer that they were shown first.
+        questions = filter(None, (message.said.corrects, message.reply_with))
         try:
-            await self._log.note(
-                peer=utterance.peer,
-                question=utterance.message.reply_with,
-                conversation=conversation.key,
-                memories=ids,
-            )
+            for question in questions:
+                await self._log.note(
+                    peer=utterance.peer,
+                    question=question,
+                    conversation=conversation.key,
+                    memories=ids,
+                )
         except StorageFailed:
             logger.exception("conversation %s: no feedback on its answer", conversation.key)
 

@@ -115,6 +115,8 @@ class TakingFiles:
         file, texts = reading.file, reading.texts
         if file.is_encrypted:
             return texts.encrypted
+        if reading.utterance.message.said.room:
+            return texts.in_private
         if self._library is None:
             return texts.no_documents
         if not is_read(file.name):

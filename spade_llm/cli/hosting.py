@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.admission import admission_of, crowd_limits_of
+from spade_llm.cli.files import file_rules_of
 from spade_llm.cli.guardrails import build_guardrails
 from spade_llm.cli.identity import identity_of
 from spade_llm.cli.model_choice import (
@@ -139,6 +140,7 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
         peer_limits=PeerLimits(**definition.settings.limits.peer.model_dump()),
         crowd_limits=crowd_limits_of(definition.settings.limits),
         experts=_experts(definition),
+        files=file_rules_of(definition.settings.files),
     )
 
 

@@ -28,6 +28,7 @@ class FileTexts:
     passages: str
     ask: str
     encrypted: str
+    in_private: str
     no_documents: str
     kind: str
     unreadable: str
@@ -90,6 +91,7 @@ FILE_TEXTS = {
         ask="Ask me about it.",
         encrypted="This file is end-to-end encrypted (OMEMO), and I cannot read it. Please switch "
         "encryption off in our chat and send it again.",
+        in_private="I take files only in a chat with me alone: please send it there.",
         no_documents="I cannot read files: there is no agent here that keeps documents.",
         kind=f"I cannot read {{}}. I take documents and text: {READ}, and source code.",
         unreadable="I cannot read {}: {}.",
@@ -118,6 +120,7 @@ FILE_TEXTS = {
         ask="Pregúntame lo que quieras sobre él.",
         encrypted="Este archivo está cifrado de extremo a extremo (OMEMO) y no puedo leerlo. "
         "Desactiva el cifrado en nuestro chat y envíalo otra vez, por favor.",
+        in_private="Solo acepto archivos en un chat a solas: envíamelo allí, por favor.",
         no_documents="No puedo leer archivos: aquí no hay ningún agente que guarde documentos.",
         kind=f"No puedo leer {{}}. Acepto documentos y texto: {READ}, y código fuente.",
         unreadable="No puedo leer {}: {}.",

@@ -10,6 +10,7 @@ from spade_llm.settings.environment import (
     read_environment,
     variable,
 )
+from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
@@ -49,6 +50,7 @@ __all__ = [
     "EndingTable",
     "Environment",
     "FallbackTable",
+    "FilesTable",
     "GuardrailTable",
     "HumanTable",
     "IdentityTable",

@@ -19,6 +19,7 @@ from pydantic import (
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
+from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
@@ -458,6 +459,7 @@ class AgentSettings(Table):
     services: ServicesTable = ServicesTable()
     memory: MemoryTable = MemoryTable()
     documents: DocumentsTable = DocumentsTable()
+    files: FilesTable = FilesTable()
     learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
     ending: EndingTable = EndingTable()
@@ -518,7 +520,7 @@ _KEYS_OF_ALL = {
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails", "human", "embeddings", "ending"),
+        *("prompt_file", "guardrails", "human", "embeddings", "ending", "files"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

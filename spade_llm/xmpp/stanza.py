@@ -300,9 +300,12 @@ def _form_hints(message: AclMessage) -> str:
 
 
 def _plain(message: AclMessage) -> str:
-    if not (corrected := message.said.corrects):
-        return ""
-    return f"<replace xmlns={_attribute(CORRECTION)} id={_attribute(corrected)}/>"
+    said, written = message.said, ""
+    if said.corrects:
+        written += f"<replace xmlns={_attribute(CORRECTION)} id={_attribute(said.corrects)}/>"
+    if said.file:
+        written += f"<x xmlns='jabber:x:oob'><url>{_text(said.file)}</url></x>"
+    return written
 
 
 _WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}

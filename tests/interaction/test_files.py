@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+import httpx
 import pytest
 
 from spade_llm.agent import Services
+from spade_llm.memory import MemoryDraft
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag.names import personal_namespace
+from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
+from spade_llm.xmpp.connection import trust
 from spade_llm.xmpp.uploads import upload
 from tests.interaction.network import Network, answer_to, context_of, jid_of
 
@@ -155,3 +160,64 @@ async def test_without_documents_a_file_is_declined_in_words(network: Network) -
     answer = await share(ada, assistant, "https://localhost:1/tides.md")
 
     assert "cannot read files" in answer
+
+
+LONG = "\n\n".join(f"Paragraph {number}. " + "Waves come and go." * 20 for number in range(60))
+
+
+@pytest.mark.server
+async def test_a_long_answer_comes_as_a_file_with_its_beginning(harbour: Network) -> None:
+    assistant = await harbour.assistant(ScriptedProvider([LONG, "short"]))
+    ada = await harbour.person()
+
+    ada.send(jid_of(assistant), "Tell me about waves.")
+    file, answer = await ada.received(), await ada.received()
+    url = file.xml.findtext("{jabber:x:oob}x/{jabber:x:oob}url")
+    short = await answer_to(ada, assistant, "And in short?")
+
+    assert file["body"] == url
+    assert url.endswith(".md")
+    assert answer["body"].startswith("Paragraph 0.")
+    assert len(answer["body"]) < 4000
+    assert url in answer["body"]
+    assert await fetched(harbour, url) == LONG
+    assert short == "short"
+
+
+async def test_where_no_file_can_be_sent_all_of_it_comes_and_says_so(
+    embedded: Provisioner, tmp_path: Path
+) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        network = Network(server=embedded, directory=tmp_path, stack=stack)
+        assistant = await network.assistant(ScriptedProvider([LONG]))
+        ada = await network.person()
+
+        ada.send(jid_of(assistant), "Tell me about waves.")
+        parts = [str((await ada.received())["body"])]
+        while "Paragraph 59." not in parts[-1]:
+            parts.append(str((await ada.received())["body"]))
+
+    assert "cannot send files here" in parts[0]
+    assert len(parts) > 5
+
+
+@pytest.mark.server
+async def test_what_is_remembered_is_taken_away_as_a_file(harbour: Network) -> None:
+    memory = await harbour.memory()
+    assistant = await harbour.assistant(services=Services(memory=jid_of(memory)))
+    ada = await harbour.person()
+    kept = MemoryClient(assistant.node.requester, jid_of(memory))
+    await kept.add(MemoryDraft(content="Her boat is Zephyr.", subject=ada.bare))
+
+    for agent in (assistant, memory):
+        ada.send(jid_of(agent), "/export")
+        url, answer = str((await ada.received())["body"]), str((await ada.received())["body"])
+
+        assert answer == f"All that I remember about you is in this file: {url}"
+        assert json.loads(await fetched(harbour, url))["content"] == "Her boat is Zephyr."
+
+
+async def fetched(network: Network, url: str) -> str:
+    context = trust(network.server.endpoint.ca_path)
+    async with httpx.AsyncClient(verify=context, trust_env=False) as client:
+        return (await client.get(url)).text
