@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import httpx
+
 from spade_llm.agent import (
     AgentOptions,
     ChatAgent,
@@ -20,6 +22,7 @@ from spade_llm.agent import (
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.xmpp.admission import Admission
+from spade_llm.xmpp.connection import trust
 from tests.rag.bag_of_words import BagOfWords
 from tests.xmpp.client import Client
 
@@ -139,6 +142,22 @@ async def answer_to(client: Client, agent: XmppAgent, text: str) -> str:
     """Say something as a person does; return the answer's text."""
     client.send(jid_of(agent), text)
     return str((await client.received())["body"])
+
+
+async def fetched(network: Network, url: str) -> str:
+    """What was uploaded there."""
+    context = trust(network.server.endpoint.ca_path)
+    async with httpx.AsyncClient(verify=context, trust_env=False) as client:
+        return (await client.get(url)).text
+
+
+async def export_to(client: Client, agent: XmppAgent, network: Network) -> list[str]:
+    """The lines of `/export`: of the file, where the server takes files."""
+    said = await answer_to(client, agent, "/export")
+    if not said.startswith("https://"):
+        return said.splitlines()
+    await client.received()
+    return (await fetched(network, said)).splitlines()
 
 
 async def next_message(client: Client, *, timeout_s: float = PATIENCE_S) -> Any:

@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-import httpx
 import pytest
 
 from spade_llm.agent import Services
@@ -16,9 +15,8 @@ from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag.names import personal_namespace
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
-from spade_llm.xmpp.connection import trust
 from spade_llm.xmpp.uploads import upload
-from tests.interaction.network import Network, answer_to, context_of, jid_of
+from tests.interaction.network import Network, answer_to, context_of, fetched, jid_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -215,9 +213,3 @@ async def test_what_is_remembered_is_taken_away_as_a_file(harbour: Network) -> N
 
         assert answer == f"All that I remember about you is in this file: {url}"
         assert json.loads(await fetched(harbour, url))["content"] == "Her boat is Zephyr."
-
-
-async def fetched(network: Network, url: str) -> str:
-    context = trust(network.server.endpoint.ca_path)
-    async with httpx.AsyncClient(verify=context, trust_env=False) as client:
-        return (await client.get(url)).text

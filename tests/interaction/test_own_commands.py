@@ -12,7 +12,7 @@ from spade_llm.rag.names import personal_namespace
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from spade_llm.tools import tool
-from tests.interaction.network import answer_to, jid_of
+from tests.interaction.network import answer_to, export_to, jid_of
 
 if TYPE_CHECKING:
     from spade_llm.agent import LLMAgent
@@ -64,7 +64,7 @@ async def test_a_memory_is_corrected_at_the_assistant(network: Network) -> None:
 async def test_an_export_holds_what_is_about_the_person_only(network: Network) -> None:
     assistant, ada = await reminded(network)
 
-    lines = (await answer_to(ada, assistant, "/export")).splitlines()
+    lines = await export_to(ada, assistant, network)
 
     assert {json.loads(line)["content"] for line in lines} == {"Ada likes tea", "Ada rows"}
 

@@ -11,7 +11,7 @@ import pytest
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.store import Category, ObservedMessage
 from spade_llm.services.memory import MemoryClient
-from tests.interaction.network import answer_to, jid_of
+from tests.interaction.network import answer_to, export_to, jid_of
 
 if TYPE_CHECKING:
     from spade_llm.agent import MemoryAgent
@@ -99,7 +99,7 @@ async def test_an_export_is_json_one_memory_per_line(network: Network) -> None:
     memory, ada = await network.memory(), await network.person()
     await remembered(network, memory, ada)
 
-    exported = [json.loads(line) for line in (await answer_to(ada, memory, "/export")).splitlines()]
+    exported = [json.loads(line) for line in await export_to(ada, memory, network)]
 
     assert {one["content"] for one in exported} == {"Ada rows\nin the lake", "Ada likes tea"}
 
