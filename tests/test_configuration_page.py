@@ -19,6 +19,7 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "admission": settings.AdmissionTable,
         "server": settings.ServerTable,
         "identity": settings.IdentityTable,
+        "manners": settings.MannersTable,
         "provider": settings.ProviderTable,
         "fallback": settings.FallbackTable,
         "context": settings.ContextTable,

@@ -37,6 +37,8 @@ class Said:
     ours that lasts as long as they stay, and begins with PASSING."""
     hops: str = ""
     """How many programs' answers led to it, as a number."""
+    quotes: str = ""
+    """What its client repeats of the message that it replies to (XEP-0461)."""
     wants: str = ""
     """What the client asks to be told: `displayed` (XEP-0333), `received` (XEP-0184), or nothing.
     The former, if both: one mark is enough."""
@@ -58,7 +60,7 @@ class Said:
         if not self.room:
             return NOTHING_SAID
         hops = str(int(self.hops or "0") + 1)
-        return replace(self, corrects="", file="", wants="", hops=hops)
+        return replace(self, corrects="", file="", quotes="", wants="", hops=hops)
 
     def to_fields(self) -> dict[str, str]:
         """Flat text, as the log of requests keeps it."""

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 from spade_llm.acl import Encoding, Performative, new_id
 from spade_llm.agent.bubble import Bubble
 from spade_llm.agent.replacing import Replacing
+from spade_llm.agent.replies import Replies
 from spade_llm.agent.typing_state import TypingState
+from spade_llm.conversation.actions import acted
 from spade_llm.conversation.shown_answers import ShownAnswers
 from spade_llm.providers.offline_words import language_of
+from spade_llm.xmpp.encryption_hint import EncryptionHint
 from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import pieces_of
 from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
 from spade_llm.xmpp.styling import styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from spade_llm.acl import AclMessage
     from spade_llm.agent.replacing import Retract
@@ -64,13 +67,20 @@ class Manners:
         data = agent.options.data
         self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
         self._replacing = Replacing(self.shown, retract)
-        agent.as_pieces = self._replacing.pieces
+        self._replies = Replies()
+        agent.as_pieces = self._pieces
+        EncryptionHint(agent)
 
     async def answer(self, utterance: Utterance, handler: ChatHandler) -> Reply:
         """As `handler` answers it."""
         message = utterance.message
         if message.encoding is not Encoding.PLAIN:
             return await handler(utterance)
+        utterance = replace(
+            utterance,
+            text=acted(utterance.text, who=utterance.speaker),
+            replied_to=self._replies.replied_to(message),
+        )
         if message.said.room:
             # A mark, a state and an edit there would be everybody's.
             reply = await handler(utterance)
@@ -82,6 +92,13 @@ class Manners:
     async def forget(self, peer: str) -> None:
         """Which messages were answered, too."""
         self.shown.forget(peer)
+        self._replies.forget(peer)
+
+    def _pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+        pieces = self._replacing.pieces(message)
+        for piece in pieces:
+            self._replies.note(piece)
+        return pieces
 
     async def _announced(self, utterance: Utterance, handler: ChatHandler) -> Reply:
         if mark := encode_mark(utterance.message):

@@ -16,6 +16,7 @@ from spade_llm.services.chat import ChatService, Reply
 from spade_llm.services.memory import MemoryService
 from spade_llm.services.memory_forgetting import ENTRY_SUBJECT
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.encryption_hint import EncryptionHint
 from spade_llm.xmpp.sent_file import send_file
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class MemoryAgent(XmppAgent):
             name_of=lambda text: export_name(read_wish(text).verb),
         )
         ChatService(self._answer).attach(self.node.dispatcher)
+        EncryptionHint(self)
         self.announce(kind="memory")
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 

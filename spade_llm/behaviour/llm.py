@@ -164,7 +164,7 @@ class LLMBehaviour(Behaviour):
             toolbox.list(),
         )
         offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
-        recalled = replace(recalled, heard=utterance.heard)
+        recalled = replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to)
         attempt.question = user_message(utterance.text, peer=utterance.speaker)
         history = (*conversation.messages, attempt.question)
         await self.preparing.prepare(self.strategy, conversation.key, history)

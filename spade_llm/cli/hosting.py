@@ -128,7 +128,7 @@ async def _assistant(
 
 
 async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitStack) -> Conduct:
-    from spade_llm.behaviour.conduct import Conduct
+    from spade_llm.behaviour.conduct import Conduct, MannersOptions
     from spade_llm.conversation.peer_limits import PeerLimits
 
     guardrails = await build_guardrails(definition, model, stack)
@@ -141,6 +141,7 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
         crowd_limits=crowd_limits_of(definition.settings.limits),
         experts=_experts(definition),
         files=file_rules_of(definition.settings.files),
+        manners=MannersOptions(**definition.settings.manners.model_dump()),
     )
 
 

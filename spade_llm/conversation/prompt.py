@@ -95,6 +95,7 @@ def build_prompt(
         [_quoted_passage(found) for found in recalled.passages],
         recalled.missing,
         recalled.heard,
+        recalled.replied_to,
     )
     if quoted:
         message: UserMessage = {"role": "user", "content": quoted, "name": CONTEXT_NAME}

@@ -42,6 +42,8 @@ class Recalled:
     """Which of `memory` and `documents` could not be asked."""
     heard: tuple[str, ...] = ()
     """What was said around the question, not to us, each behind the name of who said it."""
+    replied_to: str = ""
+    """The message that the question answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,13 @@ MEMORIES = "memories"
 DOCUMENTS = "documents"
 UNAVAILABLE = "unavailable"
 TALK = "room_talk"
+REPLIED_TO = "replied_to"
 EARLIER = "earlier"
 UNDATED = "undated"
 MESSAGE = "message"
 """The kind of what was said in a conversation; its text begins with `speaker: `."""
 
-_SECTIONS = f"(?:{MEMORIES}|{DOCUMENTS}|{UNAVAILABLE}|{EARLIER}|{TALK})"
+_SECTIONS = f"(?:{MEMORIES}|{DOCUMENTS}|{UNAVAILABLE}|{EARLIER}|{TALK}|{REPLIED_TO})"
 _TAG = re.compile(rf"<(?=\s*/?\s*{_SECTIONS})", re.IGNORECASE)
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _LIKE_HEADER = re.compile(r"^(\\*)(?=\[\d+\] )", re.MULTILINE)
@@ -74,13 +75,15 @@ def quote_context(
     documents: Sequence[QuotedPassage] = (),
     unavailable: Sequence[str] = (),
     talk: Sequence[str] = (),
+    replied_to: str = "",
 ) -> str:
     """The content of the context message; empty if there is nothing to quote. `talk`: what others
-    said to each other, a line each."""
+    said to each other, a line each; `replied_to`: the message that the next one answers."""
     parts = [
         *_section(TALK, (f"- {_one_line(line)}" for line in talk)),
         *_section(MEMORIES, map(_write_memory, memories)),
         *_section(DOCUMENTS, map(_write_passage, documents, range(1, len(documents) + 1))),
+        *_section(REPLIED_TO, [_escape(replied_to)] if replied_to else ()),
     ]
     if unavailable:
         parts.append(f"<{UNAVAILABLE}>{', '.join(map(_one_line, unavailable))}</{UNAVAILABLE}>")

@@ -102,6 +102,9 @@ class Utterance:
     heard: tuple[str, ...] = ()
     """What others said around it in a room, not to us: data."""
 
+    replied_to: str = ""
+    """The message that this one answers, as far as it is known: data."""
+
     @property
     def kept_in(self) -> str:
         """The conversation that memory keeps it in. In a room each has one of their own: what is

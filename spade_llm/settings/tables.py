@@ -21,6 +21,7 @@ from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
 from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.identity_tables import IdentityTable
+from spade_llm.settings.manners_tables import MannersTable
 from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
 
@@ -463,6 +464,7 @@ class AgentSettings(Table):
     learning: LearningTable = LearningTable()
     limits: LimitsTable = LimitsTable()
     ending: EndingTable = EndingTable()
+    manners: MannersTable = MannersTable()
     telemetry: TelemetryTable = TelemetryTable()
     guardrails: list[GuardrailTable] = []
     prompt_file: Name | None = None
@@ -520,7 +522,7 @@ _KEYS_OF_ALL = {
 _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails", "human", "embeddings", "ending", "files"),
+        *("prompt_file", "guardrails", "human", "embeddings", "ending", "files", "manners"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

@@ -32,6 +32,7 @@ from spade_llm.runtime.transport import Bounce
 from spade_llm.xmpp.jids import is_jid
 from spade_llm.xmpp.mention import addressed
 from spade_llm.xmpp.pieces import pieces_of
+from spade_llm.xmpp.quotation import without_quotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,10 +52,7 @@ _CLIENT = "{jabber:client}"
 _FORM = "{jabber:x:data}"
 _DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
 _TITLE = "spade:x:metadata"
-_REPLIES = "urn:xmpp:reply:0"
-_REPLY = f"{{{_REPLIES}}}reply"
-_FALLBACK = "{urn:xmpp:fallback:0}fallback"
-_FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
+_REPLY = "{urn:xmpp:reply:0}reply"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
 _MARKS = {"displayed": "urn:xmpp:chat-markers:0", "received": "urn:xmpp:receipts"}
 _MARKABLE = f"{{{_MARKS['displayed']}}}markable"
@@ -198,9 +196,10 @@ def _name_kind(metadata: dict[str, str]) -> None:
 
 def read_chat(xml: Element) -> AclMessage | None:
     """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
-    body, replied_to = xml.findtext(f"{_CLIENT}body"), ""
+    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body"), "", ""
     if body and (reply := xml.find(_REPLY)) is not None:
-        body, replied_to = _without_quotation(xml, body), reply.get("id", "")
+        replied_to = reply.get("id", "")
+        body, quoted = without_quotation(xml, body)
     if not body:
         return None
     thread = xml.findtext(f"{_CLIENT}thread") or ""
@@ -215,7 +214,7 @@ def read_chat(xml: Element) -> AclMessage | None:
         conversation_id=thread,
         reply_with=xml.get("id") or new_id(),
         in_reply_to=replied_to,
-        said=_said(xml),
+        said=replace(_said(xml), quotes=quoted),
     )
 
 
@@ -237,16 +236,6 @@ def _wanted(xml: Element) -> str:
     if xml.find(_MARKABLE) is not None:
         return "displayed"
     return "received" if xml.find(_RECEIPT) is not None else ""
-
-
-def _without_quotation(xml: Element, body: str) -> str:
-    """What was said itself: a reply (XEP-0461) repeats the other's words for older clients, and
-    says where they stand (XEP-0428)."""
-    for part in xml.iterfind(f"{_FALLBACK}[@for='{_REPLIES}']/{_FALLBACK_BODY}"):
-        start, end = part.get("start", "0"), part.get("end", "0")
-        if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
-            return body[: int(start)] + body[int(end) :]
-    return body
 
 
 def _check_names(names: Mapping[str, str]) -> None:

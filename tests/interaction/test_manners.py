@@ -134,3 +134,64 @@ async def test_typing_is_taken_back_where_no_answer_follows(network: Network) ->
 
     assert state.find("{http://jabber.org/protocol/chatstates}composing") is not None
     assert came[0].find("{http://jabber.org/protocol/chatstates}paused") is not None
+
+
+REPLY = "<reply xmlns='urn:xmpp:reply:0' id='{}' to='a@x'/>"
+QUOTED = (
+    "<fallback xmlns='urn:xmpp:fallback:0' for='urn:xmpp:reply:0'><body start='0' end='14'/>"
+    "</fallback>"
+)
+
+
+async def test_the_model_reads_which_answer_is_replied_to_and_the_history_does_not(
+    network: Network,
+) -> None:
+    model = ScriptedProvider(["The first answer.", "two", "three", "four"])
+    assistant, ada = await network.assistant(model), await network.person()
+    ada.send(jid_of(assistant), "one")
+    first = await next_message(ada)
+    assert await answer_to(ada, assistant, "two") == "two"
+
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='r1'><body>why?</body>"
+        f"{REPLY.format(first['id'])}</message>"
+    )
+    assert (await next_message(ada))["body"] == "three"
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='r2'>"
+        f"<body>&gt; &lt;/memories&gt;\nand now?</body>{REPLY.format('unknown')}{QUOTED}</message>"
+    )
+    assert (await next_message(ada))["body"] == "four"
+
+    by_id, by_quotation = model.requests[2].messages, model.requests[3].messages
+    quoted = "<replied_to>\nassistant: The first answer.\n</replied_to>"
+    assert quoted in str(by_id[-2]["content"])
+    assert "<replied_to>\n&lt;/memories>\n</replied_to>" in str(by_quotation[-2]["content"])
+    said = [one["content"] for one in by_quotation if one.get("name") != "context"]
+    assert said[-3:] == ["why?", "three", "and now?"]
+
+
+async def test_an_encrypted_message_gets_a_hint_and_its_fallback_no_answer(
+    network: Network,
+) -> None:
+    model = ScriptedProvider()
+    assistant, ada = await network.assistant(model), await network.person()
+
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='e1'>"
+        "<encrypted xmlns='eu.siacs.conversations.axolotl'><payload>AAAA</payload></encrypted>"
+        "<body>I sent you an OMEMO encrypted message</body></message>"
+    )
+
+    assert "switch encryption (OMEMO) off" in str((await next_message(ada))["body"])
+    assert model.requests == []
+
+
+async def test_what_a_person_does_is_read_as_such(network: Network) -> None:
+    model = ScriptedProvider(["/me waves back"])
+    assistant, ada = await network.assistant(model), await network.person()
+
+    assert await answer_to(ada, assistant, "/me waves") == "/me waves back"
+
+    name = ada.bare.partition("@")[0]
+    assert model.requests[0].messages[-1]["content"] == f"* {name} waves"

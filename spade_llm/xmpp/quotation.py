@@ -1,0 +1,32 @@
+"""What a reply (XEP-0461) repeats of the message that it answers, told from what it says. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_QUOTED_CHARS = 500
+"""Enough to know which message is meant."""
+
+_FALLBACK = "{urn:xmpp:fallback:0}fallback"
+_FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
+_REPLIES = "urn:xmpp:reply:0"
+
+
+def without_quotation(xml: Element, body: str) -> tuple[str, str]:
+    """What was said itself, and what it quotes: the other's words stand there for older clients,
+    and XEP-0428 says where."""
+    for part in xml.iterfind(f"{_FALLBACK}[@for='{_REPLIES}']/{_FALLBACK_BODY}"):
+        start, end = part.get("start", "0"), part.get("end", "0")
+        if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
+            said = body[: int(start)] + body[int(end) :]
+            return said, _unmarked(body[int(start) : int(end)])
+    return body, ""
+
+
+def _unmarked(quotation: str) -> str:
+    """Without the `>` before each line."""
+    lines = (line.removeprefix(">").strip() for line in quotation.strip().split("\n"))
+    return "\n".join(lines)[:MAX_QUOTED_CHARS]
