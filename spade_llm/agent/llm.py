@@ -10,6 +10,7 @@ from spade_llm.acl import bare
 from spade_llm.agent.expert_tools import expert_tools, experts_of
 from spade_llm.agent.files import Files
 from spade_llm.agent.manners import Manners
+from spade_llm.agent.menus import offer_assistant_menus
 from spade_llm.agent.own_commands import add_own_commands
 from spade_llm.agent.reactions import Reactions
 from spade_llm.agent.rooms import in_room, rooms_of
@@ -170,6 +171,7 @@ class LLMAgent(XmppAgent):
         add_own_commands(
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
+        offer_assistant_menus(self, self.llm_behaviour, self._chat, is_room=self._is_in)
         self._manners = Manners(
             self,
             _manners(conduct),
@@ -295,6 +297,9 @@ class LLMAgent(XmppAgent):
         """What the strategy makes of a conversation (specs/5): of this one, else of the longest in
         RAM. One that is not in RAM has no messages."""
         return self.llm_behaviour.context_stats(conversation_id)
+
+    def _is_in(self, room: str) -> bool:
+        return self.rooms is not None and room in self.rooms
 
     def _is_no_answer(self, message: AclMessage) -> bool:
         """Of somebody who was asked as an expert: a command, or a yes to a tool."""

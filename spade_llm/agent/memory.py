@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.agent.menus import offer_own_memories_menus
 from spade_llm.behaviour.sending_files import SendingFiles, export_name
 from spade_llm.conversation.own_memories import OwnMemories, read_wish
 from spade_llm.memory import SQLiteMemoryBackend
@@ -62,6 +63,7 @@ class MemoryAgent(XmppAgent):
         )
         ChatService(self._answer).attach(self.node.dispatcher)
         EncryptionHint(self)
+        offer_own_memories_menus(self, self._backend, self._answer_text)
         self.announce(kind="memory")
         status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
 
@@ -75,10 +77,13 @@ class MemoryAgent(XmppAgent):
         return await self._sending.answer(utterance, self._answer_person)
 
     async def _answer_person(self, utterance: Utterance) -> Reply:
-        text = await self._own_memories.answer(utterance.text, subject=utterance.peer)
-        if read_wish(utterance.text).verb in ("correct", "forget", "learn"):
-            await self.node.dispatcher.scrub(ENTRY_SUBJECT, [utterance.peer])
-        return Reply(text=text)
+        return Reply(text=await self._answer_text(utterance.text, utterance.peer))
+
+    async def _answer_text(self, text: str, peer: str) -> str:
+        answer = await self._own_memories.answer(text, subject=peer)
+        if read_wish(text).verb in ("correct", "forget", "learn"):
+            await self.node.dispatcher.scrub(ENTRY_SUBJECT, [peer])
+        return answer
 
     async def _summary(self) -> str:
         return (

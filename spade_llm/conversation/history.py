@@ -147,6 +147,10 @@ class Conversations:
         """Least recently used first."""
         return list(self._by_key)
 
+    def of_peer(self, peer: str) -> list[Conversation]:
+        """Least recently used first."""
+        return [one for one in self._by_key.values() if one.peer == peer]
+
     def drop(self, key: str) -> None:
         dropped = self._by_key.pop(key, None)
         if dropped is not None:

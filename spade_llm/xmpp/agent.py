@@ -141,6 +141,8 @@ class XmppAgent(Agent):
         """Told each presence that shows us, before it leaves, to add to it."""
         self.on_sent: list[Callable[[AclMessage], None]] = []
         """Called with each chat message that was written to the stream; must not raise."""
+        self.disco_nodes: list[Callable[[str], Element | None]] = []
+        """Asked for disco#info of other nodes than our own; None: not theirs."""
         self.features: set[str] = set()
         """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
         self.peer_features = PeerFeatures(self)
@@ -465,6 +467,9 @@ class XmppAgent(Agent):
             presence.append(caps)
 
     def _disclose(self, _jid: object, node: str, _asker: object, _iq: object) -> DiscoInfo:
+        for tell in self.disco_nodes if node else ():
+            if (query := tell(node)) is not None:
+                return DiscoInfo(xml=query)
         said = self.announcement
         if node not in ("", None, NODE, f"{NODE}#{said.ver}"):
             raise XMPPError("item-not-found")

@@ -111,6 +111,13 @@ class Door:
             return True
         return bool(jid) and self._standing(jid) is not Standing.STRANGER
 
+    def admits(self, jid: str) -> bool:
+        """Whether this JID may ask for something that is no message; it counts as a request."""
+        peer, now_s = bare(jid), self._clock()
+        standing = self._standing(peer)
+        requests = self._sender(peer, standing, now_s).requests
+        return standing is not Standing.STRANGER and (requests is None or requests.take(now_s))
+
     def is_shut_for(self, xml: Element) -> bool:
         """Whether this `<message/>` goes no further; it is answered here, if at all."""
         if xml.get("type") in _UNREAD:

@@ -300,9 +300,14 @@ def _plain(message: AclMessage) -> str:
 _WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}
 
 
+def readable(text: str) -> str:
+    """What XML can carry of it."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(readable(text))
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    return quoteattr(readable(text))

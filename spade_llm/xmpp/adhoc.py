@@ -1,0 +1,226 @@
+"""Menus of commands (XEP-0050) for whoever may talk to an agent. Knows no command.
+
+slixmpp's plugin serves everybody, and keeps sessions without bound and for whoever names their id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from slixmpp.exceptions import XMPPError
+from slixmpp.plugins.xep_0030 import DiscoItems
+from slixmpp.xmlstream import tostring
+
+from spade_llm.acl import bare
+from spade_llm.errors import MalformedContent, RequestError, ServiceError
+from spade_llm.xmpp.adhoc_sessions import Sessions
+from spade_llm.xmpp.announcement import INFO
+from spade_llm.xmpp.form_stanza import NAMESPACE as FORM
+from spade_llm.xmpp.form_stanza import form_xml, read_filled, result_xml
+from spade_llm.xmpp.iq_answers import hear
+from spade_llm.xmpp.menu import Done, Visit
+from spade_llm.xmpp.stanza import MAX_STANZA_BYTES, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from slixmpp import ClientXMPP
+    from slixmpp.stanza import Iq
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.menu import Asked, Entry, Step
+
+logger = logging.getLogger(__name__)
+
+COMMANDS = "http://jabber.org/protocol/commands"
+STEP_S = 20.0
+"""For one step; people's clients wait about half a minute."""
+MAX_RUNNING = 64
+MAX_RUNNING_OF_PEER = 4
+MAX_COMMAND_BYTES = MAX_STANZA_BYTES - 4096
+"""As written; the rest is for what is around it."""
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_GO_ON = frozenset({"", "execute", "next", "complete"})
+_SORRY = {
+    "en": "That cannot be done right now. Please try again in a moment.",
+    "es": "Eso no se puede hacer ahora. Inténtalo de nuevo en un momento.",
+}
+_TOO_LONG = {
+    "en": "That is too long for a menu: ask for it in the chat, with /help.",
+    "es": "Eso es demasiado largo para un menú: pídelo en el chat, con /help.",
+}
+
+
+class AdHoc:
+    def __init__(
+        self, agent: XmppAgent, entries: Sequence[Entry], *, may_use: Callable[[str], bool]
+    ) -> None:
+        """`may_use` takes a full JID."""
+        self._agent = agent
+        self._entries = {entry.node: entry for entry in entries}
+        self._may_use = may_use
+        self._sessions = Sessions()
+        self._running: Counter[str] = Counter()
+        agent.features.update((COMMANDS, FORM))
+        agent.disco_nodes.append(self._info)
+        agent.on_client.append(self._listen)
+
+    def _listen(self, client: ClientXMPP) -> None:
+        hear(client, "set", f"{{{COMMANDS}}}command", self._take)
+        client["xep_0030"].set_node_handler("get_items", handler=self._items)
+
+    def _info(self, node: str) -> ET.Element | None:
+        """disco#info of the menu, and of one line of it."""
+        if node != COMMANDS and node not in self._entries:
+            return None
+        query = ET.Element(f"{{{INFO}}}query", {"node": node})
+        kind = "command-list" if node == COMMANDS else "command-node"
+        name = self._entries[node].labels["en"] if node in self._entries else "Commands"
+        identity = {"category": "automation", "type": kind, "name": name}
+        ET.SubElement(query, f"{{{INFO}}}identity", identity)
+        for feature in (COMMANDS, FORM):
+            ET.SubElement(query, f"{{{INFO}}}feature", {"var": feature})
+        return query
+
+    def _items(self, _jid: object, node: str, asker: object, iq: Iq) -> DiscoItems:
+        items = DiscoItems()
+        items["node"] = node
+        if node == COMMANDS and self._may_use(str(asker)):
+            language = _language(iq.xml)
+            for entry in self._entries.values():
+                items.add_item(self._agent.address, entry.node, entry.labels[language])
+        elif node and node != COMMANDS:
+            raise XMPPError("item-not-found")
+        return items
+
+    def _take(self, iq: Iq) -> None:
+        """Every request is answered: here at once, or by `_serve`."""
+        command, jid = iq.xml[0], str(iq["from"])
+        entry = self._entries.get(command.get("node", ""))
+        if not self._may_use(jid):
+            _send_error(iq, "forbidden", "auth")
+        elif entry is None:
+            _send_error(iq, "item-not-found")
+        elif self._is_full(bare(jid)):
+            _send_error(iq, "resource-constraint", "wait")
+        elif command.get("sessionid"):
+            self._continue(iq, command)
+        elif command.get("action", "") in _GO_ON:
+            visit = Visit(jid=jid, language=_language(iq.xml))
+            self._serve(iq, partial(entry.begin, visit))
+        else:
+            _send_error(iq, "bad-request", detail="bad-action")
+
+    def _is_full(self, peer: str) -> bool:
+        is_full = self._running.total() >= MAX_RUNNING
+        return is_full or self._running[peer] >= MAX_RUNNING_OF_PEER
+
+    def _continue(self, iq: Iq, command: ET.Element) -> None:
+        action, node = command.get("action", ""), command.get("node", "")
+        if action not in _GO_ON | {"cancel"}:
+            known = {"prev": "bad-action"}
+            _send_error(iq, "bad-request", detail=known.get(action, "malformed-action"))
+            return
+        session = self._sessions.take(command.get("sessionid", ""), str(iq["from"]), node)
+        if session is None:
+            _send_error(iq, "bad-request", detail="bad-sessionid")
+        elif action == "cancel":
+            _send(iq, _command(iq, "canceled", command.get("sessionid", "")))
+        else:
+            self._submit(iq, command, session.step)
+
+    def _submit(self, iq: Iq, command: ET.Element, step: Asked) -> None:
+        try:
+            filled = read_filled(command.find(f"{{{FORM}}}x"), step.form)
+        except MalformedContent as error:
+            # The form is shown again: what was wrong is said above it.
+            self._show(iq, step, note=str(error))
+            return
+        self._serve(iq, partial(step.then, filled))
+
+    def _serve(self, iq: Iq, work: Callable[[], Awaitable[Step]]) -> None:
+        self._running[iq["from"].bare] += 1
+        self._agent.run_errand(self._served(iq, work))
+
+    async def _served(self, iq: Iq, work: Callable[[], Awaitable[Step]]) -> None:
+        """Answers also where something fails that was not foreseen."""
+        peer = iq["from"].bare
+        step: Step = Done(text=_SORRY[_language(iq.xml)], is_failure=True)
+        try:
+            async with asyncio.timeout(STEP_S):
+                step = await work()
+        except (RequestError, ServiceError, TimeoutError) as error:
+            logger.warning("a command of %s: %s", peer, error)
+        finally:
+            self._leave(peer)
+            self._show(iq, step)
+
+    def _leave(self, peer: str) -> None:
+        self._running[peer] -= 1
+        if not self._running[peer]:
+            del self._running[peer]
+
+    def _show(self, iq: Iq, step: Step, *, note: str = "") -> None:
+        if isinstance(step, Done):
+            command = _said(iq, step)
+        else:
+            id = self._sessions.open(str(iq["from"]), iq.xml[0].get("node", ""), step)
+            command = _command(iq, "executing", id)
+            actions = ET.SubElement(command, f"{{{COMMANDS}}}actions", {"execute": "complete"})
+            ET.SubElement(actions, f"{{{COMMANDS}}}complete")
+            if note:
+                _add_note(command, note, "error")
+            command.append(form_xml(step.form))
+        _send(iq, _bounded(iq, command))
+
+
+def _language(xml: ET.Element) -> str:
+    return "es" if xml.get(_LANG, "").lower().startswith("es") else "en"
+
+
+def _command(iq: Iq, status: str, session: str) -> ET.Element:
+    attributes = {"node": iq.xml[0].get("node", ""), "sessionid": session, "status": status}
+    return ET.Element(f"{{{COMMANDS}}}command", attributes)
+
+
+def _bounded(iq: Iq, command: ET.Element) -> ET.Element:
+    """What a server would close our stream for is not sent."""
+    if len(tostring(command).encode()) > MAX_COMMAND_BYTES:
+        return _said(iq, Done(text=_TOO_LONG[_language(iq.xml)], is_failure=True))
+    return command
+
+
+def _said(iq: Iq, done: Done) -> ET.Element:
+    """One line as a note; more of them as a form, where they stay lines."""
+    command = _command(iq, "completed", iq.xml[0].get("sessionid") or "done")
+    title, *lines = done.text.splitlines() or [""]
+    if lines and not done.is_failure:
+        command.append(result_xml(title, lines))
+    else:
+        _add_note(command, done.text, "error" if done.is_failure else "info")
+    return command
+
+
+def _add_note(command: ET.Element, text: str, kind: str) -> None:
+    ET.SubElement(command, f"{{{COMMANDS}}}note", {"type": kind}).text = readable(text)
+
+
+def _send(iq: Iq, payload: ET.Element) -> None:
+    reply = iq.reply()
+    reply.xml.append(payload)
+    reply.send()
+
+
+def _send_error(iq: Iq, condition: str, kind: str = "modify", *, detail: str = "") -> None:
+    """`detail`: what XEP-0050 §4.4 calls it."""
+    reply = iq.reply()
+    reply.error()
+    reply["error"]["type"], reply["error"]["condition"] = kind, condition
+    if detail:
+        ET.SubElement(reply["error"].xml, f"{{{COMMANDS}}}{detail}")
+    reply.send()

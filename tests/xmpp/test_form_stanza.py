@@ -1,0 +1,112 @@
+"""Forms that people fill in: what is not what was asked is an error that names the field."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.errors import MalformedContent
+from spade_llm.xmpp.form_stanza import form_xml, read_filled
+from spade_llm.xmpp.menu import Field, FieldKind, Form, Option
+
+OPTIONS = (Option(value="a", label="Ay"), Option(value="b", label="Bee"))
+FORM = Form(
+    title="A form",
+    instructions=("Fill it in.",),
+    fields=(
+        Field(name="one", label="One of them", kind=FieldKind.ONE, options=OPTIONS),
+        Field(name="some", label="Some", kind=FieldKind.SEVERAL, options=OPTIONS),
+        Field(name="sure", label="Sure", kind=FieldKind.YES_NO),
+        Field(name="text", label="Text", value="before"),
+        Field(name="lines", label="Lines", kind=FieldKind.LINES),
+    ),
+)
+
+
+def submitted(*fields: tuple[str, str, list[str]], kind: str = "submit") -> ET.Element:
+    x = ET.Element("{jabber:x:data}x", {"type": kind})
+    for name, of_kind, values in fields:
+        field = ET.SubElement(x, "{jabber:x:data}field", {"var": name, "type": of_kind})
+        for value in values:
+            ET.SubElement(field, "{jabber:x:data}value").text = value
+    return x
+
+
+def test_what_was_filled_in_is_read_by_the_form_that_was_shown() -> None:
+    filled = read_filled(
+        submitted(
+            ("one", "list-single", ["b"]),
+            ("some", "list-multi", ["a", "b", "a"]),
+            ("sure", "boolean", ["true"]),
+            ("lines", "text-multi", ["first", "second"]),
+            ("unknown", "hidden", ["x"]),
+        ),
+        FORM,
+    )
+
+    assert filled == {
+        "one": ("b",),
+        "some": ("a", "b"),
+        "sure": ("1",),
+        "text": (),
+        "lines": ("first\nsecond",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        (("one", "list-single", ["c"]), "One of them"),
+        (("one", "list-single", ["a", "b"]), "One of them"),
+        (("some", "list-multi", ["a", "c"]), "Some"),
+        (("sure", "boolean", ["perhaps"]), "Sure"),
+        (("text", "text-single", ["x" * 1001]), "Text"),
+        (("lines", "text-multi", ["x" * 17_000] * 2), "Lines"),
+    ],
+)
+def test_what_is_not_a_choice_or_too_long_is_named(
+    field: tuple[str, str, list[str]], names: str
+) -> None:
+    with pytest.raises(MalformedContent, match=names):
+        read_filled(submitted(field), FORM)
+
+
+def test_what_is_required_must_be_there_and_a_form_must_be_submitted() -> None:
+    needed = Form(title="", fields=(Field(name="text", label="Needed", is_required=True),))
+
+    with pytest.raises(MalformedContent, match="Needed"):
+        read_filled(submitted(("text", "text-single", [" "])), needed)
+    with pytest.raises(MalformedContent, match="Needed"):
+        read_filled(None, needed)
+    with pytest.raises(MalformedContent, match="submit"):
+        read_filled(submitted(kind="form"), FORM)
+    with pytest.raises(MalformedContent, match="fields"):
+        read_filled(submitted(*[("x", "hidden", ["1"])] * 100), FORM)
+
+
+names = st.sampled_from(["one", "some", "sure", "text", "lines", "other", ""])
+kinds = st.sampled_from(["list-single", "boolean", "text-multi", "nonsense", ""])
+values = st.lists(st.one_of(st.sampled_from(["a", "b", "1", "0", "true"]), st.text(max_size=40)))
+
+
+@given(st.lists(st.tuples(names, kinds, values), max_size=20))
+def test_whatever_is_filled_in_is_read_or_refused(
+    fields: list[tuple[str, str, list[str]]],
+) -> None:
+    try:
+        filled = read_filled(submitted(*fields), FORM)
+    except MalformedContent:
+        return
+
+    assert set(filled) == {field.name for field in FORM.fields}
+    assert set(filled["some"]) <= {"a", "b"}
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_form_can_always_be_written(title: str, label: str, value: str) -> None:
+    form = Form(title=title, fields=(Field(name="f", label=label, value=value),))
+
+    ET.fromstring(ET.tostring(form_xml(form), encoding="utf-8"))
