@@ -10,15 +10,15 @@ from spade_llm.behaviour.tools_command import ToolsCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spade_llm.behaviour.documents_command import OwnedDocuments
     from spade_llm.behaviour.llm import LLMBehaviour
-    from spade_llm.conversation.persons_documents import Listing
     from spade_llm.services.chat import ChatService
 
 
 def add_own_commands(
     behaviour: LLMBehaviour,
     chat: ChatService,
-    documents: Listing | None,
+    documents: OwnedDocuments | None,
     *,
     shared: Sequence[str],
 ) -> None:

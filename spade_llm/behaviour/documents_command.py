@@ -1,19 +1,19 @@
-"""`/documents`: which documents answers are built from, for this person; nobody else's files."""
+"""`/documents`: which documents answers are built from, for this person; nobody else's files. And
+away with one of their own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.conversation.persons_documents import PersonsListing
-from spade_llm.errors import RequestError
+from spade_llm.conversation.persons_documents import Listing, PersonsListing
+from spade_llm.errors import NotFound, RequestError
 from spade_llm.memory.one_line import one_line
-from spade_llm.rag.names import is_personal
+from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal, personal_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.behaviour.commands import Commands
-    from spade_llm.conversation.persons_documents import Listing
     from spade_llm.rag.documents import DocumentPage, NamespaceSummary
     from spade_llm.services.chat import Utterance
 
@@ -25,8 +25,14 @@ NONE = "I have no documents agent."
 AWAY = "The documents cannot be reached right now. Please try again in a moment."
 
 
+class OwnedDocuments(Listing, Protocol):
+    """The part of a Catalogue (rag/documents.py) that lists and deletes."""
+
+    async def delete(self, *, namespace: str, source: str | None = None) -> int: ...
+
+
 class DocumentsCommand:
-    def __init__(self, documents: Listing | None, shared: Sequence[str] = ()) -> None:
+    def __init__(self, documents: OwnedDocuments | None, shared: Sequence[str] = ()) -> None:
         """`shared`: what others let the assistant read, as it is configured."""
         self._documents = documents
         self._shared = shared
@@ -36,11 +42,15 @@ class DocumentsCommand:
             "documents",
             self._list,
             "/documents [collection] – which documents I answer from, your own files among them",
+            "/documents delete NAME – delete one of the files that you shared with me",
         )
 
     async def _list(self, argument: str, utterance: Utterance) -> str:
         if self._documents is None:
             return NONE
+        verb, _, name = argument.partition(" ")
+        if verb.lower() == "delete" and name.strip():
+            return await self._delete(self._documents, name.strip(), utterance)
         listing = PersonsListing(self._documents, person=utterance.peer)
         try:
             names = [one for one in await listing.namespaces() if argument in ("", _name(one))]
@@ -51,6 +61,19 @@ class DocumentsCommand:
         except RequestError:
             return AWAY
         return self._shown(argument, names, pages)
+
+    async def _delete(self, documents: OwnedDocuments, name: str, utterance: Utterance) -> str:
+        """Only of the person's own namespace, whatever the name."""
+        try:
+            count = await documents.delete(
+                namespace=personal_namespace(utterance.peer), source=name[:MAX_SOURCE_CHARS]
+            )
+        except RequestError as error:
+            if error.wire_code != NotFound.code:
+                return AWAY
+            count = 0
+        shown = _short(name)
+        return f"Deleted: {shown}." if count else f"You have shared no file {shown!r} with me."
 
     def _shown(
         self, argument: str, names: Sequence[NamespaceSummary], pages: Sequence[DocumentPage]

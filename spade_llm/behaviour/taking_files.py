@@ -18,7 +18,7 @@ from spade_llm.conversation.file_summary import summary_of
 from spade_llm.conversation.file_texts import FILE_TEXTS, is_read
 from spade_llm.conversation.shared_file import host_of, shared_file
 from spade_llm.conversation.turn import TurnResult
-from spade_llm.errors import RequestError
+from spade_llm.errors import PeerUnavailable, RequestError
 from spade_llm.providers.offline_words import language_of
 from spade_llm.rag.names import personal_namespace
 
@@ -125,7 +125,9 @@ class TakingFiles:
             return await self._taken(self._library, reading)
         except RequestError as error:
             logger.info("a file of %s was not read: %s", reading.utterance.peer, error)
-            return texts.refusal(error.wire_code, name=file.name, reason=error.detail)
+            is_away = isinstance(error, PeerUnavailable)
+            code, reason = error.wire_code, error.detail
+            return texts.refusal(code, name=file.name, reason=reason, is_away=is_away)
         except TimeoutError:
             return texts.too_long.format(file.name)
 

@@ -52,8 +52,10 @@ class FileTexts:
         notes = [head.format(name, f"{title}{size}"), *([self.replaced] if later else []), self.ask]
         return "\n\n".join(filter(None, [" ".join(notes), summary]))
 
-    def refusal(self, code: str, *, name: str, reason: str) -> str:
+    def refusal(self, code: str, *, name: str, reason: str, is_away: bool) -> str:
         """For a person, by the code with which the documents' agent ended it."""
+        if is_away:
+            return self.away.format(name)
         said = {
             "foreign-host": self.foreign,
             "invalid-arguments": self.unreadable,
@@ -61,8 +63,7 @@ class FileTexts:
             "not-found": self.gone,
             "busy": self.busy,
             "too-large": self.too_large,
-            "timeout": self.too_long,
-            "peer-unavailable": self.away,
+            "timeout": self.away,
         }
         return said.get(code, self.failed).format(name, _plain(reason))
 
@@ -100,8 +101,8 @@ FILE_TEXTS = {
         "so I have not looked at {}.",
         gone="{} is not on the server any more. Please send it again.",
         busy="Too many documents are being read right now. Please send {} again in a minute.",
-        too_many="You have shared {} files with me already; I take no more until some of them are "
-        "deleted.",
+        too_many="You have shared {} files with me already; I take no more until you delete "
+        "some (/documents delete NAME).",
         not_taken="The agent that keeps documents here takes none from you: {} was not read.",
         away="The agent that keeps documents cannot be reached now. Please send {} again later.",
         too_long="Reading {} took too long, and I have given up. Please split it.",
@@ -129,7 +130,7 @@ FILE_TEXTS = {
         "mirado {}.",
         gone="{} ya no está en el servidor. Envíalo otra vez, por favor.",
         busy="Ahora se están leyendo demasiados documentos. Envía {} otra vez en un minuto.",
-        too_many="Ya has compartido {} archivos conmigo; no acepto más hasta que borres algunos.",
+        too_many="Ya has compartido {} archivos conmigo; borra alguno (/documents delete NOMBRE).",
         not_taken="El agente que guarda documentos no acepta ninguno tuyo: {} no se ha leído.",
         away="El agente que guarda documentos no está disponible. Envía {} más tarde, por favor.",
         too_long="Leer {} ha tardado demasiado y lo he dejado. Divídelo, por favor.",

@@ -147,7 +147,7 @@ class IngestService:
         self._check(body.namespace)
         if self._fetched is None:
             raise InvalidArguments("url: this agent fetches nothing; send the text, or a path")
-        async with self._long.turn(request) as reporter:
+        async with self._long.turn(request, body.namespace) as reporter:
             document = await self._fetched.get(
                 body.url, source=body.source, namespace=body.namespace
             )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.errors import Busy, RequestError
 from spade_llm.rag.documents import Progress
+from spade_llm.rag.names import is_personal
 from spade_llm.services.rag_body import RagBody
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ TIMEOUT_S = MAX_TIME_S + 60
 MAX_RUNNING = 4
 """At a time, of all owners, and one of each: the embedder is shared."""
 MAX_OF_OWNER = 4
-"""Running or waiting; one more is refused as busy."""
+"""Running or waiting in one line; one more is refused as busy."""
+MAX_OF_PEOPLE = 32
+"""Of one owner in all lines together."""
 MAX_HELD = 64
 """Of all owners."""
 EVERY_S = 0.5
@@ -47,46 +51,52 @@ class ProgressPart(RagBody):
 
 @dataclass(slots=True)
 class _Line:
-    """Those of one owner."""
+    """Those of one owner, or of one of the people that it keeps files for."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     length: int = 0
 
 
 class LongWork:
-    """In order for each owner, a few owners at a time."""
+    """In order for each owner and its people, a few of them at a time."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, _Line] = {}
-        self._held = 0
+        self._lines: dict[tuple[str, str], _Line] = {}
+        self._held: Counter[str] = Counter()
+        """By owner."""
         self._running = asyncio.Semaphore(MAX_RUNNING)
 
     @asynccontextmanager
-    async def turn(self, request: Request) -> AsyncIterator[Reporter]:
-        """Agree, wait, and run the block.
+    async def turn(self, request: Request, namespace: str = "") -> AsyncIterator[Reporter]:
+        """Agree, wait, and run the block. What goes into a personal `namespace` has a line of its
+        own: nobody waits for what another person shared.
 
         Raises:
-            Busy: this owner has MAX_OF_OWNER going on, or all have MAX_HELD.
+            Busy: its line has MAX_OF_OWNER going on, its owner MAX_OF_PEOPLE, or all MAX_HELD.
         """
-        with self._place(request.message.owner) as line:
+        person = namespace if is_personal(namespace) else ""
+        with self._place(request.message.owner, person) as line:
             async with Reporter(request) as reporter, line.turn, self._running:
                 yield reporter
 
     @contextmanager
-    def _place(self, owner: str) -> Iterator[_Line]:
-        line = self._lines.get(owner) or _Line()
-        if line.length >= MAX_OF_OWNER or self._held >= MAX_HELD:
+    def _place(self, owner: str, person: str) -> Iterator[_Line]:
+        line = self._lines.get((owner, person)) or _Line()
+        if line.length >= MAX_OF_OWNER or self._is_full(owner):
             raise Busy("too many long requests wait here already; ask again when one has ended")
-        self._lines[owner] = line
+        self._lines[owner, person] = line
         line.length += 1
-        self._held += 1
+        self._held[owner] += 1
         try:
             yield line
         finally:
             line.length -= 1
-            self._held -= 1
+            self._held -= Counter((owner,))
             if not line.length:
-                del self._lines[owner]
+                del self._lines[owner, person]
+
+    def _is_full(self, owner: str) -> bool:
+        return self._held[owner] >= MAX_OF_PEOPLE or self._held.total() >= MAX_HELD
 
 
 class Reporter:

@@ -110,3 +110,20 @@ async def test_the_tools_are_listed_with_those_that_ask_first(network: Network) 
     assert "- dice: Roll a die.\n" in listed
     assert "- rocket: Launch a rocket. I ask you before each call." in listed
     assert "Behind" not in listed
+
+
+async def test_a_person_deletes_their_own_file_and_no_other(network: Network) -> None:
+    rag, ada, eve = await network.rag(), await network.person(), await network.person("eve")
+    assistant = await network.assistant(services=Services(rag=jid_of(rag)))
+    library = RagClient(assistant.node.requester, jid_of(rag))
+    mine = personal_namespace(ada.bare)
+    for namespace in (mine, "default"):
+        await library.ingest(Document(text="Boats.", source="boats.md", namespace=namespace))
+
+    by_eve = await answer_to(eve, assistant, "/documents delete boats.md")
+    by_ada = await answer_to(ada, assistant, "/documents delete boats.md")
+
+    assert by_eve == "You have shared no file 'boats.md' with me."
+    assert by_ada == "Deleted: boats.md."
+    assert (await library.stats(mine)).documents == 0
+    assert (await library.stats("default")).documents == 1
