@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
     tables: dict[str, type[BaseModel]] = {
         "admission": settings.AdmissionTable,
+        "rooms": settings.RoomTable,
         "server": settings.ServerTable,
         "identity": settings.IdentityTable,
         "manners": settings.MannersTable,

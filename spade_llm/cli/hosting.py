@@ -17,6 +17,7 @@ from spade_llm.cli.model_choice import (
     choose_learning_model,
     choose_model,
 )
+from spade_llm.cli.rooms import rooms_of
 from spade_llm.deployment import lock
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
@@ -142,6 +143,7 @@ async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitSta
         experts=_experts(definition),
         files=file_rules_of(definition.settings.files),
         manners=MannersOptions(**definition.settings.manners.model_dump()),
+        rooms=rooms_of(definition.settings),
     )
 
 

@@ -13,6 +13,7 @@ from spade_llm.settings.environment import (
 from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
+from spade_llm.settings.room_tables import RoomTable
 from spade_llm.settings.tables import (
     MAX_HUMAN_SECONDS_OF_TOOLS,
     AgentSettings,
@@ -63,6 +64,7 @@ __all__ = [
     "PeerLimitsTable",
     "ProviderTable",
     "PythonTable",
+    "RoomTable",
     "ServerTable",
     "ServicesTable",
     "StorageTable",

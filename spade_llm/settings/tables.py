@@ -22,6 +22,7 @@ from spade_llm.settings.environment import CollectorUrl, variable
 from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
+from spade_llm.settings.room_tables import RoomTable  # noqa: TC001  # pydantic reads it
 from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
 
@@ -467,6 +468,9 @@ class AgentSettings(Table):
     manners: MannersTable = MannersTable()
     telemetry: TelemetryTable = TelemetryTable()
     guardrails: list[GuardrailTable] = []
+    rooms: list[RoomTable] = Field(default=[], max_length=50)
+    room_invitations: bool = True
+    """assistant: it follows those of `allowed` and of its own domain into rooms."""
     prompt_file: Name | None = None
     """The system prompt, relative to the toml. Without it: the built-in one."""
     embeddings: EmbeddingsTable = EmbeddingsTable()
@@ -523,6 +527,7 @@ _KEYS_OF_KIND = {
     "assistant": {
         *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
         *("prompt_file", "guardrails", "human", "embeddings", "ending", "files", "manners"),
+        *("rooms", "room_invitations"),
     },
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},

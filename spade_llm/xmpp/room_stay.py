@@ -93,14 +93,24 @@ class RoomStay:
         """What the room can do: only who says that it gives ids takes away those that somebody made
         up."""
         room = self._room
+        asking = asyncio.create_task(self._ask())
+        leaving = asyncio.create_task(room.is_out.wait())
+        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        asking.cancel()
+        leaving.cancel()
+        if room.is_out.is_set():
+            return
+        room.is_settled.set()
+        logger.info("%s is in %s as %s", self._agent.jid, room.address, room.nick)
+        await self._say_again(room)
+
+    async def _ask(self) -> None:
+        room = self._room
         try:
             said = await self._agent.discover(room.address)
             room.vouches_for_ids = room_stanza.OCCUPANT_ID in said.features
         except RequestError as error:
             logger.warning("%s does not say what it can do: %s", room.address, error)
-        room.is_settled.set()
-        logger.info("%s is in %s as %s", self._agent.jid, room.address, room.nick)
-        await self._say_again(room)
 
     async def _until_out(self) -> str:
         """Empty: come in again at once. Else why we were put out."""

@@ -65,7 +65,7 @@ class RoomsOptions:
     rooms: tuple[KnownRoom, ...] = ()
     """Entered at every start."""
     nick: str = ""
-    """Where none is said; empty: the name in our JID."""
+    """Where none is said; empty: the name that our contacts see."""
     takes_invitations: bool = True
     """From whom the agent lets in: its own domain and those of `allowed`."""
     per_minute: int = PER_MINUTE
@@ -79,7 +79,7 @@ class Rooms:
         self._agent = agent
         self._options = options
         self._say = say
-        self._nick = options.nick or str(agent.jid.local)
+        self._nick = options.nick or agent.contacts.nick or str(agent.jid.local)
         data = agent.options.data
         self.invited_to = RoomList(data / f"rooms-{agent.jid.local}.db" if data else None)
         self._invited: set[str] = set()

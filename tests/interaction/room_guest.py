@@ -25,6 +25,8 @@ class Guest:
         self._kept: list[Any] = []
 
     async def enter(self) -> Guest:
+        # Without an identity slixmpp says that it is a bot.
+        self.client.xmpp["xep_0030"].add_identity(category="client", itype="pc")
         self.client.send_raw(
             f"<presence to='{self.room}/{self.nick}'><x xmlns='{MUC}'>"
             "<history maxstanzas='0'/></x></presence>"
