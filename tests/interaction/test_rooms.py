@@ -176,13 +176,20 @@ async def is_empty(assistant: LLMAgent) -> bool:
     return not assistant.rooms.invited_to.all()  # type: ignore[union-attr]
 
 
-async def test_a_dropped_connection_costs_no_room(network: Network, room: str) -> None:
+@pytest.mark.parametrize("is_resumed", [True, False])
+async def test_a_dropped_connection_costs_no_room(
+    network: Network, room: str, is_resumed: bool
+) -> None:
     ada = await guest(network, room, "ada")
     assistant = await helper(network, room, ada)
+    ada.say("helper: are you there?")
+    await ada.hears("helper")
+    if not is_resumed:
+        assistant.client.management.give_up()
 
     assistant.client.abort()
-    await ada.sees("helper", "unavailable")
-    await ada.sees("helper")
+    if not is_resumed:
+        await ada.sees("helper")
     ada.say("helper: are you back?")
 
     assert await ada.hears("helper") == "ada: are you back?"
