@@ -300,7 +300,8 @@ class Rooms:
         condition = room_stanza.condition_of(xml)
         if condition == NOT_IN:
             room.unsaid.append(xml.get("id", ""))
-            room.lose()
+            if room.is_in:  # Else we are about to enter anyway.
+                room.lose()
         else:
             logger.warning("%s does not take what we say: %s", room.address, condition)
         return True

@@ -192,7 +192,9 @@ async def test_a_dropped_connection_costs_no_room(
         await ada.sees("helper")
     ada.say("helper: are you back?")
 
-    assert await ada.hears("helper") == "ada: are you back?"
+    # What the cut left in doubt may be said once more, with its id.
+    answers = {await ada.hears("helper")} - {"ada: are you there?"}
+    assert (answers or {await ada.hears("helper")}) == {"ada: are you back?"}
 
 
 async def test_what_was_said_in_private_stays_there_and_what_was_said_in_a_room_is_one_s_own(
