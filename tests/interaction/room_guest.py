@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 from xml.sax.saxutils import escape
 
 from tests.interaction.network import PATIENCE_S
@@ -54,7 +55,7 @@ class Guest:
 
     def say(self, text: str, *, more: str = "") -> None:
         self.client.send_raw(
-            f"<message type='groupchat' to='{self.room}' id='{id(text)}-{len(text)}'>"
+            f"<message type='groupchat' to='{self.room}' id='{uuid4().hex}'>"
             f"<body>{escape(text)}</body>{more}</message>"
         )
 
