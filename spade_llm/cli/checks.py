@@ -50,7 +50,7 @@ def check_machine(data: Path) -> list[Check]:
 
 def check_host_machine(data: Path) -> list[Check]:
     """Where the server is looked at itself, and is perhaps on another machine."""
-    return [_python(), *_packages(), _data(data), _embeddings(data)]
+    return [_python(), *_packages(), _embeddings(data)]
 
 
 def _python() -> Check:

@@ -1,0 +1,212 @@
+"""docker/: what can be held of it by reading. No image was built or started by these tests."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import subprocess
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from spade_llm.cli.command_line import build_parser
+from tests.cli.program import ROOT
+
+DOCKER = ROOT / "docker"
+STATE = "/srv/spade-llm/"
+VARIABLE = re.compile(r"\$\{(\w+)(?:(:?[-?])([^}]*))?\}")
+ONCE = {"prepare", "accounts", "doctor", "backup", "restore"}
+SEES_ALL = {"prepare", "accounts", "backup", "restore"}
+AGENTS = {"memory", "rag", "tools", "assistant"}
+
+
+@cache
+def services() -> dict[str, dict[str, Any]]:
+    compose = yaml.safe_load(text("compose.yaml"))
+    found: dict[str, dict[str, Any]] = compose["services"]
+    return found
+
+
+def text(name: str) -> str:
+    return (DOCKER / name).read_text(encoding="utf-8")
+
+
+def said(value: str) -> str:
+    """As Compose reads it where .env holds only a domain."""
+    return VARIABLE.sub(
+        lambda found: "agents.localhost" if "?" in (found[2] or "") else found[3], value
+    )
+
+
+def froms() -> list[str]:
+    return re.findall(r"^FROM (\S+)", text("Dockerfile"), re.MULTILINE)
+
+
+def mounts(service: dict[str, Any]) -> list[str]:
+    """Folders of the deployment that the service has."""
+    targets = [
+        volume.replace("${AGENTS:-../agents}", "agents").split(":")[1]
+        for volume in service["volumes"]
+    ]
+    return [target.removeprefix(STATE) for target in targets if target.startswith(STATE)]
+
+
+def test_every_image_has_a_version() -> None:
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)", text("Dockerfile"), re.MULTILINE))
+    images = {service["image"] for service in services().values()} | set(froms()) - stages
+
+    for image in images:
+        name, _, tag = image.partition(":")
+        assert re.match(r"\d+\.\d+|22-bookworm", tag), f"{name} has no version: {tag!r}"
+        assert "latest" not in tag
+
+
+@pytest.mark.parametrize("name", sorted(services()))
+def test_each_container_is_closed_and_has_limits(name: str) -> None:
+    service = services()[name]
+
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert "privileged" not in service
+
+
+@pytest.mark.parametrize("name", sorted(services()))
+def test_nothing_runs_as_root(name: str) -> None:
+    """Our image says so itself; the server's starts as root unless it is told otherwise."""
+    service = services()[name]
+    is_ours = service["image"].startswith("spade-llm-")
+
+    assert is_ours or service["user"] == "10001:10001"
+    assert "user" not in service or service["user"] != "root"
+    assert re.findall(r"^USER (\S+)", text("Dockerfile"), re.MULTILINE) == ["10001:10001"]
+
+
+@pytest.mark.parametrize("name", sorted(set(services()) - ONCE))
+def test_what_stays_is_watched_and_started_again(name: str) -> None:
+    service = services()[name]
+
+    assert service["restart"] == "unless-stopped"
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert service["cpus"]
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_an_agent_sees_its_own_folder_only_and_no_password_in_its_environment(name: str) -> None:
+    service = services()[name]
+
+    assert mounts(service) == [name]
+    assert service["environment"]["SPADE_LLM_DATA"] == STATE + name
+    assert not [key for key in service["environment"] if "PASSWORD" in key.upper()]
+
+
+def test_only_what_has_no_network_sees_every_password() -> None:
+    for name, service in services().items():
+        if len(set(mounts(service))) > 1 and name != "doctor":
+            assert name in SEES_ALL
+            assert service["network_mode"] == "none"
+    assert "networks" not in services()["prepare"]
+
+
+def test_memories_have_no_way_out_and_the_model_key_goes_to_whom_it_concerns() -> None:
+    inside = yaml.safe_load(text("compose.yaml"))["networks"]["inside"]
+    keys = {
+        name for name, one in services().items() if "OPENAI_API_KEY" in one.get("environment", {})
+    }
+
+    assert inside == {"internal": True}
+    assert services()["memory"]["networks"] == ["inside"]
+    assert keys == {"assistant", "rag", "doctor"}
+
+
+def test_a_server_is_for_this_machine_until_somebody_opens_it() -> None:
+    published = {port for service in services().values() for port in service.get("ports", [])}
+
+    assert published
+    assert all(said(port).startswith("127.0.0.1:") for port in published)
+
+
+@pytest.mark.parametrize("name", sorted(services()))
+def test_its_command_is_one_that_we_have(name: str) -> None:
+    service = services()[name]
+    if "command" in service:
+        options = build_parser().parse_args([said(word) for word in service["command"]])
+        assert options.command in {"host", "run", "doctor"}
+    for script in re.findall(r"/scripts/([\w.-]+)", str(service.get("entrypoint", ""))):
+        assert (DOCKER / script).is_file()
+        assert f"./{script}:/scripts/{script}:ro" in service["volumes"]
+
+
+def test_every_variable_is_explained_in_the_example() -> None:
+    used = {
+        found[1]
+        for found in VARIABLE.finditer(text("compose.yaml") + text("compose.federation.yaml"))
+    }
+    explained = set(re.findall(r"^#? ?([A-Z_]+)=", text(".env.example"), re.MULTILINE))
+
+    assert used - explained == {"BACKUPS"}
+    assert explained - used == {"COMPOSE_FILE"}
+
+
+def test_the_image_copies_what_is_there_and_what_the_builder_gets() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+)$", text("Dockerfile"), re.MULTILINE)
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+
+    for line in copied:
+        for source in line.split()[:-1]:
+            assert (ROOT / source).exists()
+            assert f"!{source}" in ignored
+
+
+def test_the_web_chat_is_one_known_version_and_asks_nobody_else() -> None:
+    page, build = text("web/index.html"), text("web/build.sh")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+
+    assert re.search(r"^version=\d+\.\d+\.\d+$", build, re.MULTILINE)
+    assert re.search(r"^sha512=[0-9a-f]{128}$", build, re.MULTILINE)
+    assert "sha512sum --check" in build
+    loaded = re.findall(r'<(?:script|link)[^>]*"(?:converse/[^"]*\.(?:js|css))"[^>]*>', page)
+    assert len(loaded) == 2
+    assert all('integrity="sha384-' in tag for tag in loaded)
+    assert policy is not None
+    assert not re.search(r"https?:|unsafe-eval|\*", policy[1])
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in DOCKER.glob("*.sh")))
+def test_scripts_are_readable_for_their_shell(script: str) -> None:
+    shell = text(script).splitlines()[0].removeprefix("#!")
+
+    done = subprocess.run(
+        [shell, "-n", DOCKER / script], capture_output=True, check=False, timeout=30
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "set -eu" in text(script)
+
+
+@pytest.mark.parametrize("unit", sorted(path.name for path in DOCKER.glob("systemd/*.service")))
+def test_the_units_start_what_the_containers_start(unit: str) -> None:
+    service = read_unit(unit)["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+
+    assert service["User"] == "spade-llm"
+    assert service["NoNewPrivileges"] == "yes"
+    assert service["ProtectSystem"] == "strict"
+    if program.endswith("spade-llm"):
+        assert build_parser().parse_args(words).command == "run"
+    elif program.endswith("sh"):
+        assert words[0] == "/opt/spade-llm/docker/accounts.sh"
+    else:
+        assert words == ["-F", "--config", "/var/lib/spade-llm/server/prosody.cfg.lua"]
+
+
+def read_unit(name: str) -> configparser.ConfigParser:
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # as its documentation says
+    unit.read_string(text(f"systemd/{name}"))
+    return unit
