@@ -69,8 +69,9 @@ class Conversation:
         return any(asker.startswith(peer + " in ") for asker in self.askers)
 
     def drop_last_exchange(self) -> None:
-        """Back to the latest user message, which goes too: it was meant otherwise."""
-        self.last_turn = ""
+        """Back to the latest user message, which goes too: it was meant otherwise. If it ended the
+        conversation, that goes on."""
+        self.last_turn, self.ended, self.is_told_over = "", "", False
         while self.messages and self.messages.pop()["role"] != "user":
             continue
 

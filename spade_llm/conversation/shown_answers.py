@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS shown (
     UNIQUE (place, asked)
 );
 CREATE INDEX IF NOT EXISTS shown_peer ON shown(peer);
+CREATE INDEX IF NOT EXISTS shown_request ON shown(place, request);
 """
 _PUT = "INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids) VALUES (?,?,?,?,?,?)"
 _IDS = "UPDATE shown SET ids = ? WHERE place = ? AND asked = ?"

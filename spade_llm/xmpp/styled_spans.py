@@ -14,6 +14,7 @@ _TICKS = re.compile("`+")
 _RUN = re.compile(r"\*+|_+|~+")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r"<?(?:[a-z][a-z0-9+.-]{0,20}:|www\.|[/#.])", re.IGNORECASE)
+_URL = re.compile(r"https?://[^\s<>()\[\]`]*[^\s<>()\[\]`*_~.,;:!?'\"]", re.IGNORECASE)
 _AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,20}:[^\s<>]*)>", re.IGNORECASE)
 _MARKS = {("*", 1): "_", ("_", 1): "_", ("*", 2): "*", ("_", 2): "*", ("~", 2): "~"}
 """Of a run of so many characters: what XEP-0393 writes for it."""
@@ -80,6 +81,8 @@ class _Line:
                 return self._link(at)
             case "<":
                 return self._autolink(at)
+            case "h" | "H":
+                return self._url(at)
             case char:
                 return self._as_it_is(char, at)
 
@@ -114,6 +117,11 @@ class _Line:
             return self._as_it_is("<", at)
         self.parts.append(found[1])
         return found.end()
+
+    def _url(self, at: int) -> int:
+        """An address is no text: `_` in it is no emphasis."""
+        found = _URL.match(self.line, at)
+        return self._as_it_is(found[0] if found else self.line[at], at)
 
     def _link(self, at: int) -> int:
         """`[text](address)` → `text (address)`; anything else in brackets stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from spade_llm.agent import Services
+from spade_llm.agent import Conduct, Services
 from spade_llm.providers.scripted import ScriptedProvider
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import (
@@ -81,6 +81,18 @@ async def test_a_correction_stops_the_turn_of_what_it_corrects(network: Network)
     conversation = assistant.llm_behaviour.conversations.find(ada.bare)
     assert conversation is not None
     assert [one["content"] for one in conversation.messages] == ["what I meant"] * 2
+
+
+async def test_a_conversation_that_ended_by_what_was_not_meant_goes_on(network: Network) -> None:
+    model = ScriptedProvider(["Bye. <DONE>", "It is noon."])
+    conduct = Conduct(termination_markers=("<DONE>",))
+    assistant, ada = await network.assistant(model, conduct=conduct), await network.person()
+    say(ada, assistant, "bye", id="m1")
+    assert said(await next_message(ada)) == "Bye."
+
+    say(ada, assistant, "by the way, what time is it?", id="c1", corrects="m1")
+
+    assert said(await next_message(ada)) == "It is noon."
 
 
 async def test_memory_has_only_what_was_meant(network: Network) -> None:

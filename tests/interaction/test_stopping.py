@@ -15,6 +15,7 @@ from spade_llm.providers.model import Completion, TextDelta
 from spade_llm.services.chat import ChatClient, Delta
 from spade_llm.tools import LLMTool, tool
 from spade_llm.tools.call_file import read_calls
+from tests.interaction.ending_model import END, EndingModel
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import (
     PATIENCE_S,
@@ -235,7 +236,7 @@ async def test_a_program_that_is_gone_is_worked_for_no_longer(network: Network) 
 
 
 async def test_a_person_who_goes_offline_gets_the_answer_later(network: Network) -> None:
-    model = Dripping()
+    model = EndingModel()
     assistant, ada = await network.assistant(model), await network.person()
     ada.send(jid_of(assistant), "a story")
     await ada.ping()
@@ -243,7 +244,7 @@ async def test_a_person_who_goes_offline_gets_the_answer_later(network: Network)
     password = network.passwords[ada.bare]
     await ada.close()
 
-    model.drops.put_nowait("Once upon a time")
+    model.says("Once upon a time", END)
 
     again = Client(ada.bare, password)
     network.stack.push_async_callback(again.close)

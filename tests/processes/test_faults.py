@@ -14,6 +14,7 @@ from spade_llm.rag import Document
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from spade_llm.services.tools import ToolsClient
+from spade_llm.xmpp.stanza import CORRECTION
 from tests.openai_server import Call, Hang, Say
 from tests.processes.deployment import NAMES, Deployment, running_deployment
 
@@ -201,6 +202,25 @@ async def test_a_person_whose_assistant_dies_while_it_thinks_is_answered_once(
 
     assert first_line(answer) == "You said: are you there?"
     assert first_line(second) == "You said: and now?"
+
+
+async def test_an_answer_that_grows_stays_in_its_bubble_when_its_assistant_dies(
+    deployment: Deployment,
+) -> None:
+    greta = await deployment.person("greta")
+    greta.xmpp["xep_0030"].add_feature(CORRECTION)
+    deployment.model.enqueue(Hang(after="Once"), Say(text="Once upon a time"))
+    greta.send("assistant@localhost", "a story")
+    bubble = await asyncio.wait_for(greta.messages.get(), DEADLINE_S)
+
+    await deployment.kill("assistant")
+    await deployment.start("assistant")
+    answer = await asyncio.wait_for(greta.messages.get(), DEADLINE_S)
+
+    assert (bubble["body"], answer["body"]) == ("Once", "Once upon a time")
+    replaced = answer.xml.find(f"{{{CORRECTION}}}replace")
+    assert replaced is not None
+    assert replaced.get("id") == bubble["id"]
 
 
 async def test_a_conversation_killed_in_the_middle_goes_on_with_all_that_was_answered(

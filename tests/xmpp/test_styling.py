@@ -22,6 +22,7 @@ SPANS = {
     "``a`b``": "``a`b``",
     "[docs](https://x.y/a_(b))": "docs (https://x.y/a_(b))",
     "[https://x.y](https://x.y) <https://x.y/a_b_c>": "https://x.y https://x.y/a_b_c",
+    "**https://x.y/__init__.py** (_https://x.y_).": "*https://x.y/__init__.py* (_https://x.y_).",
     "![a cat](http://x/c.png)": "a cat (http://x/c.png)",
     "snake_case_name, 2*3*4, 5 * 3, 2**8": "snake_case_name, 2*3*4, 5 * 3, 2**8",
     r"\*no\* \_no\_": "*no* _no_",
@@ -125,7 +126,21 @@ def test_code_between_fences_stays_as_it_is(lines: list[str]) -> None:
     assert styled(f"say\n```\n{code}\n```\n**b**") == f"say\n```\n{code}\n```\n*b*"
 
 
-HOSTILE = ["*a ", "[", "](a:", "[x](a:", "`", "` `` ", "> ", "|", "**a* ", "<a:", "\\", "_*~~"]
+HOSTILE = [
+    "http://**",
+    "*a ",
+    "[",
+    "](a:",
+    "[x](a:",
+    "`",
+    "` `` ",
+    "> ",
+    "|",
+    "**a* ",
+    "<a:",
+    "\\",
+    "_*~~",
+]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
