@@ -163,7 +163,7 @@ class Deployment:
 
 @asynccontextmanager
 async def running_deployment(
-    directory: Path, *, names: Sequence[str] = NAMES
+    directory: Path, *, names: Sequence[str] = NAMES, model: OpenAIServer | None = None
 ) -> AsyncIterator[Deployment]:
     """These agents are answering while the block runs."""
     server = ProsodyServer(
@@ -176,7 +176,7 @@ async def running_deployment(
             directory=directory,
             server=server,
             endpoint=endpoint,
-            model=await stack.enter_async_context(running_server()),
+            model=await stack.enter_async_context(running_server(model)),
             line=await stack.enter_async_context(line_to(endpoint.host, endpoint.port)),
             stack=stack,
         )

@@ -1,4 +1,4 @@
-"""A TCP line between an agent and its server that can be cut and held. Knows no XMPP."""
+"""A TCP line between an agent and its server that can be cut, held and slowed. Knows no XMPP."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ class Line:
         self._is_flowing = asyncio.Event()
         self._is_flowing.set()
         self.holds_something = asyncio.Event()
+        self.lag_s = 0.0
+        """Waited before each piece that arrives is passed on."""
         self.port = 0
 
     def cut(self) -> None:
         """End every connection at once, without a word and without what was on its way."""
-        for writer in self._writers:
+        for writer in tuple(self._writers):
             writer.transport.abort()
 
     def hold(self) -> None:
@@ -52,6 +54,8 @@ class Line:
                 if not self._is_flowing.is_set():
                     self.holds_something.set()
                     await self._is_flowing.wait()
+                if self.lag_s:
+                    await asyncio.sleep(self.lag_s)
                 writer.write(data)
                 await writer.drain()
         writer.close()
