@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MARK = re.compile(r"\b((?:person|program)\d+)-(\d+)\b")
 """Everything that somebody says or stores begins with their name and a number."""
 REMEMBER = "remember"
+KEPT = "(kept)"
+"""Said only where the memory has acknowledged it."""
+STORED = "Stored fact memory"
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -35,11 +38,12 @@ class ChaosModel(OpenAIServer):
         names = names_in(json.dumps(messages))
         if len(names) > 1:
             self.mixed.append(names)
-        said, is_new = _last_said(messages)
-        if is_new and said.endswith(REMEMBER):
+        said, result = _last_said(messages)
+        if said.endswith(REMEMBER) and result is None:
             arguments = json.dumps({"category": "fact", "content": fact_of(said)})
             return Say(calls=(Call(name="store_memory", arguments=arguments),))
-        return super().unscripted(body)
+        kept = f" {KEPT}" if result and STORED in result else ""
+        return Say(text=f"You said: {said}{kept}")
 
 
 def fact_of(said: str) -> str:
@@ -47,12 +51,12 @@ def fact_of(said: str) -> str:
     return f"{said.removesuffix(REMEMBER).strip()} is kept"
 
 
-def _last_said(messages: Iterable[dict[str, object]]) -> tuple[str, bool]:
-    """The last message of a user, and whether nothing followed it."""
-    said, is_new = "", False
+def _last_said(messages: Iterable[dict[str, object]]) -> tuple[str, str | None]:
+    """The last message of a user, and what a tool said to it; None if none was called."""
+    said, result = "", None
     for message in messages:
         if message["role"] == "user":
-            said, is_new = str(message["content"]), True
-        elif message["role"] in ("assistant", "tool"):
-            is_new = False
-    return said, is_new
+            said, result = str(message["content"]), None
+        elif message["role"] == "tool":
+            result = str(message["content"])
+    return said, result

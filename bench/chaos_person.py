@@ -17,7 +17,7 @@ from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatchXPath
 
 from bench.chaos_ledger import Ledger, Said
-from bench.chaos_model import MARK, REMEMBER, fact_of
+from bench.chaos_model import KEPT, MARK, REMEMBER, fact_of
 from spade_llm.errors import RequestError
 from spade_llm.xmpp.link import Link
 
@@ -68,8 +68,6 @@ class Person:
             async with asyncio.timeout(PATIENCE_S):
                 await self._until_answered(said)
         said.ended = now()
-        if said.answers and text.endswith(REMEMBER):
-            self._ledger.kept.append(fact_of(text))
 
     async def _until_answered(self, said: Said) -> None:
         stanza = MESSAGE.format(to=self._peer, id=uuid4().hex, text=escape(said.text))
@@ -93,6 +91,8 @@ class Person:
         mark = MARK.search(text)
         said = self._said.get(int(mark[2])) if mark and mark[1] == self.name else None
         if kind != "error" and said is not None:
+            if KEPT in text and not said.answers:
+                self._ledger.kept.append(fact_of(said.text))
             said.answers.add(id)
         elif (said or self._current) is not None:
             (said or self._current).errors.append(text)  # type: ignore[union-attr]  # just tested

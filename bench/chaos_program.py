@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from spade_llm.agent import ChatAgent
+
+logger = logging.getLogger(__name__)
 
 DEADLINE_S = 30.0
 PATIENCE_S = 2 * DEADLINE_S
@@ -57,6 +60,7 @@ class Program:
             said.answers.add(text)
         except (RequestError, ServiceError) as error:
             said.errors.append(f"{type(error).__name__}: {error}")
+            logger.info("%s: %s", said.text, error)
         except TimeoutError:
             pass  # neither answer nor error: the ledger complains
         said.ended = loop.time()
