@@ -47,7 +47,7 @@ class Chaos:
     """Persons, and as many programs."""
 
 
-QUICK = Chaos(seconds=15.0, every_s=(2.0, 4.0))
+QUICK = Chaos(seconds=12.0, every_s=(1.5, 3.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +105,8 @@ async def _suffer(deployment: Deployment, ledger: Ledger, chaos: Chaos) -> Fault
                 await asyncio.sleep(chaos.seconds)
                 over.set()
             quiet.set()
+        for program in programs:
+            await program.has_all_documents()
     return faults
 
 

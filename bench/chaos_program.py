@@ -12,8 +12,10 @@ from bench.chaos_model import fact_of
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.store import Category
+from spade_llm.rag import Document
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.memory import MemoryClient
+from spade_llm.services.rag import RagClient
 from spade_llm.services.tools import ToolsClient
 
 if TYPE_CHECKING:
@@ -38,13 +40,15 @@ class Program:
         self._ledger = ledger
         self._count = 0
         self._kept: set[str] = set()
+        self._read: set[str] = set()
         requester = agent.node.requester
         self._memory = MemoryClient(requester, f"memory@{domain}", timeout_s=DEADLINE_S)
+        self._documents = RagClient(requester, f"rag@{domain}", timeout_s=DEADLINE_S)
         self._assistant = ChatClient(requester, f"assistant@{domain}", timeout_s=DEADLINE_S)
         self._tools = ToolsClient(requester, f"tools@{domain}", timeout_s=DEADLINE_S)
 
     async def work(self, over: asyncio.Event) -> None:
-        kinds = (self._store, self._store, self._list, self._calculate, self._chat)
+        kinds = (self._store, self._ingest, self._list, self._calculate, self._chat)
         while not over.is_set():
             self._count += 1
             await self._one(random.choice(kinds), f"{self.name}-{self._count}")
@@ -78,6 +82,21 @@ class Program:
         self._ledger.note_words(self.name, " ".join(seen), "a list")
         if not kept <= seen:
             self._ledger.leaks.append(f"{self.name} does not see {sorted(kept - seen)[:3]}")
+
+    async def _ingest(self, text: str) -> None:
+        document = Document(text=fact_of(text), source=text)
+        self._read.add((await self._documents.ingest(document)).source)
+
+    async def has_all_documents(self) -> None:
+        """Asked when all is quiet: what was acknowledged is there."""
+        seen: list[str] = []
+        while page := (await self._documents.documents(limit=PAGE, offset=len(seen))).documents:
+            seen += [one.source for one in page]
+        self._ledger.note_words(self.name, " ".join(seen), "a list of documents")
+        for source in self._read - set(seen):
+            self._ledger.leaks.append(f"acknowledged and lost: document {source}")
+        if len(seen) > len(set(seen)):
+            self._ledger.leaks.append(f"{self.name} has a document twice")
 
     async def _calculate(self, text: str) -> None:
         result = await self._tools.call("calculator", {"expression": f"{self._count} + 1"})

@@ -13,6 +13,7 @@ from spade_llm import tracing
 from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, glimpse_op, new_id
 from spade_llm.acl.body import read_error
 from spade_llm.errors import (
+    PeerUnavailable,
     ProtocolError,
     RequestError,
     RequestFailed,
@@ -145,6 +146,17 @@ class Requester:
         pending.is_over = True
         _deliver(pending, unavailable(pending.request, bounce.condition))
         return True
+
+    async def send_again(self) -> None:
+        """All that is open, after a connection was lost with what was on it: nobody waits for the
+        next silence to end. Peers know a request by its id."""
+        for pending in tuple(self._pending.values()):
+            try:
+                await self._send(pending.request)
+            except PeerUnavailable:
+                return  # lost again: the next connection begins anew
+            except ProtocolError:
+                continue  # its asker is told
 
     @contextmanager
     def _open(self, question: Question, timeout_s: float) -> Iterator[_Pending]:

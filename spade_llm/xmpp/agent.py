@@ -381,6 +381,7 @@ class XmppAgent(Agent):
         for tell in self.on_session:
             tell()
         self.run_errand(self.node.dispatcher.resend())
+        self.run_errand(self.node.requester.send_again())
 
     def _resumed(self) -> None:
         """The server still shows us as we were: what has changed meanwhile is said once."""

@@ -182,6 +182,32 @@ async def test_who_stops_waiting_tells_the_peer() -> None:
         assert (await outbox.has(2))[1].performative is Performative.CANCEL
 
 
+async def test_what_is_open_when_a_connection_was_lost_is_sent_again_at_once() -> None:
+    async with asking() as (requester, outbox):
+        asked = ask(requester)
+        (first,) = await outbox.has(1)
+
+        await requester.send_again()
+
+        assert outbox.sent == [first, first]
+        requester.receive(answer(first, "done"))
+        assert (await asked).content == "done"
+        await requester.send_again()
+        assert len(outbox.sent) == 2
+
+
+async def test_a_connection_that_is_lost_again_meanwhile_ends_nothing() -> None:
+    async with asking() as (requester, outbox):
+        asked = ask(requester)
+        (first,) = await outbox.has(1)
+
+        outbox.is_connected = False
+        await requester.send_again()
+
+        requester.receive(answer(first, "done"))
+        assert (await asked).content == "done"
+
+
 async def test_after_silence_the_very_same_message_is_sent_again() -> None:
     async with asking(first_retry_s=0.01) as (requester, outbox):
         asked = ask(requester)
