@@ -73,7 +73,7 @@ class MemoryMenus:
         self, visit: Visit, entries: Sequence[MemoryEntry], filled: Filled
     ) -> Step:
         say = MENU_TEXTS[visit.language]
-        entry = next(one for one in entries if one.id in filled["memory"])
+        entry = _chosen(entries, filled["memory"])[0]
         text = Field(
             name="text",
             label=say.new_text,
@@ -97,15 +97,18 @@ class MemoryMenus:
         everything = Field(name="all", label=say.everything, kind=FieldKind.YES_NO, value="0")
         some = [_choice(entries, FieldKind.SEVERAL, say.memories)] if entries else []
         form = Form(title=say.about_you, instructions=(say.forget_how,), fields=(*some, everything))
-        return Asked(form=form, then=partial(self._forget_these, visit))
+        return Asked(form=form, then=partial(self._forget_these, visit, entries))
 
-    async def _forget_these(self, visit: Visit, filled: Filled) -> Step:
+    async def _forget_these(
+        self, visit: Visit, entries: Sequence[MemoryEntry], filled: Filled
+    ) -> Step:
         say = MENU_TEXTS[visit.language]
         if filled["all"]:
             sure = Field(name="sure", label=say.sure, kind=FieldKind.YES_NO, value="0")
             form = Form(title=say.everything, instructions=(say.sure_how,), fields=(sure,))
             return Asked(form=form, then=partial(self._forget_all, visit))
-        said = [await self._shelf.obey("forget", id, visit) for id in filled.get("memory", ())]
+        chosen = _chosen(entries, filled.get("memory", ()))
+        said = [await self._shelf.obey("forget", one.id, visit) for one in chosen]
         return Done(text="\n".join(dict.fromkeys(said)) or say.not_done)
 
     async def _forget_all(self, visit: Visit, filled: Filled) -> Step:
@@ -124,11 +127,24 @@ class MemoryMenus:
 def _choice(
     entries: Sequence[MemoryEntry], kind: FieldKind, label: str, *, is_required: bool = False
 ) -> Field:
-    """Whole ids: a person chooses, and types none of it."""
+    """profanity 0.13 shows the values of choices and not their labels, and of one choice nothing
+    unless something is chosen before."""
     options = tuple(
-        Option(value=one.id, label=numbered_line(one)[NUMBER_CHARS:].strip()) for one in entries
+        Option(value=line, label=line[NUMBER_CHARS:].strip())
+        for line in map(numbered_line, entries)
     )
-    return Field(name="memory", label=label, kind=kind, options=options, is_required=is_required)
+    return Field(
+        name="memory",
+        label=label,
+        kind=kind,
+        options=options,
+        value=options[0].value if kind is FieldKind.ONE else "",
+        is_required=is_required,
+    )
+
+
+def _chosen(entries: Sequence[MemoryEntry], lines: Sequence[str]) -> list[MemoryEntry]:
+    return [one for one in entries if numbered_line(one) in lines]
 
 
 def ask_about_learning(shelf: Shelf, visit: Visit, *, choices: Sequence[str]) -> Step:

@@ -34,7 +34,9 @@ def form_xml(form: Form) -> ET.Element:
 def result_xml(title: str, lines: Sequence[str]) -> ET.Element:
     """Text of several lines, which a note would run together."""
     x = _x("result", title)
-    field = ET.SubElement(x, _tag("field"), {"var": "text", "type": FieldKind.LINES})
+    # Without a label profanity 0.13 shows `(null)`.
+    about = {"var": "text", "type": FieldKind.LINES, "label": ""}
+    field = ET.SubElement(x, _tag("field"), about)
     for line in lines:
         _add(field, "value", line)
     return x

@@ -41,8 +41,10 @@ class StatusLine(Behaviour):
         await asyncio.sleep(self._look_every_s)
 
     def _write(self, presence: ET.Element) -> None:
-        """Of a presence that has none of its own."""
-        if presence.find(f"{_CLIENT}status") is not None:
+        """Of a presence that has none of its own, and is for all or for a contact: a room is told
+        once, and would go on showing what was then."""
+        is_for_room = "/" in presence.get("to", "")
+        if is_for_room or presence.find(f"{_CLIENT}status") is not None:
             return
         if self._level.now is Level.SATURATED and presence.find(f"{_CLIENT}show") is None:
             ET.SubElement(presence, f"{_CLIENT}show").text = "dnd"

@@ -188,7 +188,8 @@ async def test_what_no_server_would_carry_is_said_and_not_sent(network: Network)
 
     asked = await menu.begin("correct")
     lines = await menu.fill("correct", asked.session, memory=value_of(asked.options, "] x"))
-    await store.forget([value_of(asked.options, "] x")])
+    number = value_of(asked.options, "] x").partition(" ")[0]
+    await answer_to(menu.client, menu.agent, f"/forget {number}")
     exported = await menu.begin("export")
 
     assert (exported.status, exported.note) == ("completed", "error")

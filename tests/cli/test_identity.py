@@ -1,0 +1,63 @@
+"""Who an agent of a toml is to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.cli.definition import Definition, read_definition
+from spade_llm.cli.identity import identity_of
+from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.portrait import portrait
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def definition(folder: Path, kind: str, identity: str = "") -> Definition:
+    path = folder / "agent.toml"
+    path.write_text(f'kind = "{kind}"\njid = "robbie"\n[identity]\n{identity}', encoding="utf-8")
+    return read_definition(path, domain="example.org")
+
+
+@pytest.mark.parametrize("kind", ["assistant", "memory", "rag", "tools"])
+def test_an_agent_without_an_identity_has_a_name_a_sentence_and_a_picture(
+    tmp_path: Path, kind: str
+) -> None:
+    identity = identity_of(definition(tmp_path, kind))
+
+    assert identity.name == "Robbie"
+    assert identity.description
+    assert identity.avatar is not None
+    assert identity.avatar.content == portrait(kind, "robbie@example.org")
+
+
+def test_what_the_toml_says_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "me.png").write_bytes(portrait("rag", "somebody"))
+
+    identity = identity_of(
+        definition(
+            tmp_path,
+            "assistant",
+            'name = "Ada\'s helper"\ndescription = "Helps."\nurl = "https://example.org"\n'
+            'avatar = "me.png"\npublish = false\nstatus = false\nbusy_at = 4\nstatus_every_s = 60',
+        )
+    )
+
+    assert (identity.name, identity.description) == ("Ada's helper", "Helps.")
+    assert identity.avatar is not None
+    assert identity.avatar.content == portrait("rag", "somebody")
+    assert (identity.is_published, identity.shows_load) == (False, False)
+    assert (identity.busy_at, identity.status_every_s) == (4, 60.0)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xd8\xff\xe0 a JPEG"])
+def test_a_picture_that_cannot_be_used_is_named_by_file_and_key(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "me.png").write_bytes(content)
+
+    with pytest.raises(ConfigurationError, match=r"agent\.toml: identity\.avatar 'me\.png': "):
+        identity_of(definition(tmp_path, "assistant", 'avatar = "me.png"'))
