@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.memory.subject import who_is
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,9 +22,9 @@ class Circles:
 
     def of(self, peer: str) -> tuple[str, ...]:
         """Another domain, and all guests together."""
-        domain = peer.rpartition("@")[2]
+        domain = who_is(peer).rpartition("@")[2]
         together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
-        return (*together, ALL_GUESTS) if self.is_guest(peer) else together
+        return (*together, ALL_GUESTS) if self.is_guest(who_is(peer)) else together
 
 
 NO_CIRCLES = Circles(own_domain="", is_guest=lambda _jid: False)

@@ -19,3 +19,9 @@ def in_rooms(subject: str) -> tuple[str, str]:
     """What this person is as a subject in any room: from the first of these to before the second.
     Apart from what they are in private, so that a room never finds that."""
     return subject + IN, subject + IN[:-1] + "!"
+
+
+def who_is(subject: str) -> str:
+    """The JID that stands for this subject: of somebody in a room their own, or else the room's."""
+    who, _, room = subject.partition(IN)
+    return who if JID.fullmatch(who) else room or who

@@ -113,8 +113,9 @@ class Utterance:
 
     @property
     def speaker(self) -> str:
-        """What the model calls who said it."""
-        return self.message.said.nick or self.peer
+        """What the model calls who said it. A nick alone could be any name that means something."""
+        said = self.message.said
+        return f"{said.nick} in {said.room.partition('@')[0]}" if said.room else self.peer
 
 
 M = TypeVar("M", bound=BaseModel)

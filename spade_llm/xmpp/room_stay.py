@@ -16,6 +16,8 @@ from spade_llm.xmpp.room import MAX_NICKS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from slixmpp import ClientXMPP
+
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.room import Room
 
@@ -32,9 +34,10 @@ PING_S = 20.0
 NICK_TAKEN = "conflict"
 SHUT = frozenset({"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"})
 """Answers of a room that does not want us."""
-STILL_IN = frozenset({"service-unavailable", "feature-not-implemented", "item-not-found"})
+STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
 UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
-"""Conditions of XEP-0410 §3.3; all others say that we are out."""
+"""Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
+there it is a name that was changed; of Prosody it may be a room that is there no more."""
 
 
 class RoomStay:
@@ -120,21 +123,11 @@ class RoomStay:
                 async with asyncio.timeout(PING_EVERY_S):
                     await room.is_out.wait()
             except TimeoutError:
-                if not await self._is_still_in():
+                if not await is_in(self._agent.client, self._room.own_address):
                     logger.warning("%s forgot us", room.address)
                     room.lose()
         self._pause_s = PUT_OUT_PAUSE_S if room.outing.is_for_good else FIRST_PAUSE_S
         return room.outing.reason
-
-    async def _is_still_in(self) -> bool:
-        """Self-ping (XEP-0410); True where nobody can tell."""
-        try:
-            await self._agent.client["xep_0199"].send_ping(self._room.own_address, PING_S)
-        except IqError as error:
-            return error.condition in STILL_IN | UNSURE
-        except IqTimeout:
-            return True
-        return True
 
     async def _pause(self, reason: str) -> None:
         """Ended by another stream."""
@@ -148,3 +141,14 @@ class RoomStay:
         finally:
             waiting.cancel()
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+async def is_in(client: ClientXMPP, occupant: str) -> bool:
+    """Whether we are this occupant (XEP-0410); True where nobody can tell."""
+    try:
+        await client["xep_0199"].send_ping(occupant, PING_S)
+    except IqError as error:
+        return error.condition in STILL_IN | UNSURE
+    except IqTimeout:
+        return True
+    return True

@@ -9,11 +9,13 @@ from uuid import uuid4
 import pytest
 
 from spade_llm.agent import Conduct, Services
+from spade_llm.context import WindowSizeContext
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.services.memory import MemoryClient
 from spade_llm.xmpp.room_budget import MAX_HOPS
 from spade_llm.xmpp.room_list import KnownRoom
+from spade_llm.xmpp.room_stay import is_in
 from spade_llm.xmpp.rooms import RoomsOptions
 from tests.interaction.network import Network, answer_to, context_of, eventually, jid_of
 from tests.interaction.room_guest import MUC, Guest
@@ -278,3 +280,44 @@ async def test_a_whisper_is_told_once_where_to_ask(network: Network, room: str) 
     assert told["type"] == "chat"
     assert told["body"].endswith(f"write to {jid_of(assistant)} directly.")
     assert rest == []
+
+
+async def test_a_room_that_is_asked_says_whether_we_are_in_it(network: Network, room: str) -> None:
+    ada = await guest(network, room, "ada")
+    assistant = await helper(network, room, ada)
+
+    assert await is_in(assistant.client, f"{room}/helper")
+    assert not await is_in(assistant.client, f"{room}/nobody")
+    assert not await is_in(assistant.client, f"no-{room}/helper")
+
+
+async def test_who_is_known_by_an_id_alone_is_remembered_and_can_end_that_in_the_room(
+    network: Network, room: str
+) -> None:
+    ada = await guest(network, room, "ada")
+    memory = await network.memory()
+    model = ScriptedProvider(["Noted.", reminded, reminded])
+    assistant = await helper(
+        network, room, ada, model=model, services=Services(memory=jid_of(memory))
+    )
+    assistant.update_context_management(WindowSizeContext(max_messages=1))
+    ada.say("helper: The gate of the garden opens with 4711")
+    await ada.hears("helper")
+    await eventually(lambda: has_messages(assistant))
+
+    ada.say("helper: What opens the garden gate?")
+    known = await ada.hears("helper")
+    ada.say("helper: /forget all")
+    forgotten = await ada.hears("helper")
+    ada.say("helper: What does open the garden gate?")
+    unknown = await ada.hears("helper")
+
+    assert "4711" in known
+    assert "4711" not in unknown
+    assert forgotten.startswith("ada: Forgotten:")
+
+
+async def has_messages(assistant: LLMAgent) -> bool:
+    memory = assistant.memory_behaviour.memory
+    assert isinstance(memory, MemoryClient)
+    return (await memory.stats()).messages > 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.acl import AclMessage, Encoding, Performative, Said
-from spade_llm.memory.subject import in_rooms, known_as
+from spade_llm.memory.subject import in_rooms, known_as, who_is
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.room import MAX_LINE_CHARS, MAX_LINES, Room
 from spade_llm.xmpp.room_stanza import Invitation, read_invitation, read_presence
@@ -127,6 +127,8 @@ def test_a_seat_is_no_jid_and_is_found_by_the_person_it_is_of() -> None:
     first, end = in_rooms("ada@home")
 
     assert known_as(told) == told
+    assert who_is(told) == "ada@home"
+    assert who_is(Said(room=ROOM, nick="ada", occupant="x").seat) == ROOM
     assert first <= told < end
     assert not first <= other < end
 
