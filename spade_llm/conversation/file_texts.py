@@ -37,6 +37,7 @@ class FileTexts:
     gone: str
     busy: str
     too_many: str
+    full: str
     not_taken: str
     away: str
     too_long: str
@@ -62,6 +63,7 @@ class FileTexts:
             "unauthorised": self.not_taken,
             "not-found": self.gone,
             "busy": self.busy,
+            "quota-reached": self.full,
             "too-large": self.too_large,
             "timeout": self.away,
         }
@@ -103,6 +105,7 @@ FILE_TEXTS = {
         busy="Too many documents are being read right now. Please send {} again in a minute.",
         too_many="You have shared {} files with me already; I take no more until you delete "
         "some (/documents delete NAME).",
+        full="I keep files for as many people as I can, and have not read {}.",
         not_taken="The agent that keeps documents here takes none from you: {} was not read.",
         away="The agent that keeps documents cannot be reached now. Please send {} again later.",
         too_long="Reading {} took too long, and I have given up. Please split it.",
@@ -131,6 +134,7 @@ FILE_TEXTS = {
         gone="{} ya no está en el servidor. Envíalo otra vez, por favor.",
         busy="Ahora se están leyendo demasiados documentos. Envía {} otra vez en un minuto.",
         too_many="Ya has compartido {} archivos conmigo; borra alguno (/documents delete NOMBRE).",
+        full="Ya guardo archivos de tantas personas como puedo y no he leído {}.",
         not_taken="El agente que guarda documentos no acepta ninguno tuyo: {} no se ha leído.",
         away="El agente que guarda documentos no está disponible. Envía {} más tarde, por favor.",
         too_long="Leer {} ha tardado demasiado y lo he dejado. Divídelo, por favor.",

@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.errors import InvalidArguments, NotFound, QuotaReached
 from spade_llm.rag.documents import DocumentPage
 from spade_llm.rag.names import PERSONAL, document_id, is_personal
 from spade_llm.rag.rows import (
@@ -198,14 +198,17 @@ class Registry:
         """The one of this name, made if need be."""
         for namespace in await self.namespaces(owner, name):
             return namespace
-        most = MAX_PERSONAL if is_personal(name) else MAX_NAMESPACES
-        values = (owner, PERSONAL, is_personal(name))
-        ((held,),) = await self._database.read(_COUNT, values)
-        if held >= most:
-            raise InvalidArguments(f"you have {most} namespaces already; delete one")
+        await self._check_room(owner, is_of_person=is_personal(name))
         async with self._database.transaction() as writer:
             await writer.execute(_ADD_NAMESPACE, (owner, name, self._now().isoformat()))
         return await self.namespace(owner, name)
+
+    async def _check_room(self, owner: str, *, is_of_person: bool) -> None:
+        ((held,),) = await self._database.read(_COUNT, (owner, PERSONAL, is_of_person))
+        if is_of_person and held >= MAX_PERSONAL:
+            raise QuotaReached(f"you keep files for {MAX_PERSONAL} people already; delete some")
+        if not is_of_person and held >= MAX_NAMESPACES:
+            raise InvalidArguments(f"you have {MAX_NAMESPACES} namespaces already; delete one")
 
     async def document(self, namespace_id: int, source: str) -> StoredDocument | None:
         rows = await self._database.read(_DOCUMENT, (namespace_id, source))

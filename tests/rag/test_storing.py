@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.errors import InvalidArguments, QuotaReached
 from spade_llm.rag import Document, DocumentLibrary, Progress, Splitting
 from spade_llm.rag.batches import SharedBatches
 from spade_llm.rag.in_flight import InFlight
+from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.registry import MAX_NAMESPACES
 from tests.rag.bag_of_words import BagOfWords
 
@@ -106,6 +107,23 @@ async def test_what_one_document_is_refused_for_is_no_others_fault(tmp_path: Pat
 
         assert isinstance(done[1], InvalidArguments)
         assert (await mine.stats("n7")).vectors == 3
+
+
+async def test_people_beside_the_owner_are_counted_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spade_llm.rag.registry.MAX_PERSONAL", 2)
+    monkeypatch.setattr("spade_llm.rag.registry.MAX_NAMESPACES", 1)
+    people = [personal_namespace(f"{name}@home") for name in ("ann", "bob", "eve")]
+    async with DocumentLibrary(tmp_path, embedder=None) as library:
+        mine = library.for_owner(OWNER)
+        for namespace in ("handbook", *people[:2], people[0]):
+            await mine.ingest(numbered(1, namespace))
+
+        with pytest.raises(QuotaReached):
+            await mine.ingest(numbered(1, people[2]))
+        with pytest.raises(InvalidArguments):
+            await mine.ingest(numbered(1, "another"))
 
 
 async def test_the_same_source_several_times_at_once_ends_as_one_document(tmp_path: Path) -> None:
