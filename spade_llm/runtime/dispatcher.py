@@ -116,6 +116,7 @@ class Dispatcher:
         """Of those, the ones whose handler has more time than others."""
         self._resending = asyncio.Lock()
         self._is_closing = False
+        self._has_left = asyncio.Event()
         self._notes: set[asyncio.Task[None]] = set()
         self._on_their_way: dict[tuple[str, str], asyncio.Task[None]] = {}
         """By receiver and id: who sees to it that what was sent to a person arrives."""
@@ -213,6 +214,12 @@ class Dispatcher:
         except StorageFailed as error:
             logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
             return True
+
+    async def has_room(self, *, below: int) -> None:
+        """Return once fewer than this are running or waiting."""
+        while self._open >= below:
+            self._has_left.clear()
+            await self._has_left.wait()
 
     async def not_sent(self, answer: AclMessage) -> None:
         """What arrived was returned, for a reason that passes: the next `resend` takes it."""
@@ -357,6 +364,7 @@ class Dispatcher:
 
     def _leave(self, job: Job) -> None:
         job.has_ended.set()
+        self._has_left.set()
         peer = job.request.owner
         self._open -= 1
         self._open_of[peer] -= 1

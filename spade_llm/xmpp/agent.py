@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
-from slixmpp.stanza import Presence
+from slixmpp.stanza import Message, Presence
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
@@ -39,6 +39,7 @@ from spade_llm.xmpp.contacts import Contacts
 from spade_llm.xmpp.discovery import Sighting
 from spade_llm.xmpp.door import door_of
 from spade_llm.xmpp.link import Link
+from spade_llm.xmpp.missed_messages import MissedMessages
 from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.profile import Profile
 from spade_llm.xmpp.rejection import rejection
@@ -149,6 +150,8 @@ class XmppAgent(Agent):
         self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.in_pieces
         """As which messages one for a person's client leaves; must not raise."""
         self.contacts = Contacts(self)
+        if data and self.options.is_available:
+            MissedMessages(self, data / f"archive-{self.jid.local}.json")
         tell_software(self)
         self.status_line = self._present(self.options.identity)
         self.on_text: Callable[[AclMessage], None] | None = None
@@ -388,6 +391,10 @@ class XmppAgent(Agent):
         if self.options.is_available:
             self.contacts.appear()
         self.run_errand(self.node.dispatcher.resend())
+
+    def read(self, message: Element) -> None:
+        """A `<message/>` of somebody that came by another way than the stream."""
+        self._inbox(Message(self.client, message, recv=True))
 
     def _inbox(self, stanza: Stanza) -> None:
         """Every <message/> of the stream, as it came."""

@@ -40,12 +40,14 @@ class ProsodyServer:
         port: int = 0,
         service_jids: Sequence[str] = (),
         federation: Federation | None = None,
+        has_archive: bool = False,
     ) -> None:
         self._directory = directory.absolute()
         self._domain = domain
         self._port = port
         self._upload_port = 0
         self._federation = federation
+        self._has_archive = has_archive
         self._service_jids = tuple(service_jids)
         self._config_path = self._directory / "prosody.cfg.lua"
         self._process = ServerProcess(directory=self._directory, name="Prosody")
@@ -86,6 +88,7 @@ class ProsodyServer:
                 addresses=loopback_addresses(),
                 service_jids=self._service_jids,
                 federation=self._federation,
+                has_archive=self._has_archive,
             ),
             encoding="utf-8",
         )

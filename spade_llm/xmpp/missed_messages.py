@@ -1,0 +1,172 @@
+"""What people wrote while an agent was away and its server did not deliver: read from the archive
+after each new stream, once and in order (XEP-0313). Knows no conversation.
+
+The place up to which the archive is dealt with is on disk. Without a place nothing is read: an
+agent that is new to an account does not answer what was said before it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections import OrderedDict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import CHAT_TEXT, bare
+from spade_llm.errors import PeerUnavailable, RequestError
+from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.archive import NAMESPACE, NOT_FOUND, Archive, archive_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from slixmpp import ClientXMPP
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.archive import Archived
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE = timedelta(days=3)
+"""Nobody waits for an answer to what is older."""
+MAX_PAGES = 10
+"""Of one absence: 500 messages, ours among them. What is newer is not answered then."""
+MAX_AT_WORK = 8
+"""Old messages wait while the agent has so much to do, and so leave room for new ones."""
+RETRY_S = 20.0
+ATTEMPTS = 3
+MAX_LIVE = 4096
+"""Ids that came live while the archive is read, not to be read again."""
+
+_KEPT_OUT = ("no-store", "no-permanent-store")
+
+
+class MissedMessages:
+    def __init__(self, agent: XmppAgent, path: Path) -> None:
+        self._agent = agent
+        self._path = path
+        self._archive: Archive | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._is_reading = True
+        self._has_archive = False
+        self._live: OrderedDict[str, None] = OrderedDict()
+        agent.on_client.append(self._listen)
+        agent.on_session.append(self._begin)
+        agent.on_stanza.append(self._note)
+
+    def _listen(self, client: ClientXMPP) -> None:
+        self._archive = Archive(client)
+
+    def _begin(self) -> None:
+        """Another stream: what came to the one before may be in nobody's hands."""
+        if not self._agent.node.dispatcher.speaks(CHAT_TEXT):
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        self._is_reading = True
+        self._reading = self._agent.submit(self._read_all())
+
+    def _note(self, xml: Element) -> bool:
+        """What comes live needs not be read later."""
+        id = archive_id(xml)
+        if id and not (self._agent.link and self._agent.link.hands_back):
+            self._live[id] = None
+            if len(self._live) > MAX_LIVE:
+                self._live.popitem(last=False)
+            self._keep_live()
+        return False
+
+    def _keep_live(self) -> None:
+        if self._live and self._has_archive and not self._is_reading:
+            newest = next(reversed(self._live))
+            self._live.clear()
+            self._agent.run_errand(self._keep_once_safe(newest))
+
+    async def _keep_once_safe(self, id: str) -> None:
+        await self._agent.node.dispatcher.written_down()
+        if not self._is_reading:
+            self._keep(id)
+
+    async def _read_all(self) -> None:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_S)
+            try:
+                await self._catch_up()
+                break
+            except RequestError as error:
+                logger.warning("%s: missed messages are not known: %s", self._agent.jid, error)
+        self._is_reading = False
+        self._keep_live()
+
+    async def _catch_up(self) -> None:
+        said = await self._agent.discover(str(self._agent.jid))
+        self._has_archive = NAMESPACE in said.features
+        if not self._has_archive or self._archive is None:
+            return
+        place = self._place()
+        if place is None:
+            self._keep(await self._archive.newest())
+            return
+        await self._read_from(self._archive, *place)
+
+    async def _read_from(self, archive: Archive, place: str, at: datetime) -> None:
+        since = datetime.now(UTC) - MAX_AGE
+        for _ in range(MAX_PAGES):
+            try:
+                page = await archive.after(place, since=since)
+            except PeerUnavailable as error:
+                if error.wire_code != NOT_FOUND or not place:
+                    raise
+                # It has expired there; what came since may have not.
+                place, since = "", max(at, since)
+                continue
+            for one in page.messages:
+                await self._deal_with(one)
+            place = page.last or place
+            if page.is_last:
+                return
+        logger.warning("%s: too much was missed, the newest is left out", self._agent.jid)
+        self._keep(await archive.newest())
+
+    async def _deal_with(self, one: Archived) -> None:
+        dispatcher = self._agent.node.dispatcher
+        if one.id not in self._live and self._is_for_us(one.message):
+            await dispatcher.has_room(below=MAX_AT_WORK)
+            self._agent.read(one.message)
+            await asyncio.sleep(0)
+            await dispatcher.written_down()
+        self._live.pop(one.id, None)
+        self._keep(one.id)
+
+    def _is_for_us(self, message: Element) -> bool:
+        """What a person said to us; who speaks for a program has asked again, or given up."""
+        is_ours = bare(message.get("from", "")) == str(self._agent.jid)
+        is_chat = message.get("type", "normal") in ("chat", "normal")
+        is_kept = all(message.find(f"{{urn:xmpp:hints}}{hint}") is None for hint in _KEPT_OUT)
+        has_body = bool(message.findtext("{jabber:client}body"))
+        return not is_ours and is_chat and is_kept and has_body and not codec.read_metadata(message)
+
+    def _place(self) -> tuple[str, datetime] | None:
+        try:
+            known = json.loads(self._path.read_text("utf-8"))
+            return str(known["id"]), datetime.fromisoformat(known["at"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("%s is not read: %s", self._path, error)
+            return None
+
+    def _keep(self, id: str) -> None:
+        """Whole or not at all, also after a kill."""
+        text = json.dumps({"id": id, "at": datetime.now(UTC).isoformat()})
+        new = self._path.with_suffix(".new")
+        try:
+            new.write_text(text, "utf-8")
+            os.replace(new, self._path)
+        except OSError as error:
+            logger.warning("%s is not written: %s", self._path, error)
