@@ -6,16 +6,16 @@ import asyncio
 import secrets
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import Said
-from spade_llm.acl.said import PASSING
+from spade_llm.acl.said import NOTHING_SAID, PASSING
 from spade_llm.xmpp.mention import visible
 from spade_llm.xmpp.room_budget import RoomBudget
 from spade_llm.xmpp.room_stanza import BANNED, NEW_NICK, SELF, SHUT_DOWN
 
 if TYPE_CHECKING:
+    from spade_llm.acl import Said
     from spade_llm.xmpp.room_stanza import RoomPresence
 
 MAX_OCCUPANTS = 5000
@@ -116,8 +116,11 @@ class Room:
         """Whom the room has not shown is nobody whom we could know again."""
         return self._occupants.get(nick) or Occupant(nick=nick)
 
-    def said_by(self, occupant: Occupant, *, hops: int) -> Said:
-        return Said(
+    def said_by(self, occupant: Occupant, *, hops: int, said: Said = NOTHING_SAID) -> Said:
+        """`said`: what their client says beside the text. No marks: they would be everybody's."""
+        return replace(
+            said,
+            wants="",
             room=self.address,
             nick=occupant.nick,
             real=occupant.real,

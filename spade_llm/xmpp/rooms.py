@@ -244,7 +244,8 @@ class Rooms:
     async def _accept(self, room: Room, message: AclMessage, occupant: Occupant, hops: int) -> None:
         await room.settled()
         is_program = bool(hops) or await self._is_program(room, occupant)
-        said = room.said_by(occupant, hops=max(hops, 1) if is_program else 0)
+        counted = max(hops, 1) if is_program else 0
+        said = room.said_by(occupant, hops=counted, said=message.said)
         question = replace(message, said=said)
         verdict = room.budget.verdict(said.seat, hops=hops, is_program=is_program)
         if verdict is Verdict.ANSWER:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli.rooms import rooms_of
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import load_agent, read_environment, read_password, read_prompt
+from spade_llm.xmpp.room_list import KnownRoom
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +21,7 @@ MISTAKES = {
     "an unknown kind": ('kind = "memroy"\njid = "m"', "kind: "),
     "an unknown key": (ASSISTANT + "colour = 1", "colour: unknown key"),
     "an unknown key in a table": (ASSISTANT + "[provider]\nmodle = 'x'", "provider.modle: unknown"),
+    "a room that is none": (ASSISTANT + "[[rooms]]\njid = 'tea'", "rooms.0.jid: "),
     "a number as text": (ASSISTANT + "[context]\nmax_messages = '20'", "context.max_messages: "),
     "a window of nothing": (ASSISTANT + "[context]\nmax_messages = 0", "context.max_messages: "),
     "a key of another strategy": (
@@ -322,3 +325,24 @@ def test_the_collector_of_the_environment_is_checked_and_named(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector")
     with pytest.raises(ConfigurationError, match="OTEL_EXPORTER_OTLP_ENDPOINT: .*'collector'"):
         read_environment()
+
+
+def test_rooms_are_those_of_the_file_and_invitations_are_followed_unless_it_says_no(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text(ASSISTANT)
+    as_it_is = rooms_of(load_agent(path))
+    path.write_text(
+        ASSISTANT + "room_invitations = false\n"
+        "[[rooms]]\njid = 'Tea@rooms.example.org'\nnick = 'tea helper'\npassword = 'x'\n"
+        "[[rooms]]\njid = 'work@rooms.example.org'\n"
+    )
+    said = rooms_of(load_agent(path))
+
+    assert (as_it_is.rooms, as_it_is.takes_invitations) == ((), True)
+    assert not said.takes_invitations
+    assert said.rooms == (
+        KnownRoom(jid="tea@rooms.example.org", nick="tea helper", password="x"),
+        KnownRoom(jid="work@rooms.example.org"),
+    )

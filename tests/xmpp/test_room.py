@@ -110,6 +110,17 @@ async def test_we_know_whether_somebody_wanted_us_out(codes: str, is_for_good: b
     assert tea.outing.is_for_good == is_for_good
 
 
+async def test_what_a_client_says_beside_the_text_is_kept_but_marks_are_not_for_all() -> None:
+    tea = room()
+    show(tea, "ada", real="ada@home")
+    beside = Said(corrects="1", quotes="before", wants="displayed", room="forged@x", real="eve@x")
+
+    said = tea.said_by(tea.occupant("ada"), hops=0, said=beside)
+
+    assert (said.corrects, said.quotes, said.wants) == ("1", "before", "")
+    assert said.seat == f"ada@home in {ROOM}"
+
+
 async def test_what_is_overheard_is_bounded_and_of_one_line_each() -> None:
     tea = room()
 
