@@ -21,7 +21,15 @@ _DESCRIPTIONS = {
 
 
 def identity_of(definition: Definition) -> Identity:
-    """Raises ConfigurationError: the picture cannot be read, or is none."""
+    """Raises ConfigurationError: the picture cannot be read, or is none; a text cannot be sent."""
+    avatar = _avatar(definition)
+    try:
+        return _identity(definition, avatar)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{definition.path}: identity.{error}") from None
+
+
+def _identity(definition: Definition, avatar: Avatar) -> Identity:
     from spade_llm.xmpp.identity import Identity
 
     table, local = definition.settings.identity, definition.jid.partition("@")[0]
@@ -30,7 +38,7 @@ def identity_of(definition: Definition) -> Identity:
         name=table.name or local[:1].upper() + local[1:],
         description=_DESCRIPTIONS[definition.settings.kind] if described is None else described,
         url=table.url or "",
-        avatar=_avatar(definition),
+        avatar=avatar,
         is_published=table.publish,
         shows_load=table.status,
         busy_at=table.busy_at,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.stanza import readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +63,13 @@ class Identity:
     """So many requests at once, and it does not want to be disturbed (`dnd`)."""
     status_every_s: float = 10.0
     """Between two changes of what its presence says."""
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError: servers end a stream at what XML cannot carry."""
+        for key in ("name", "description", "url"):
+            text = getattr(self, key)
+            if readable(text) != text:
+                raise ConfigurationError(f"{key} {text!r}: leave control characters out")
 
     def named(self, jid_local: str) -> str:
         return self.name or jid_local

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from spade_llm.xmpp.behaviour import Behaviour
 from spade_llm.xmpp.load_level import Level, LoadLevel
+from spade_llm.xmpp.stanza import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class StatusLine(Behaviour):
         ET.SubElement(presence, f"{_CLIENT}status").text = self._line()
 
     def _line(self) -> str:
-        described = self.describe()[:MAX_CHARS]
+        described = readable(self.describe()[:MAX_CHARS])
         return f"{described} · {_TEXTS[self._level.now]}" if described else _TEXTS[self._level.now]
 
 

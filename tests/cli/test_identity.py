@@ -52,6 +52,11 @@ def test_what_the_toml_says_is_shown(tmp_path: Path) -> None:
     assert (identity.busy_at, identity.status_every_s) == (4, 60.0)
 
 
+def test_a_text_that_would_end_the_stream_is_named_by_file_and_key(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"agent\.toml: identity\.name .*control"):
+        identity_of(definition(tmp_path, "assistant", r'name = "Rob\u0001bie"'))
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xd8\xff\xe0 a JPEG"])
 def test_a_picture_that_cannot_be_used_is_named_by_file_and_key(
     tmp_path: Path, content: bytes | None

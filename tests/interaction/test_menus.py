@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.interaction.network import Network
     from tests.xmpp.client import Client
 
+ON_ONE = pytest.mark.parametrize("server", ["embedded"], indirect=True)
+"""What depends on no server; the others show that both carry menus."""
 COMMANDS = "http://jabber.org/protocol/commands"
 C, X = f"{{{COMMANDS}}}", "{jabber:x:data}"
 ERRORS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
@@ -148,6 +150,7 @@ async def test_a_menu_lists_the_commands_in_the_client_s_language(network: Netwo
     assert identity.get("type") == "command-list"
 
 
+@ON_ONE
 async def test_what_needs_nothing_is_done_at_once(network: Network) -> None:
     menu = Menu(await network.person(), await network.assistant())
 
@@ -181,6 +184,8 @@ async def test_memories_are_seen_corrected_and_forgotten(network: Network) -> No
     assert sorted(left) == ["Ada likes\ngreen tea", "Bob likes coffee"]
 
 
+@pytest.mark.parametrize("server", ["prosody"], indirect=True)
+@pytest.mark.server
 async def test_what_no_server_would_carry_is_said_and_not_sent(network: Network) -> None:
     menu, store = await remembering(network)
     for text in ('"' * 20_000, '"' * 20_001, "x" + "\n" * 32_000 + "y"):
@@ -198,6 +203,7 @@ async def test_what_no_server_would_carry_is_said_and_not_sent(network: Network)
     assert (await menu.begin("status")).note == "info"
 
 
+@ON_ONE
 async def test_everything_is_forgotten_after_one_more_question(network: Network) -> None:
     menu, store = await remembering(network)
 
@@ -214,6 +220,7 @@ async def test_everything_is_forgotten_after_one_more_question(network: Network)
     assert [entry.content for entry in (await store.list()).entries] == ["Bob likes coffee"]
 
 
+@ON_ONE
 async def test_the_memory_agent_has_a_menu_for_people_too(network: Network) -> None:
     memory = await network.memory()
     of_assistant, store = await remembering(network, memory)
@@ -231,6 +238,7 @@ async def test_the_memory_agent_has_a_menu_for_people_too(network: Network) -> N
     assert [entry.content for entry in (await store.list()).entries] == ["Bob likes coffee"]
 
 
+@ON_ONE
 async def test_a_new_conversation_ends_what_runs_in_it(network: Network) -> None:
     model = GatedModel()
     assistant, ada = await network.assistant(model), await network.person()
@@ -252,6 +260,7 @@ def launch(where: str) -> str:
     return f"launched to {where}"
 
 
+@ON_ONE
 @pytest.mark.parametrize(("said", "gone"), [("yes", True), ("no", False)])
 async def test_an_open_question_is_answered_from_the_menu(
     network: Network, said: str, gone: bool
@@ -277,6 +286,7 @@ async def test_an_open_question_is_answered_from_the_menu(
     assert late.text.startswith("That is not asked any more")
 
 
+@ON_ONE
 async def test_what_is_wrong_is_answered_with_an_error(network: Network) -> None:
     menu, _ = await remembering(network)
     eve = Menu(await network.person("eve"), menu.agent)
@@ -304,6 +314,7 @@ async def test_what_is_wrong_is_answered_with_an_error(network: Network) -> None
     assert condition(over) == ("bad-request", "bad-sessionid")
 
 
+@ON_ONE
 async def test_who_may_not_talk_to_an_agent_has_no_menu(network: Network) -> None:
     jid, ada = await network.account("assistant"), await network.person()
     base = network.options(jid)
@@ -334,6 +345,7 @@ async def test_nobody_uses_a_menu_in_the_name_of_a_room(network: Network) -> Non
     assert condition(in_room)[0] == "forbidden"
 
 
+@ON_ONE
 async def test_a_memory_that_is_away_is_said_in_words(network: Network) -> None:
     services = Services(memory=f"nobody@{network.server.endpoint.domain}")
     menu = Menu(await network.person(), await network.assistant(services=services))

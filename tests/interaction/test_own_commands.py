@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.agent import Conduct, Services
 from spade_llm.memory import MemoryDraft
 from spade_llm.rag.documents import Document
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from spade_llm.agent import LLMAgent
     from tests.interaction.network import Network
     from tests.xmpp.client import Client
+
+pytestmark = pytest.mark.parametrize("server", ["embedded"], indirect=True)
+"""They are the assistant's own doing: what carries them is tested elsewhere."""
 
 
 @tool
