@@ -156,7 +156,8 @@ class MemoryBehaviour(Behaviour):
         try:
             earlier = await self._earlier.of(conversation.key)
         except (RequestError, StorageFailed, TimeoutError) as error:
-            logger.warning("conversation %s could not be loaded: %s", conversation.key, error)
+            reason = str(error) or "no answer in time"
+            logger.warning("conversation %s could not be loaded: %s", conversation.key, reason)
             return
         if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
             _put_before(earlier, conversation)

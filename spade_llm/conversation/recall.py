@@ -132,7 +132,8 @@ class Recall:
                 async with asyncio.timeout(self._deadline_s):
                     return await ask(question, subject)
         except (RequestError, ServiceError, TimeoutError) as error:
-            logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, error)
+            reason = str(error) or f"no answer within {self._deadline_s:g} s"
+            logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, reason)
             self._away_until[name] = self._clock() + AWAY_FOR_S
             return None
 

@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_RETRY_S = 0.8
 """Silence after which the same id is sent again; doubles each time."""
+MAX_UNHEARD_S = 5.0
+"""Of silence of a peer that has shown nothing yet: it may just have come back."""
 MAX_RETRY_S = 15.0
 CANCEL_S = 2.0
 """How long a cancel may wait for the network."""
@@ -188,7 +190,7 @@ class Requester:
                     answer = await pending.inbox.get()
             except TimeoutError:
                 await self._after_silence(pending, retry_s)
-                retry_s = MAX_RETRY_S if pending.is_at_work else min(retry_s * 2, MAX_RETRY_S)
+                retry_s = MAX_RETRY_S if pending.is_at_work else min(retry_s * 2, MAX_UNHEARD_S)
             else:
                 return _checked(answer)
 
