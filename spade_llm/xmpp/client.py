@@ -15,6 +15,7 @@ from slixmpp.stanza import StreamFeatures
 from slixmpp.xmlstream import register_stanza_plugin
 
 from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.prologue import Prologue
 from spade_llm.xmpp.stream_management import StreamManagement
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class XmppClient(ClientXMPP):
     def __init__(
         self, jid: str, password: str, connection: Connection, on_due: Callable[[float], None]
     ) -> None:
+        self._prologue = Prologue()
         super().__init__(jid, password, ssl_context=trust(connection.ca_path))
         self.management = StreamManagement(super().send_raw, on_due)
         register_stanza_plugin(StreamFeatures, stanzas.StreamManagement)
@@ -69,6 +71,17 @@ class XmppClient(ClientXMPP):
             logger.info("in-band registration: %s", error.condition)
         except IqTimeout:
             logger.warning("in-band registration was not answered")
+
+    def init_parser(self) -> None:
+        super().init_parser()
+        self._prologue = Prologue()
+
+    def data_received(self, data: bytes) -> None:
+        if self.xml_root is None and self._prologue.is_forbidden(data):
+            logger.warning("%s: the server sent a document type: hung up", self.boundjid.bare)
+            self.abort()
+            return
+        super().data_received(data)
 
     def send_raw(self, data: str | bytes) -> None:
         super().send_raw(data)
