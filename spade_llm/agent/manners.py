@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import Encoding, Performative, new_id
+from spade_llm.acl import Encoding, Performative, bare, new_id
 from spade_llm.agent.bubble import Bubble
 from spade_llm.agent.replacing import Replacing
 from spade_llm.agent.replies import Replies
@@ -141,8 +141,10 @@ class Manners:
         )
 
     def _sight(self, seen: Sighting) -> None:
-        """Who shows itself may write soon: what its client can do is known then."""
-        if self._options.streaming and seen.is_available and not seen.is_ours:
+        """A contact that shows itself may write soon: what its client can do is known then. Nobody
+        else is asked: a question shows that we are there."""
+        is_person = self._options.streaming and seen.is_available and not seen.is_ours
+        if is_person and self._agent.sees(bare(seen.jid)):
             self._agent.run_errand(self._agent.peer_features.learn(seen.jid))
 
 

@@ -15,6 +15,8 @@ _RUN = re.compile(r"\*+|_+|~+")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r"<?(?:[a-z][a-z0-9+.-]{0,20}:|www\.|[/#.])", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s<>()\[\]`]*[^\s<>()\[\]`*_~.,;:!?'\"]", re.IGNORECASE)
+_WORDS = re.compile(r"[^`*_~\\\[\]<]+")
+_BEFORE_URL = re.compile(r"[^`*_~\\\[\]<hH]+")
 _AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,20}:[^\s<>]*)>", re.IGNORECASE)
 _MARKS = {("*", 1): "_", ("_", 1): "_", ("*", 2): "*", ("_", 2): "*", ("~", 2): "~"}
 """Of a run of so many characters: what XEP-0393 writes for it."""
@@ -55,11 +57,12 @@ class _Line:
     ticks: dict[int, list[int]] = field(default_factory=dict)
     """Where runs of so many backticks begin, the last one first."""
     last_parenthesis: int = -1
+    has_url: bool = False
 
     def text(self) -> str:
         for run in reversed(list(_TICKS.finditer(self.line))):
             self.ticks.setdefault(len(run[0]), []).append(run.start())
-        self.last_parenthesis = self.line.rfind(")")
+        self.last_parenthesis, self.has_url = self.line.rfind(")"), "://" in self.line
         at = 0
         while at < len(self.line):
             at = self._read(at)
@@ -81,10 +84,8 @@ class _Line:
                 return self._link(at)
             case "<":
                 return self._autolink(at)
-            case "h" | "H":
-                return self._url(at)
-            case char:
-                return self._as_it_is(char, at)
+            case _:
+                return self._words(at)
 
     def _as_it_is(self, text: str, at: int) -> int:
         self.parts.append(text)
@@ -118,9 +119,10 @@ class _Line:
         self.parts.append(found[1])
         return found.end()
 
-    def _url(self, at: int) -> int:
+    def _words(self, at: int) -> int:
         """An address is no text: `_` in it is no emphasis."""
-        found = _URL.match(self.line, at)
+        words = _BEFORE_URL if self.has_url else _WORDS
+        found = _URL.match(self.line, at) or words.match(self.line, at)
         return self._as_it_is(found[0] if found else self.line[at], at)
 
     def _link(self, at: int) -> int:
@@ -143,11 +145,11 @@ class _Line:
     def _put_link(self, address: str) -> None:
         text = "".join(self.parts[self.bracket + 1 :])
         self._drop_openers_from(self.bracket)
-        before = self.parts[: self.bracket]
-        if before and before[-1] == "!":
-            before.pop()
+        if self.bracket:
+            # Of a picture.
+            self.parts[self.bracket - 1] = self.parts[self.bracket - 1].removesuffix("!")
         shown = address if text in ("", address) else f"{text} ({address})"
-        del self.parts[len(before) :]
+        del self.parts[self.bracket :]
         self.parts.append(shown)
         self.bracket = -1
 

@@ -13,7 +13,13 @@ from spade_llm.guardrails import KeywordGuardrail
 from spade_llm.tools import LLMTool
 from spade_llm.xmpp.stanza import CORRECTION
 from tests.interaction.ending_model import END, EndingModel
-from tests.interaction.network import PATIENCE_S, calling, jid_of, next_message
+from tests.interaction.network import (
+    PATIENCE_S,
+    calling,
+    eventually,
+    jid_of,
+    next_message,
+)
 from tests.interaction.test_manners import until_answered, watch
 
 if TYPE_CHECKING:
@@ -167,6 +173,22 @@ async def test_a_question_about_a_tool_stands_below_what_was_said_and_the_answer
     assert not (is_partial(question) or replaced(question) or replaced(runs))
     assert (said(answer), replaced(answer)) == ("I will.\n\nDone.", bubble["id"])
     assert sent == [""]
+
+
+async def test_what_a_contact_s_client_can_do_is_known_before_they_write(network: Network) -> None:
+    assistant, ada = await network.assistant(), await modern(network)
+    await ada.xmpp.get_roster()
+    ada.xmpp.send_presence_subscription(pto=jid_of(assistant))
+    await ada.presence("subscribe", jid_of(assistant))
+    assert assistant.peer_features.known(ada.jid) is None
+
+    ada.xmpp.send_presence_subscription(pto=jid_of(assistant), ptype="subscribed")
+
+    async def is_known() -> bool:
+        await ada.ping()
+        return CORRECTION in (assistant.peer_features.known(ada.jid) or ())
+
+    await eventually(is_known)
 
 
 async def test_an_answer_that_is_there_at_once_is_one_message(network: Network) -> None:
