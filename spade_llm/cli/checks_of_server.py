@@ -119,7 +119,7 @@ async def _without_srv(place: Place) -> Check:
 
 async def check_web(place: Place, url: str | None) -> list[Check]:
     """The address of uploads and web chat, as a browser would come."""
-    if url is None:
+    if not url:
         return []
     host = urlsplit(url).hostname or ""
     if not await addresses_of(host):
