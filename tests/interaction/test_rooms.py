@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -13,11 +14,20 @@ from spade_llm.context import WindowSizeContext
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.services.memory import MemoryClient
+from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.room_budget import MAX_HOPS
 from spade_llm.xmpp.room_list import KnownRoom
 from spade_llm.xmpp.room_stay import is_in
 from spade_llm.xmpp.rooms import RoomsOptions
-from tests.interaction.network import Network, answer_to, context_of, eventually, jid_of
+from tests.interaction.gated_model import GatedModel
+from tests.interaction.network import (
+    PATIENCE_S,
+    Network,
+    answer_to,
+    context_of,
+    eventually,
+    jid_of,
+)
 from tests.interaction.room_guest import MUC, Guest
 from tests.interaction.test_approval import Sensitive, model_of
 from tests.interaction.test_recall import reminded
@@ -321,3 +331,46 @@ async def has_messages(assistant: LLMAgent) -> bool:
     memory = assistant.memory_behaviour.memory
     assert isinstance(memory, MemoryClient)
     return (await memory.stats()).messages > 0
+
+
+async def test_a_question_that_the_end_of_the_process_cut_off_is_answered_in_the_room_after(
+    network: Network, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spade_llm.xmpp.agent.STOP_PATIENCE_S", 0.05)
+    ada = await guest(network, room, "ada")
+    model = GatedModel()
+    assistant = await helper(network, room, ada, model=model)
+    ada.say("helper: wait, I have a question")
+    await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
+
+    await assistant.stop()
+    await network.assistant(conduct=in_rooms(room), jid=jid_of(assistant))
+
+    assert await ada.hears("helper") == "ada: wait, I have a question"
+
+
+async def test_who_may_not_talk_to_it_gets_no_answer_where_somebody_invited_it(
+    network: Network, room: str
+) -> None:
+    ada = await guest(network, room, "ada")
+    await ada.open_to_all_eyes()
+    bob = await guest(network, room, "bob")
+    model = ScriptedProvider.echo()
+    assistant = await network.assistant(
+        model, conduct=in_rooms(), admission=Admission(allow=(ada.client.bare,))
+    )
+    for one, where in ((bob, f"bobs-{room}"), (ada, room)):
+        invitation = f"<x xmlns='jabber:x:conference' jid='{where}'/>"
+        one.client.send_raw(f"<message to='{jid_of(assistant)}'>{invitation}</message>")
+    await ada.sees("helper")
+
+    bob.say("helper: hello?")
+    await ada.hears("bob")
+    ada.say("helper: what did bob say?")
+    answer = await ada.hears("helper")
+
+    assert answer == "ada: what did bob say?"
+    assert [one.messages[-1]["content"] for one in model.requests] == ["what did bob say?"]
+    assert "bob: helper: hello?" in context_of(model.requests[0].messages)
+    assert assistant.rooms is not None
+    assert [one.jid for one in assistant.rooms.invited_to.all()] == [room]
