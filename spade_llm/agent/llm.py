@@ -161,11 +161,7 @@ class LLMAgent(XmppAgent):
             ],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
-            layers=[
-                *self._watch.layers,
-                self._reactions.feedback,
-                *self._layers(conduct, taking),
-            ],
+            layers=[*self._watch.layers, *self._layers(conduct, taking)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
         )
         add_own_commands(

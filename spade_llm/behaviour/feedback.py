@@ -10,16 +10,13 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.acl import Encoding
-from spade_llm.conversation.chosen import used
 from spade_llm.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.memory.store import MemoryChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from spade_llm.behaviour.layers import Outcome, Proceed
     from spade_llm.conversation.feedback_log import FeedbackLog, NotedAnswer
-    from spade_llm.conversation.history import Conversation
     from spade_llm.memory.store import MemoryEntry
     from spade_llm.services.chat import Utterance
 
@@ -52,20 +49,29 @@ class JudgedMemory(Protocol):
 
 
 class Feedback:
-    """A Layer that notes what answers were made from, and what comes of reactions to them."""
+    """Notes what answers were made from, and what comes of reactions to them."""
 
     def __init__(self, log: FeedbackLog, memory: JudgedMemory | None) -> None:
         self._log = log
         self._memory = memory
         self._settling = asyncio.Lock()
 
-    async def __call__(
-        self, utterance: Utterance, conversation: Conversation, proceed: Proceed
-    ) -> Outcome:
-        outcome = await proceed(utterance)
-        if utterance.message.encoding is Encoding.PLAIN and outcome.is_kept:
-            await self._note(utterance, conversation, outcome)
-        return outcome
+    async def note(self, said: Utterance, memories: Sequence[str]) -> None:
+        """The answer to it used these. Of programs nothing is noted: they react to nothing."""
+        message = said.message
+        if message.encoding is not Encoding.PLAIN:
+            return
+        # Of a corrected question (XEP-0308), clients name the answer that they were shown first.
+        for question in filter(None, (message.said.corrects, message.reply_with)):
+            try:
+                await self._log.note(
+                    peer=said.peer,
+                    question=question,
+                    conversation=said.conversation,
+                    memories=memories,
+                )
+            except StorageFailed:
+                logger.exception("conversation %s: no feedback on its answer", said.conversation)
 
     def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
         """True: `settle` has something to do. `to`: the id of a message; only one who got that
@@ -100,24 +106,6 @@ class Feedback:
         count = len(answer.shifts)
         noted = f"; {count} of my memories count {change} since" if count else ""
         return f"Your reaction: {sign}{noted}"
-
-    async def _note(
-        self, utterance: Utterance, conversation: Conversation, outcome: Outcome
-    ) -> None:
-        recalled, message = outcome.recalled.memories, utterance.message
-        ids = used(recalled, question=outcome.question, answer=outcome.result.text)
-        # Of a corrected question (XEP-0308), clients name the answer that they were shown first.
-        questions = filter(None, (message.said.corrects, message.reply_with))
-        try:
-            for question in questions:
-                await self._log.note(
-                    peer=utterance.peer,
-                    question=question,
-                    conversation=conversation.key,
-                    memories=ids,
-                )
-        except StorageFailed:
-            logger.exception("conversation %s: no feedback on its answer", conversation.key)
 
     async def _shifted(self, answer: NotedAnswer) -> dict[str, float]:
         """By how much each of its memories counts more or less now than before any reaction to it.

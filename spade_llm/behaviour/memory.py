@@ -58,6 +58,9 @@ Notes = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
 OnForget = Callable[[str], Awaitable[None]]
 """Takes a bare JID. Raises RequestError, ServiceError."""
 
+OnUse = Callable[["Utterance", "Sequence[str]"], Awaitable[None]]
+"""Takes what was said, and ids of memories. Must not raise."""
+
 Probe = Callable[[], Awaitable[object]]
 """Raises RequestError where somebody is away."""
 
@@ -81,6 +84,8 @@ class MemoryBehaviour(Behaviour):
         self.memory = memory
         self.on_forget: list[OnForget] = []
         """Told whom to forget, too: who keeps something about people elsewhere."""
+        self.on_use: list[OnUse] = []
+        """Told of each exchange which memories its answer used."""
         self._probes = probes or {}
         self._notes = notes
         self._of_use: deque[str] = deque(maxlen=MAX_OF_USE)
@@ -141,10 +146,13 @@ class MemoryBehaviour(Behaviour):
         answered = _observed(f"{said.id}.assistant", "assistant", answer, now)
         ids = tuple(hit.entry.id for hit in recalled)
         messages = (asked, replace(answered, recalled=ids))
+        of_use = used(recalled, question=question, answer=answer)
+        for note in self.on_use:
+            await note(said, of_use)
         if self.memory is not None:
             if not conversation.is_loaded:
                 conversation.observed.extend(message.id for message in messages)
-            self._of_use.extend(used(recalled, question=question, answer=answer))
+            self._of_use.extend(of_use)
             await self._outbox.put(
                 Observation(conversation=said.kept_in, subject=said.peer, messages=messages)
             )
