@@ -108,6 +108,9 @@ class Manners:
             if utterance.ask:
                 utterance = replace(utterance, ask=typing.pausing(utterance.ask))
             reply = await self._growing(utterance, shown, handler)
+            if self._options.streaming:
+                # Behind the first answer: the next may grow, or need not be asked for in pieces.
+                self._agent.peer_features.learn(utterance.message.sender)
             if not (reply.is_for_asker and reply.text):
                 typing.pause()
         return reply
@@ -129,8 +132,7 @@ class Manners:
                 raise
 
     def _may_grow(self, client: str) -> bool:
-        features = self._agent.peer_features.known(client)
-        return self._options.streaming and (features is None or CORRECTION in features)
+        return self._options.streaming and self._agent.peer_features.may_have(client, CORRECTION)
 
     def _bubble(self, shower: _Shower) -> Bubble:
         return Bubble(
@@ -145,7 +147,7 @@ class Manners:
         else is asked: a question shows that we are there."""
         is_person = self._options.streaming and seen.is_available and not seen.is_ours
         if is_person and self._agent.sees(bare(seen.jid)):
-            self._agent.run_errand(self._agent.peer_features.learn(seen.jid))
+            self._agent.peer_features.learn(seen.jid)
 
 
 class _Shower:

@@ -234,6 +234,7 @@ class XmppAgent(Agent):
         await self.node.requester.close()
         if self.presence and self.link and self.link.connected.is_set():
             self.presence.set_unavailable()
+        await self.peer_features.close()
         await self._finish_errands()
         if self.link is not None:
             await self.link.close()

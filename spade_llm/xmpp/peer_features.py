@@ -41,11 +41,16 @@ class PeerFeatures:
         """What is known of this full JID without asking; None: nothing."""
         return self._known.get(self._ver_of.get(jid, jid))
 
-    async def learn(self, jid: str) -> None:
+    def may_have(self, jid: str, feature: str) -> bool:
+        """Whether it has it, or nobody has asked yet."""
+        known = self.known(jid)
+        return feature in known if known is not None else jid not in self._silent
+
+    def learn(self, jid: str) -> None:
         """Ask, where nobody waits for it, so that it is known later."""
         is_open = self.known(jid) is None and jid not in self._silent
         if is_open and len(self._asked) < MAX_ASKED:
-            await self.of(jid)
+            self._asking(jid)
 
     async def of(self, jid: str) -> frozenset[str]:
         """Of this full JID; nothing where it does not say in time."""
@@ -53,10 +58,21 @@ class PeerFeatures:
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
+        return await asyncio.shield(self._asking(jid))
+
+    async def close(self) -> None:
+        """Nobody wants to know any more."""
+        asked = tuple(self._asked.values())
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    def _asking(self, jid: str) -> asyncio.Task[frozenset[str]]:
+        key = self._ver_of.get(jid, jid)
         task = self._asked.get(key)
         if task is None:
             task = self._asked[key] = asyncio.create_task(self._ask(jid, key))
-        return await asyncio.shield(task)
+        return task
 
     async def _ask(self, jid: str, key: str) -> frozenset[str]:
         try:

@@ -106,15 +106,21 @@ async def test_of_who_leaves_nothing_is_kept() -> None:
 
 async def test_who_is_silent_is_not_asked_again_until_it_shows_itself() -> None:
     asking = Asking()
-    for _ in range(3):
-        await asking.features.learn(PHONE)
+    asking.features.learn(PHONE)
+    assert asking.features.may_have(PHONE, "edit")
+    assert await asking.features.of(PHONE) == frozenset()
+    asking.features.learn(PHONE)
+    await asyncio.sleep(0)
     assert asking.asked == [PHONE]
+    assert not asking.features.may_have(PHONE, "edit")
 
     asking.can[PHONE] = EDIT
     asking.shows(PHONE)
-    await asking.features.learn(PHONE)
+    asking.features.learn(PHONE)
 
-    assert asking.features.known(PHONE) == EDIT
+    assert await asking.features.of(PHONE) == EDIT
+    assert asking.features.may_have(PHONE, "edit")
+    assert asking.asked == [PHONE, PHONE]
 
 
 async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,3 +133,15 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         await asking.features.of(jid)
 
     assert [asking.features.known(jid) for jid in jids] == [None, None, *[EDIT] * 3]
+
+
+async def test_who_stops_waits_for_no_client() -> None:
+    asking = Asking()
+    asking.gate.clear()
+    asking.features.learn(PHONE)
+    await asyncio.sleep(0)
+
+    await asyncio.wait_for(asking.features.close(), 5)
+
+    assert asking.asked == [PHONE]
+    assert asking.features.known(PHONE) is None
