@@ -137,7 +137,8 @@ class XmppAgent(Agent):
         self.on_client: list[Callable[[ClientXMPP], None]] = []
         """Called with the client of a connection that is about to be opened: handlers, plugins."""
         self.on_session: list[Callable[[], None]] = []
-        """Called after each (re)connection, when our presence is sent."""
+        """Called after each (re)connection. Our presence is sent before; that of an account of an
+        agent's own follows once the server has told the roster."""
         self.on_presence: list[Callable[[Element], None]] = [self._add_caps]
         """Told each presence that shows us, before it leaves, to add to it."""
         self.on_sent: list[Callable[[AclMessage], None]] = []
