@@ -120,3 +120,35 @@ async def test_who_forgets_everything_allows_nothing_any_more(
     await about.forget_all()
 
     assert await about.allowed() == []
+
+
+async def test_what_a_person_said_in_rooms_is_theirs_too_and_of_nobody_with_a_like_name(
+    store: OwnedMemory, other_store: OwnedMemory, about: SubjectStore
+) -> None:
+    seat, likeness = f"{ADA} in tea@rooms", f"{ADA}.org in tea@rooms"
+    said_there = await store.add(MemoryDraft(content="Ada drinks tea", subject=seat))
+    wrong = await other_store.add(MemoryDraft(content="Ada drinks gin", subject=seat))
+    others = await store.add(MemoryDraft(content="Bob drinks tea", subject=likeness))
+
+    listed = (await about.list()).entries
+    corrected = await about.correct(wrong.id, "Ada drinks water")
+    forgotten = await about.forget([said_there.id, others.id])
+    left = await other_store.forget_subject(ADA)
+
+    assert {entry.content for entry in listed} == {"Ada drinks tea", "Ada drinks gin"}
+    assert corrected.content == "Ada drinks water"
+    assert (forgotten, left) == (1, 1)
+    assert (await about.list()).entries == ()
+    assert (await store.get(others.id)).subject == likeness
+
+
+async def test_what_a_person_said_in_private_is_not_found_in_a_room(
+    store: OwnedMemory,
+) -> None:
+    seat = f"{ADA} in tea@rooms"
+    await store.add(MemoryDraft(content="The gate opens with 4711", subject=ADA))
+    await store.add(MemoryDraft(content="The gate is blue", subject=seat))
+
+    found = await store.search(MemoryQuery(text="gate", which=MemoryFilter(subject=seat)))
+
+    assert [hit.entry.content for hit in found.hits] == ["The gate is blue"]
