@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import socket
+import random
 from asyncio.subprocess import PIPE, STDOUT
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from spade_llm.cli import main
+from spade_llm.cli.own_server import is_free
 from spade_llm.cli.place import Place
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.xmpp.readiness import wait_ready
@@ -101,14 +103,9 @@ def write_agents(folder: Path, *kinds: str) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    probes = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
+    """Below those that the kernel gives to connections meanwhile (32768 and more on Linux)."""
+    numbers = (random.randrange(20_000, 32_000) for _ in range(1000))
+    return list(islice((port for port in numbers if is_free(port)), count))
 
 
 def new_deployment(folder: Path, *kinds: str) -> Hosted:

@@ -99,7 +99,7 @@ async def test_a_person_talks_to_an_agent_that_reads_its_account_and_ca_from_its
         person = await client_of(hosted, "you")
         person.send(f"assistant@{DOMAIN}", "hello")
 
-        answer = await person.received()
+        answer = await asyncio.wait_for(person.messages.get(), READY_S)
 
         assert answer["body"]
         assert await health_says(hosted, "assistant", status=0)
