@@ -396,7 +396,8 @@ class XmppAgent(Agent):
 
     def read(self, message: Element) -> None:
         """A `<message/>` of somebody that came by another way than the stream."""
-        self._inbox(Message(self.client, message, recv=True))
+        with self.door.in_no_hurry():
+            self._inbox(Message(self.client, message, recv=True))
 
     def _inbox(self, stanza: Stanza) -> None:
         """Every <message/> of the stream, as it came."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
@@ -20,7 +21,7 @@ from spade_llm.xmpp.invitations import FILES, Invitations
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from xml.etree.ElementTree import Element
 
     from spade_llm.errors import SpadeLLMError
@@ -80,6 +81,7 @@ class Door:
         self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
         self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
         self._asked: OrderedDict[str, None] = OrderedDict()
+        self._is_paced = False
         self._refusals = TokenBucket(REFUSALS, clock())
 
     def __enter__(self) -> Self:
@@ -118,6 +120,15 @@ class Door:
         requests = self._sender(peer, standing, now_s).requests
         return standing is not Standing.STRANGER and (requests is None or requests.take(now_s))
 
+    @contextmanager
+    def in_no_hurry(self) -> Iterator[None]:
+        """What is read meanwhile comes as slowly as we take it: nobody is too fast by it."""
+        self._is_paced = True
+        try:
+            yield
+        finally:
+            self._is_paced = False
+
     def is_shut_for(self, xml: Element) -> bool:
         """Whether this `<message/>` goes no further; it is answered here, if at all."""
         if xml.get("type") in _UNREAD:
@@ -125,7 +136,7 @@ class Door:
         jid = bare(xml.get("from", ""))
         standing, now_s = self._standing(jid), self._clock()
         sender = self._sender(jid, standing, now_s)
-        if not self._is_in_time(jid, sender, xml, now_s):
+        if not self._is_paced and not self._is_in_time(jid, sender, xml, now_s):
             self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
             return True
         if not self._admission.is_open and _code(xml) is not None:

@@ -252,6 +252,15 @@ def test_who_says_too_much_is_told_once_and_heard_again_later() -> None:
     assert entrance.said == [TOO_FAST]
 
 
+def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
+    entrance = Entrance(LIMITED)
+    with Invitations(None) as invitations, entrance.door.in_no_hurry():
+        assert all(entrance.lets_in(text(f"eve@{OWN}")) for _ in range(20))
+        closed = Entrance(CLOSED, invitations)
+        with closed.door.in_no_hurry():
+            assert not closed.lets_in(text("eve@evil.example"))
+
+
 def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> None:
     entrance = Entrance(LIMITED)
 
