@@ -70,7 +70,7 @@ def read_presence(xml: Element) -> RoomPresence:
         statuses=frozenset(one.get("code", "") for one in user.iterfind(f"{_USER}status"))
         if user is not None
         else frozenset(),
-        real=bare(item.get("jid", "")) if item is not None else "",
+        real=_real(item) if item is not None else "",
         new_nick=item.get("nick", "") if item is not None else "",
         occupant=occupant.get("id", "") if occupant is not None else "",
         is_agent=read_node(xml) == NODE,
@@ -112,9 +112,14 @@ def unlock(room: str, id: str) -> str:
 
 def _sound(room: str, inviter: str, password: str, *, is_mediated: bool) -> Invitation | None:
     is_room = is_jid(room) and "@" in room and "/" not in room
-    if not is_room or len(password) > MAX_PASSWORD_CHARS:
+    if not (is_room and is_jid(inviter)) or len(password) > MAX_PASSWORD_CHARS:
         return None
     return Invitation(room=room, inviter=inviter, password=password, is_mediated=is_mediated)
+
+
+def _real(item: Element) -> str:
+    jid = bare(item.get("jid", ""))
+    return jid if is_jid(jid) else ""
 
 
 def _kind(xml: Element) -> str:

@@ -110,6 +110,13 @@ async def test_we_know_whether_somebody_wanted_us_out(codes: str, is_for_good: b
     assert tea.outing.is_for_good == is_for_good
 
 
+async def test_a_real_jid_that_is_none_is_nobody_s() -> None:
+    tea = room()
+    show(tea, "ada", real="no jid@@")
+
+    assert tea.said_by(tea.occupant("ada"), hops=0).is_passing
+
+
 async def test_what_a_client_says_beside_the_text_is_kept_but_marks_are_not_for_all() -> None:
     tea = room()
     show(tea, "ada", real="ada@home")
@@ -183,6 +190,11 @@ def test_who_asks_in_a_room_owns_nothing_outside_of_it_and_is_answered_there() -
         ),
         ("<x xmlns='jabber:x:conference' jid='no room'/>", None),
         ("<x xmlns='jabber:x:conference' jid='a@b/c'/>", None),
+        (
+            "<x xmlns='http://jabber.org/protocol/muc#user'><invite from='@@'/></x>",
+            None,
+        ),
+        ("<x xmlns='http://jabber.org/protocol/muc#user'><invite/></x>", None),
         ("<body>come</body>", None),
     ],
 )
