@@ -16,6 +16,7 @@ from slixmpp.xmlstream import register_stanza_plugin
 
 from spade_llm.xmpp.connection import trust
 from spade_llm.xmpp.prologue import Prologue
+from spade_llm.xmpp.scram import use_fast_scram
 from spade_llm.xmpp.stream_management import StreamManagement
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class XmppClient(ClientXMPP):
         self, jid: str, password: str, connection: Connection, on_due: Callable[[float], None]
     ) -> None:
         self._prologue = Prologue()
+        use_fast_scram()
         super().__init__(jid, password, ssl_context=trust(connection.ca_path))
         self.management = StreamManagement(super().send_raw, on_due)
         register_stanza_plugin(StreamFeatures, stanzas.StreamManagement)
