@@ -43,6 +43,9 @@ base_url = "{base_url}"
 [context]
 strategy = "none"
 
+[admission]
+messages_per_minute = 0
+
 [services]
 memory = "memory"
 rag = "rag"
