@@ -85,6 +85,14 @@ class XmppClient(ClientXMPP):
             return
         super().data_received(data)
 
+    async def start_tls(self) -> bool:
+        """A line that is cut during the handshake is lost, too: a loop tells only who waits for the
+        handshake, and slixmpp 1.12 then says goodbye on the closed line and tells nobody."""
+        is_secure: bool = await super().start_tls()
+        if not is_secure and self.transport is not None and self.transport.is_closing():
+            self.connection_lost(ConnectionResetError("cut during the TLS handshake"))
+        return is_secure
+
     def send_raw(self, data: str | bytes) -> None:
         super().send_raw(data)
         self.management.note_sent(data)

@@ -40,6 +40,8 @@ FAREWELL_S = 2.0
 """For the server to close a stream that stood; for another one there is nothing to wait for."""
 _GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
 """Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
+_CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Says nothing about a certificate."""
 SEND_PATIENCE_S = 30.0
 """How long a send waits for a connection that is coming back."""
 
@@ -360,7 +362,7 @@ class Link:
         self._decide(self._unreachable(_plain(reason)))
 
     def _tls_failed(self, reason: object) -> None:
-        self._decide(self._untrusted(reason))
+        self._decide(self._insecure(reason))
         self.client.abort()
 
     def _stream_failed(self, error: object) -> None:
@@ -388,13 +390,18 @@ class Link:
         self.client.management.drop()
         self._dropped.set()
         if isinstance(reason, ssl.SSLError):
-            self._decide(self._untrusted(reason))
+            self._decide(self._insecure(reason))
         else:
             self._decide(self._unreachable(_plain(reason) or "the connection was closed"))
 
     def _decide(self, outcome: ConfigurationError | None) -> None:
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_result(outcome)
+
+    def _insecure(self, reason: object) -> ConfigurationError:
+        if isinstance(reason, _CUT):
+            return self._unreachable("the connection was closed during the TLS handshake")
+        return self._untrusted(reason)
 
     def _untrusted(self, reason: object) -> CertificateRejected:
         return CertificateRejected(
