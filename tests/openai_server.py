@@ -46,6 +46,8 @@ class Say:
     finish_reason: str = "stop"
     has_whole_calls: bool = False
     """Stream every call in one single delta."""
+    gate: asyncio.Event | None = field(default=None, compare=False)
+    """A stream stops at its half until this is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +216,10 @@ def _whole_call(call: Call) -> dict[str, object]:
 
 async def _stream(request: web.Request, body: dict[str, object], answer: Say) -> web.StreamResponse:
     response = await _open_stream(request)
-    for delta in _deltas(answer):
+    deltas = _deltas(answer)
+    for number, delta in enumerate(deltas):
+        if answer.gate is not None and number == len(deltas) // 2:
+            await answer.gate.wait()
         await response.write(_event(body, choices=[_choice(delta)]))
     reason = "tool_calls" if answer.calls else answer.finish_reason
     await response.write(_event(body, choices=[_choice({}, reason)]))
