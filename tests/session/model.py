@@ -6,9 +6,10 @@ What it says of people and documents it has read in what it was given, or it doe
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 
-from tests.openai_server import OpenAIServer, Say
+from tests.openai_server import Call, OpenAIServer, Say
 
 PLAN = """\
 **Saturday**
@@ -34,7 +35,14 @@ class SessionModel(OpenAIServer):
         asked = _last_asked(messages)
         if "plan" in asked:
             return Say(text=PLAN, gate=self.go_on)
+        if messages[-1]["role"] == "user" and asked.startswith("I drink"):
+            return Say(calls=(_store(asked),), finish_reason="tool_calls")
         return Say(text=_answer(asked, given="\n".join(str(one["content"]) for one in messages)))
+
+
+def _store(fact: str) -> Call:
+    arguments = {"content": fact, "category": "preference"}
+    return Call(name="store_memory", arguments=json.dumps(arguments))
 
 
 def _last_asked(messages: list[dict[str, object]]) -> str:

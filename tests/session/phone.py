@@ -33,7 +33,9 @@ class Phone(Client):
     async def begin(self) -> Phone:
         await self.log_in(self._endpoint, is_available=False)
         # slixmpp keeps what is announced by the full JID, which is new with each connection.
-        self.xmpp["xep_0030"].add_feature(CORRECT, jid=self.jid)
+        disco = self.xmpp["xep_0030"]
+        disco.add_feature(CORRECT, jid=self.jid)
+        disco.add_identity(category="client", itype="phone", jid=self.jid)
         await self.become_available()
         return self
 

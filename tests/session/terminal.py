@@ -62,7 +62,7 @@ class Terminal:
         self._tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "profanity")
         await self.shows("Profanity")
         self.types(f"/connect {jid}")
-        await self.shows(f"{jid} logged in")
+        await self.shows("logged in successfully")
         return self
 
     def types(self, text: str) -> None:

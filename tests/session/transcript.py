@@ -6,7 +6,13 @@ import re
 from dataclasses import dataclass, field
 
 WIDTH = 12
-CHANGING = (r"\d+ ms", r"\d{1,2}:\d\d(:\d\d)?", r"\d{4}-\d\d-\d\d", r"\b[0-9a-f]{8,}\b")
+CHANGING = (
+    r"\d+ ms",
+    r"\d{1,2}:\d\d(:\d\d)?",
+    r"\d+\.\d\d s",
+    r"\d{4}-\d\d-\d\d",
+    r"\b[0-9a-f]{8,}\b",
+)
 """What differs from run to run: durations, times, dates, ids."""
 
 
@@ -27,8 +33,9 @@ class Transcript:
         self.lines.append(f"    {who + ':':{WIDTH}}({what})")
 
     def screen(self, text: str) -> None:
-        """A terminal, as it stood there."""
-        self.lines += ["```text", *(line.rstrip() for line in text.strip("\n").splitlines()), "```"]
+        """A terminal, as it stood there, without its empty lines."""
+        shown = [line.rstrip() for line in text.splitlines() if line.strip()]
+        self.lines += ["```text", *shown, "```"]
 
     @property
     def text(self) -> str:
