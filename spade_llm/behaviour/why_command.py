@@ -81,11 +81,11 @@ def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
     if record.history_messages:
         yield f"Conversation: read {record.read_messages} of {record.history_messages} messages."
     yield from (f"Changed by: {change}" for change in record.changes)
-    yield from (f"With less than usual: {what}" for what in record.degraded)
+    yield from (f"With less than usual: {what}" for what in sorted(record.degraded))
     if record.missing:
         yield f"Without, for it was not reachable: {', '.join(record.missing)}"
     if record.phases:
-        phases = (f"{name} {seconds:.2f} s" for name, seconds in record.phases)
+        phases = (f"{name} {seconds:.2f} s" for name, seconds in sorted(record.phases))
         yield f"Time: {', '.join(phases)}"
 
 

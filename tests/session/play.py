@@ -6,11 +6,12 @@ A person writes from a telephone and, at the end, another from a terminal.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spade_llm.xmpp.server import Endpoint
 from tests.cli.program import Program, modest_agents
@@ -113,14 +114,17 @@ class Evening:
         await self._answer()
         self._say("How high is the deposit?")
         answer = await self._answer()
-        self._phone.reacts(ASSISTANT, answer, "👍")
+        self._phone.reacts(ASSISTANT, str(answer["id"]), "👍")
         self._transcript.sees("phone", "puts 👍 on the answer")
         await self._exchange("/why")
 
     async def _look_into_memory(self) -> None:
         self._transcript.scene("What it remembers, and what it is told to forget")
-        await self._exchange("/memories tea")
-        await self._exchange("/forget 1")
+        self._say("/memories tea")
+        listed = str((await self._answer())["body"])
+        number = re.search(r"^([0-9a-f]+) ", listed, re.MULTILINE)
+        assert number is not None
+        await self._exchange(f"/forget {number[1]}")
         await self._exchange("/memories tea")
 
     async def _in_a_room(self) -> None:
@@ -153,10 +157,10 @@ class Evening:
         self._transcript.says("you", text + note)
         return self._phone.says(ASSISTANT, text, corrects=corrects)
 
-    async def _answer(self) -> str:
+    async def _answer(self) -> Any:
         answer = await self._phone.hears()
         self._transcript.says("assistant", str(answer["body"]))
-        return str(answer["id"])
+        return answer
 
 
 async def play_terminal(stage: Stage, home: Path) -> None:
