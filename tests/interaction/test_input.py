@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.acl import Encoding
-from spade_llm.agent import Services
+from spade_llm.agent import Conduct, Services
+from spade_llm.conversation.file_rules import FileRules
 from spade_llm.errors import RequestError, RequestNotUnderstood, RequestRefused
 from spade_llm.memory.store import Category, MemoryDraft
 from spade_llm.providers.model import Completion
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from tests.xmpp.client import Client
 
 ACL = "urn:spade-llm:acl:1"
+AS_MESSAGES = Conduct(files=FileRules(long_answer_chars=0))
+"""However long an answer is: not as a file."""
 MEGABYTE = "x" * 1024 * 1024
 
 
@@ -121,7 +124,8 @@ async def test_a_message_too_long_for_memory_does_not_stop_what_is_kept_of_later
 
 
 async def test_an_answer_of_a_megabyte_is_cut_and_says_so(network: Network) -> None:
-    assistant = await network.assistant(ScriptedProvider([MEGABYTE, "still there?"]))
+    model = ScriptedProvider([MEGABYTE, "still there?"])
+    assistant = await network.assistant(model, conduct=AS_MESSAGES)
     ada = await network.person()
 
     ada.send(jid_of(assistant), "tell me all")
