@@ -43,6 +43,10 @@ def test_the_wheel_ships_every_prompt(wheel_names: set[str]) -> None:
     assert prompts <= wheel_names
 
 
+def test_the_wheel_ships_what_is_added_to_prosody(wheel_names: set[str]) -> None:
+    assert "spade_llm/xmpp/prosody_modules/mod_spade_llm_peers.lua" in wheel_names
+
+
 def test_the_wheel_ships_the_standard_agents(wheel_names: set[str]) -> None:
     files = [path for path in (ROOT / "agents").glob("*/*") if path.suffix in {".toml", ".md"}]
 
