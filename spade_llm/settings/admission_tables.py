@@ -14,9 +14,9 @@ class AdmissionTable(Table):
     """JIDs and domains that may talk; `*`: everybody, those of other domains as guests."""
     guests: list[Name] = []
     """JIDs and domains that may talk as guests."""
-    messages_per_minute: int = Field(default=300, ge=0, le=1_000_000)
+    messages_per_minute: int = Field(default=600, ge=0, le=1_000_000)
     """Of one JID, to a model."""
-    messages_at_once: int = Field(default=60, ge=1, le=100_000)
+    messages_at_once: int = Field(default=200, ge=1, le=100_000)
     guest_messages_per_minute: int = Field(default=60, ge=0, le=1_000_000)
     guest_messages_at_once: int = Field(default=20, ge=1, le=100_000)
     domain_messages_per_minute: int = Field(default=1200, ge=0, le=1_000_000)

@@ -35,6 +35,8 @@ MAX_SENDERS = 10_000
 MAX_DOMAINS = 1000
 MAX_ASKED = 1024
 """Peers that we asked something: they may answer."""
+MAX_HEARD = 20_000
+"""Questions of programs that are known when they are asked again."""
 REFUSED_EVERY_S = 60.0
 BUSY_EVERY_S = 1.0
 REFUSALS = Rate(per_s=50.0, burst=200)
@@ -81,6 +83,8 @@ class Door:
         self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
         self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
         self._asked: OrderedDict[str, None] = OrderedDict()
+        self._heard: OrderedDict[int, None] = OrderedDict()
+        """Of programs' questions that had their turn: `_print_of`."""
         self._is_paced = False
         self._refusals = TokenBucket(REFUSALS, clock())
 
@@ -173,13 +177,26 @@ class Door:
         return found
 
     def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
-        if not _is_talk(xml):
+        if not _is_talk(xml) or self._is_repeated(jid, xml):
             # What we asked for may come as fast as it can.
             return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
         if sender.talk is not None and not sender.talk.take(now_s):
             return False
         domain = self._domain(jid, now_s)
-        return domain is None or domain.take(now_s)
+        is_in_time = domain is None or domain.take(now_s)
+        if is_in_time:
+            self._note_heard(jid, xml)
+        return is_in_time
+
+    def _is_repeated(self, jid: str, xml: Element) -> bool:
+        """A program that is not answered asks again; that costs no turn."""
+        return xml.find(codec.ACL_TAG) is not None and _print_of(jid, xml) in self._heard
+
+    def _note_heard(self, jid: str, xml: Element) -> None:
+        if xml.find(codec.ACL_TAG) is not None:
+            self._heard[_print_of(jid, xml)] = None
+            if len(self._heard) > MAX_HEARD:
+                self._heard.popitem(last=False)
 
     def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
         """Of another domain; None where no limit holds."""
@@ -257,6 +274,11 @@ def _is_talk(xml: Element) -> bool:
     if acl is not None:
         return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"
     return xml.find(_BODY) is not None
+
+
+def _print_of(jid: str, xml: Element) -> int:
+    """With its text: an id alone could be used again for any number of questions."""
+    return hash((jid, xml.get("id"), xml.findtext(_BODY)))
 
 
 def _code(xml: Element) -> str | None:

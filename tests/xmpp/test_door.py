@@ -252,6 +252,20 @@ def test_who_says_too_much_is_told_once_and_heard_again_later() -> None:
     assert entrance.said == [TOO_FAST]
 
 
+def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does() -> None:
+    entrance = Entrance(LIMITED)
+    question = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    other = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    other.set("id", question.get("id", ""))
+    body = other.find("{jabber:client}body")
+    assert body is not None
+
+    assert all(entrance.lets_in(question) for _ in range(15))
+    for number, is_let_in in enumerate([True, True, False]):
+        body.text = f"another {number}"
+        assert entrance.lets_in(other) is is_let_in
+
+
 def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
     entrance = Entrance(LIMITED)
     with Invitations(None) as invitations, entrance.door.in_no_hurry():
