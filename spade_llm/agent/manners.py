@@ -21,7 +21,7 @@ from spade_llm.providers.offline_words import language_of
 from spade_llm.xmpp.encryption_hint import EncryptionHint
 from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import pieces_of
-from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
+from spade_llm.xmpp.stanza import CHAT_STATES, CORRECTION, encode, encode_mark
 from spade_llm.xmpp.styling import styled
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.discovery import Sighting
 
 FEATURES = (
-    "http://jabber.org/protocol/chatstates",
+    CHAT_STATES,
     "urn:xmpp:chat-markers:0",
     "urn:xmpp:receipts",
     CORRECTION,

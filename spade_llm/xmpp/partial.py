@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.xmpp.stanza import encode
+from spade_llm.xmpp.stanza import ACTIVE, CHAT_STATES, encode
 
 if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
 
 _END = "</message>"
 _STILL_GROWING = (
-    "<composing xmlns='http://jabber.org/protocol/chatstates'/>"
+    f"<composing xmlns='{CHAT_STATES}'/>"
     "<no-store xmlns='urn:xmpp:hints'/><no-permanent-store xmlns='urn:xmpp:hints'/>"
 )
 
 
 def encode_partial(answer: AclMessage) -> str:
     """What there is of it, to a person. Raises MalformedContent."""
-    return encode(answer).removesuffix(_END) + _STILL_GROWING + _END
+    return encode(answer).removesuffix(_END).removesuffix(ACTIVE) + _STILL_GROWING + _END

@@ -46,6 +46,9 @@ MAX_NAME_CHARS = 1024
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 CORRECTION = "urn:xmpp:message-correct:0"
+CHAT_STATES = "http://jabber.org/protocol/chatstates"
+ACTIVE = f"<active xmlns='{CHAT_STATES}'/>"
+"""Ends what was said of typing: with a correction, clients take that back for nothing else."""
 
 ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
@@ -95,7 +98,7 @@ def encode_state(receiver: str, state: str, thread: str) -> str:
     inner = f"<thread>{_text(thread)}</thread>" if thread else ""
     return (
         f"<message type='chat' to={_attribute(receiver)}>{inner}"
-        f"<{state} xmlns='http://jabber.org/protocol/chatstates'/>{_HINTS}</message>"
+        f"<{state} xmlns='{CHAT_STATES}'/>{_HINTS}</message>"
     )
 
 
@@ -294,7 +297,8 @@ def _plain(message: AclMessage) -> str:
         written += f"<replace xmlns={_attribute(CORRECTION)} id={_attribute(said.corrects)}/>"
     if said.file:
         written += f"<x xmlns='jabber:x:oob'><url>{_text(said.file)}</url></x>"
-    return written
+    is_answer = bool(message.in_reply_to) and message.performative is not Performative.REQUEST
+    return written + ACTIVE if is_answer and not said.room else written
 
 
 _WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}

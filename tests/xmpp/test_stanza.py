@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative, Said
 from spade_llm.errors import MalformedContent
 from spade_llm.runtime import Bounce
 from spade_llm.services.correspondence import chat_message
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import MAX_PIECE_CHARS
 
 XML_TEXT = st.text(
@@ -109,6 +110,26 @@ def test_the_thread_of_a_client_comes_back_in_the_answer() -> None:
 
     assert isinstance(asked, AclMessage)
     assert "<thread>t 1</thread>" in codec.encode(asked.reply(Performative.INFORM, "hello"))
+
+
+def test_an_answer_ends_what_was_said_of_typing_and_what_grows_goes_on_with_it() -> None:
+    """With a correction, clients take `composing` back for nothing else."""
+    asked = a_request(encoding=Encoding.PLAIN, ontology=CHAT_TEXT, language="")
+    answer = asked.reply(Performative.INFORM, "hello")
+    edit = replace(answer, said=Said(corrects="m0"))
+    in_room = replace(asked, said=Said(room="tea@rooms", nick="ada"))
+
+    assert states(codec.encode(answer)) == states(codec.encode(edit)) == ["active"]
+    assert states(encode_partial(answer)) == states(encode_partial(edit)) == ["composing"]
+    assert states(codec.encode(in_room.reply(Performative.INFORM, "hello"))) == []
+    assert states(codec.encode(asked)) == []
+    assert states(codec.encode(a_request().reply(Performative.INFORM, "{}"))) == []
+
+
+def states(stanza: str) -> list[str]:
+    """The chat states (XEP-0085) that it tells."""
+    tags = (one.tag for one in stamped(stanza, sender="a@x/1"))
+    return [tag.rpartition("}")[2] for tag in tags if "/chatstates}" in tag]
 
 
 def test_agent_traffic_is_neither_stored_nor_copied() -> None:
