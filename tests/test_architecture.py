@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spade_llm"
 
-ERRORS = {"errors", "tracing"}
-"""Below everything: what may go wrong, and what of a message's way is recorded."""
+ERRORS = {"errors", "tracing", "latest"}
+"""Below everything: what may go wrong, what of a message's way is recorded, how much is kept."""
 PROVIDERS = {"providers"} | ERRORS
 TEXT = {"text"} | ERRORS
 TOOLS = {"tools"} | PROVIDERS
@@ -52,6 +52,7 @@ TOP = {"gateway", "cli"} | AGENT | MCP_SERVER | PROGRAMS
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "old_modules": set(),
+    "latest": set(),
     "tracing": {"tracing"},
     "small_database": {"small_database", "errors"},
     "acl": ACL,

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, bare
+from spade_llm.latest import keep_latest
 
 if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
@@ -29,9 +30,8 @@ class Replies:
         if sent.ontology != CHAT_TEXT:
             return
         for id in filter(None, (sent.said.corrects, sent.reply_with)):
-            self._texts[(bare(sent.receiver), id)] = sent.content[:MAX_CHARS]
-        while len(self._texts) > MAX_MESSAGES:
-            self._texts.popitem(last=False)
+            key = (bare(sent.receiver), id)
+            keep_latest(self._texts, key, sent.content[:MAX_CHARS], most=MAX_MESSAGES)
 
     def replied_to(self, message: AclMessage) -> str:
         """Empty: it is no reply, or nobody knows to what."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.errors import StorageFailed
+from spade_llm.latest import keep_latest
 
 if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Outcome, Proceed
@@ -46,10 +47,7 @@ class Watching:
         return self._last.get(conversation)
 
     def _keep(self, conversation: str, record: TurnRecord) -> None:
-        self._last.pop(conversation, None)
-        self._last[conversation] = record
-        if len(self._last) > self._max:
-            self._last.popitem(last=False)
+        keep_latest(self._last, conversation, record, most=self._max)
 
     async def _tidy(self) -> None:
         try:

@@ -6,6 +6,8 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from spade_llm.latest import keep_latest
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -53,7 +55,5 @@ class QueryVectors:
             vector = await self._embed(text)
         finally:
             del self._asked[text]
-        self._known[text] = vector
-        while len(self._known) > CACHED_QUERIES:
-            self._known.popitem(last=False)
+        keep_latest(self._known, text, vector, most=CACHED_QUERIES)
         return vector

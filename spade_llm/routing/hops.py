@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from spade_llm.latest import keep_latest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,10 +33,7 @@ class Hops:
         self._sent: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def passed_on(self, to: str, thread: str, hops: int) -> None:
-        self._sent.pop((to, thread), None)
-        self._sent[to, thread] = hops
-        if len(self._sent) > self._max:
-            self._sent.popitem(last=False)
+        keep_latest(self._sent, (to, thread), hops, most=self._max)
 
     def of(self, sender: str, thread: str, metadata: Mapping[str, str]) -> int:
         """0: nobody passed this message on, it was said to us."""

@@ -20,6 +20,7 @@ from spade_llm.errors import (
     RequestRefused,
     RequestTimeout,
 )
+from spade_llm.latest import keep_latest
 from spade_llm.runtime.outcomes import ERROR_OF, speaks_for, unavailable, unsendable
 
 if TYPE_CHECKING:
@@ -102,9 +103,7 @@ class Correspondence:
             RequestRefused: it is more than a message may be.
         """
         said = _Said(message.receiver, lambda condition: None)
-        self._said[message.reply_with] = said
-        if len(self._said) > self._max_past:
-            self._said.popitem(last=False)
+        keep_latest(self._said, message.reply_with, said, most=self._max_past)
         await self._send(message)
         await self._node.confirm()
         if said.condition:
@@ -185,12 +184,7 @@ class Correspondence:
         finally:
             for key in keys:
                 del self._open[key]
-                self._remember(key)
-
-    def _remember(self, key: _Key) -> None:
-        self._past[key] = None
-        if len(self._past) > self._max_past:
-            self._past.popitem(last=False)
+                keep_latest(self._past, key, None, most=self._max_past)
 
 
 def _take(question: _Question, message: AclMessage) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
 from spade_llm.errors import Busy, MalformedContent, StorageFailed, Unauthorised
+from spade_llm.latest import keep_latest
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import Standing, domain_of
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
@@ -102,10 +103,7 @@ class Door:
         if message.performative is not Performative.REQUEST:
             return
         peer = bare(message.receiver)
-        self._asked[peer] = None
-        self._asked.move_to_end(peer)
-        if len(self._asked) > MAX_ASKED:
-            self._asked.popitem(last=False)
+        keep_latest(self._asked, peer, None, most=MAX_ASKED)
 
     def is_guest(self, jid: str) -> bool:
         """Of those who may talk: one with limits of their own."""
@@ -170,10 +168,7 @@ class Door:
             is_known = standing is Standing.KNOWN
             talk = self._admission.talk if is_known else self._admission.guest_talk
             found = _Sender(talk, self._admission.requests, now_s)
-            self._senders[key] = found
-            if len(self._senders) > MAX_SENDERS:
-                self._senders.popitem(last=False)
-        self._senders.move_to_end(key)
+        keep_latest(self._senders, key, found, most=MAX_SENDERS)
         return found
 
     def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
@@ -203,10 +198,8 @@ class Door:
         rate, domain = self._admission.domain_talk, domain_of(jid)
         if rate is None or domain == self._own_domain or jid in self._admission.allow:
             return None
-        bucket = self._domains.pop(domain, None) or TokenBucket(rate, now_s)
-        self._domains[domain] = bucket
-        if len(self._domains) > MAX_DOMAINS:
-            self._domains.popitem(last=False)
+        bucket = self._domains.get(domain) or TokenBucket(rate, now_s)
+        keep_latest(self._domains, domain, bucket, most=MAX_DOMAINS)
         return bucket
 
     def _keep_out(self, xml: Element, sender: _Sender) -> bool:

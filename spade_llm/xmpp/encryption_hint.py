@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Encoding, Performative
 from spade_llm.errors import RequestError
+from spade_llm.latest import keep_latest
 from spade_llm.xmpp.jids import is_jid
 
 if TYPE_CHECKING:
@@ -73,10 +74,7 @@ class EncryptionHint:
         told = self._told.get(place)
         if told is not None and now - told < EVERY_S:
             return False
-        self._told[place] = now
-        self._told.move_to_end(place)
-        while len(self._told) > MAX_CONVERSATIONS:
-            self._told.popitem(last=False)
+        keep_latest(self._told, place, now, most=MAX_CONVERSATIONS)
         return is_jid(xml.get("from", ""))
 
     async def _tell(self, xml: Element, kind: str) -> None:

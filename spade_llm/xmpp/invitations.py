@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.latest import keep_latest
 from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
@@ -139,9 +140,7 @@ class Invitations:
         known = self._known.get(jid)
         if known is None or not 0 <= now - known[0] < BELIEVED_S:
             known = (now, bool(self._db.run(_IS_GUEST, jid, now)))
-            self._known[jid] = known
-            if len(self._known) > MAX_KNOWN:
-                self._known.popitem(last=False)
+            keep_latest(self._known, jid, known, most=MAX_KNOWN)
         return known[1]
 
     def guests(self) -> list[Guest]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, bare
 from spade_llm.errors import PeerUnavailable, RequestError
+from spade_llm.latest import keep_latest
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.archive import NAMESPACE, NOT_FOUND, Archive, archive_id
 
@@ -74,9 +75,7 @@ class MissedMessages:
         """What comes live needs not be read later."""
         id = archive_id(xml)
         if id and not (self._agent.link and self._agent.link.hands_back):
-            self._live[id] = None
-            if len(self._live) > MAX_LIVE:
-                self._live.popitem(last=False)
+            keep_latest(self._live, id, None, most=MAX_LIVE)
             self._keep_live()
         return False
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from spade_llm.acl import bare
 from spade_llm.errors import RequestError
+from spade_llm.latest import keep_latest
 
 if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.discovery import Sighting
 
-V = TypeVar("V")
 MAX_KNOWN = 4096
 """Connections, and kinds of clients, that are remembered: of each, the latest."""
 ASK_S = 2.0
@@ -78,11 +78,11 @@ class PeerFeatures:
         try:
             said = await self._agent.discover(jid, timeout_s=ASK_S)
         except RequestError:
-            _remember(self._silent, jid, True)
+            keep_latest(self._silent, jid, True, most=MAX_KNOWN)
             return frozenset()
         finally:
             del self._asked[key]
-        _remember(self._known, key, said.features)
+        keep_latest(self._known, key, said.features, most=MAX_KNOWN)
         return said.features
 
     def _sight(self, seen: Sighting) -> None:
@@ -91,11 +91,5 @@ class PeerFeatures:
             self._ver_of.pop(seen.jid, None)
             self._known.pop(seen.jid, None)
         elif seen.ver:
-            _remember(self._ver_of, seen.jid, f"{bare(seen.jid)}#{seen.ver}")
-
-
-def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > MAX_KNOWN:
-        known.popitem(last=False)
+            key = f"{bare(seen.jid)}#{seen.ver}"
+            keep_latest(self._ver_of, seen.jid, key, most=MAX_KNOWN)

@@ -11,13 +11,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
 from spade_llm.acl import AclMessage, Encoding, Performative, bare
 from spade_llm.errors import MalformedContent, RequestError, StorageFailed
+from spade_llm.latest import keep_latest
 from spade_llm.xmpp import room_stanza
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.mention import is_mentioned, read_hops, said_to
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-V = TypeVar("V")
 ASK_S = 1.0
 """How long who speaks to us for the first time is asked whether it is a program."""
 DECLINED_EVERY_S = 60.0
@@ -293,7 +293,7 @@ class Rooms:
 
     def _note_sent(self, message: AclMessage) -> None:
         if message.said.room:
-            _remember_in(self._sent, message.reply_with, message, most=MAX_SENT)
+            keep_latest(self._sent, message.reply_with, message, most=MAX_SENT)
 
     def _returned(self, room: Room, xml: Element) -> bool:
         """A room that we are in no longer takes nothing: what it gave back is said after we are in
@@ -306,13 +306,6 @@ class Rooms:
         else:
             logger.warning("%s does not take what we say: %s", room.address, condition)
         return True
-
-
-def _remember_in(known: OrderedDict[str, V], key: str, value: V, *, most: int) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > most:
-        known.popitem(last=False)
 
 
 class _AnyPresence(MatcherBase):
