@@ -59,7 +59,7 @@ class Guarding:
     async def __call__(
         self, utterance: Utterance, conversation: Conversation, proceed: Proceed
     ) -> Outcome:
-        said = await self._judged_input(utterance)
+        said = await self._judged_input(utterance, utterance.text, self._on_trigger)
         if said.is_blocked:
             _note("a guardrail, which withheld your message")
             if utterance.form is not None:
@@ -67,7 +67,7 @@ class Guarding:
             return Outcome(question="", result=_answer(said.text), is_kept=False)
         if said.text != utterance.text:
             _note("a guardrail, which changed your message")
-        utterance = replace(utterance, text=said.text)
+        utterance = await self._with_judged_quotations(replace(utterance, text=said.text))
         guardrails = [one for one in self.output_guardrails if one.enabled]
         if not guardrails:
             return await proceed(utterance)
@@ -77,14 +77,25 @@ class Guarding:
         except InvalidAnswer as fault:
             raise await turn.judged_fault(fault) from None
 
-    async def _judged_input(self, utterance: Utterance) -> Judged:
-        guardrails = [one for one in self.input_guardrails if one.enabled]
-        if not guardrails:
-            return Judged(text=utterance.text)
-        context = {"message": _message(utterance), **_context(utterance)}
-        judging = judged(
-            utterance.text, context, guardrails, side=Side.INPUT, on_trigger=self._on_trigger
+    async def _with_judged_quotations(self, utterance: Utterance) -> Utterance:
+        """What a client quotes, and what a room talks of: words of people, too, that nobody has
+        judged. What is blocked is left out. Nobody is told of it: its writer may be another."""
+        replied_to = await self._judged_input(utterance, utterance.replied_to, None)
+        heard = await self._judged_input(utterance, "\n".join(utterance.heard), None)
+        return replace(
+            utterance,
+            replied_to="" if replied_to.is_blocked else replied_to.text,
+            heard=() if heard.is_blocked or not heard.text else tuple(heard.text.split("\n")),
         )
+
+    async def _judged_input(
+        self, utterance: Utterance, text: str, on_trigger: OnTrigger | None
+    ) -> Judged:
+        guardrails = [one for one in self.input_guardrails if one.enabled]
+        if not (guardrails and text):
+            return Judged(text=text)
+        context = {"message": _message(replace(utterance, text=text)), **_context(utterance)}
+        judging = judged(text, context, guardrails, side=Side.INPUT, on_trigger=on_trigger)
         return await _timed(judging, Side.INPUT)
 
 

@@ -45,7 +45,8 @@ class FileTexts:
 
     def done(self, found: Ingested, *, name: str, summary: str = "") -> str:
         """Title, size, passages; and what it is about."""
-        title = f"“{found.title}”, " if found.title and found.title != name else ""
+        named = _plain(found.title)
+        title = f"“{named}”, " if named and named != name else ""
         passages = self.passage if found.chunks == 1 else self.passages
         size = f"{found.characters} {self.characters}, {found.chunks} {passages}"
         head = self.unchanged if found.was_unchanged else self.read

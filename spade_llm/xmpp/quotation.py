@@ -21,7 +21,7 @@ def without_quotation(xml: Element, body: str) -> tuple[str, str]:
     for part in xml.iterfind(f"{_FALLBACK}[@for='{_REPLIES}']/{_FALLBACK_BODY}"):
         start, end = part.get("start", "0"), part.get("end", "0")
         if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
-            said = body[: int(start)] + body[int(end) :]
+            said = body[: int(start)] + body[max(int(start), int(end)) :]
             return said, _unmarked(body[int(start) : int(end)])
     return body, ""
 

@@ -21,6 +21,7 @@ from spade_llm.errors import MalformedContent, RequestError, StorageFailed
 from spade_llm.latest import keep_latest
 from spade_llm.xmpp import room_stanza
 from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.encryption_hint import encryption_of
 from spade_llm.xmpp.mention import is_mentioned, read_hops, said_to
 from spade_llm.xmpp.room import Room
 from spade_llm.xmpp.room_budget import PER_MINUTE, Verdict
@@ -204,7 +205,7 @@ class Rooms:
 
     def _hear(self, room: Room, xml: Element) -> None:
         nick = xml.get("from", "").partition("/")[2]
-        if not nick or nick == room.nick:
+        if not nick or nick == room.nick or encryption_of(xml):
             return
         try:
             message = codec.read_chat(xml)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from unicodedata import category
 from xml.sax.saxutils import escape, quoteattr
 
 from spade_llm.acl import (
@@ -58,9 +59,15 @@ _TITLE = "spade:x:metadata"
 _REPLY = "{urn:xmpp:reply:0}reply"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
 _MARKS = {"displayed": "urn:xmpp:chat-markers:0", "received": "urn:xmpp:receipts"}
+_RETRACTIONS = (
+    "{urn:xmpp:message-retract:1}retract",
+    "{urn:xmpp:fasten:0}apply-to/{urn:xmpp:message-retract:0}retract",
+)
+"""XEP-0424: what stands beside it is a sentence about it."""
 _MARKABLE = f"{{{_MARKS['displayed']}}}markable"
 _RECEIPT = f"{{{_MARKS['received']}}}request"
 _HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
+_UNSEEN = frozenset({"Cc", "Cf"})
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
 
@@ -199,11 +206,11 @@ def _name_kind(metadata: dict[str, str]) -> None:
 
 def read_chat(xml: Element) -> AclMessage | None:
     """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
-    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body"), "", ""
+    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body") or "", "", ""
     if body and (reply := xml.find(_REPLY)) is not None:
         replied_to = reply.get("id", "")
         body, quoted = without_quotation(xml, body)
-    if not body:
+    if not _has_words(body) or any(xml.find(tag) is not None for tag in _RETRACTIONS):
         return None
     thread = xml.findtext(f"{_CLIENT}thread") or ""
     _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
@@ -221,6 +228,11 @@ def read_chat(xml: Element) -> AclMessage | None:
     )
 
 
+def _has_words(text: str) -> bool:
+    """Whether there is anything in it that can be seen."""
+    return any(not char.isspace() and category(char) not in _UNSEEN for char in text)
+
+
 def _said(xml: Element) -> Said:
     correction = xml.find(f"{{{CORRECTION}}}replace")
     said = Said(
@@ -233,8 +245,9 @@ def _said(xml: Element) -> Said:
 
 
 def _wanted(xml: Element) -> str:
-    """Nothing where it was kept for us: who sent it does not look any more."""
-    if was_stored(xml):
+    """Nothing where it was kept for us, for who sent it does not look any more; nor where it has
+    no id to name."""
+    if was_stored(xml) or not xml.get("id"):
         return ""
     if xml.find(_MARKABLE) is not None:
         return "displayed"

@@ -169,6 +169,26 @@ async def test_a_changed_message_is_what_model_history_and_memory_get(tmp_path: 
         assert KEY not in await stage.kept()
 
 
+async def test_what_is_quoted_beside_a_message_passes_the_guardrails_too() -> None:
+    async with staged(ScriptedProvider(["one", "two"]), heard=[HIDE_KEY]) as stage:
+        said = replace(an_utterance("which?"), replied_to=f"use {KEY}", heard=("bob: hi", KEY))
+        await stage.assistant.answer(said)
+
+    assert KEY not in str(stage.model.requests)
+    assert "use [KEY]" in str(stage.model.requests[0].messages)
+    assert "bob: hi" in str(stage.model.requests[0].messages)
+
+
+async def test_of_what_is_quoted_nothing_is_left_where_it_is_blocked() -> None:
+    async with staged(ScriptedProvider(["one"]), heard=[BLOCK_KEY]) as stage:
+        said = replace(an_utterance("which?"), replied_to=f"use {KEY}", heard=("bob: hi", KEY))
+        reply = await stage.assistant.answer(said)
+
+    assert reply.text == "one"
+    assert "bob" not in str(stage.model.requests)
+    assert KEY not in str(stage.model.requests)
+
+
 async def test_a_blocked_answer_is_nowhere(tmp_path: Path) -> None:
     async with staged(
         ScriptedProvider([f"it is {KEY}", "ok"]), answered=[BLOCK_KEY], folder=tmp_path

@@ -110,6 +110,25 @@ async def test_what_is_not_said_to_it_is_context_and_no_question(
     assert len(model.requests) == 2
 
 
+async def test_what_is_encrypted_in_a_room_is_neither_question_nor_talk(
+    network: Network, room: str
+) -> None:
+    ada = await guest(network, room, "ada")
+    model = ScriptedProvider(["One."])
+    await helper(network, room, ada, model=model)
+    sealed = (
+        "<encrypted xmlns='eu.siacs.conversations.axolotl'><payload>AA</payload></encrypted>"
+        f"<reply xmlns='urn:xmpp:reply:0' to='{room}/helper' id='x'/>"
+    )
+
+    ada.say("I sent you an OMEMO encrypted message", more=sealed)
+    ada.say("helper: hello")
+
+    assert await ada.hears("helper") == "ada: One."
+    assert "OMEMO" not in context_of(model.requests[0].messages)
+    assert len(model.requests) == 1
+
+
 async def test_a_taken_name_gets_one_more_stroke(network: Network, room: str) -> None:
     ada = await guest(network, room, "helper")
     await network.assistant(conduct=in_rooms(room))

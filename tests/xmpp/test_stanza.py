@@ -231,6 +231,50 @@ def test_a_reply_is_read_without_the_words_that_it_quotes() -> None:
     assert (message.content, message.in_reply_to) == ("left", "q1")
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "said"), [(4, 2, "abcdef"), (2, 4, "abef"), (9, 99, "abcdef")]
+)
+def test_no_reply_says_anything_twice(start: int, end: int, said: str) -> None:
+    stanza = (
+        "<message type='chat' to='a@x' id='2'><body>abcdef</body>"
+        "<reply xmlns='urn:xmpp:reply:0' id='q1'/><fallback xmlns='urn:xmpp:fallback:0'"
+        f" for='urn:xmpp:reply:0'><body start='{start}' end='{end}'/></fallback></message>"
+    )
+
+    message = codec.decode(stamped(stanza, sender="ada@x/1"))
+
+    assert isinstance(message, AclMessage)
+    assert message.content == said
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<body>  \n</body>",
+        "<body>\u200b\u200e\u202e</body>",
+        "<body>I took back a message.</body><retract xmlns='urn:xmpp:message-retract:1' id='1'/>",
+        "<body>I took back a message.</body><apply-to xmlns='urn:xmpp:fasten:0' id='1'>"
+        "<retract xmlns='urn:xmpp:message-retract:0'/></apply-to>",
+    ],
+)
+def test_what_nobody_sees_or_what_is_taken_back_says_nothing(inner: str) -> None:
+    stanza = f"<message type='chat' to='a@x' id='2'>{inner}</message>"
+
+    assert codec.decode(stamped(stanza, sender="ada@x/1")) is None
+
+
+def test_a_mark_names_a_message_or_is_none() -> None:
+    wish = "<body>hi</body><markable xmlns='urn:xmpp:chat-markers:0'/></message>"
+
+    named = codec.decode(stamped(f"<message type='chat' id='m1'>{wish}", sender="ada@x/1"))
+    nameless = codec.decode(stamped(f"<message type='chat'>{wish}", sender="ada@x/1"))
+
+    assert isinstance(named, AclMessage)
+    assert isinstance(nameless, AclMessage)
+    assert "id='m1'" in codec.encode_mark(named).replace('"', "'")
+    assert codec.encode_mark(nameless) == ""
+
+
 def test_what_is_said_unasked_may_be_stored_for_who_is_away() -> None:
     said = chat_message("eve@x", "hello", metadata={"message_type": "llm"})
 
