@@ -194,6 +194,8 @@ class XmppAgent(Agent):
         await self._open_resources()
         self._connect_link()
         await self._open_link()
+        if self.options.is_available:
+            await self.contacts.until_shown()
         await self._hook_plugin_after_connection()
         await self.setup()
         self._alive.set()

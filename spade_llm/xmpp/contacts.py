@@ -7,12 +7,14 @@ presence. Probes are answered by the server, by the same list.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 from slixmpp import JID
 from slixmpp.exceptions import IqError, IqTimeout
 
+from spade_llm.errors import PeerUnavailable
 from spade_llm.xmpp import discovery
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SHOWN_S = 2 * discovery.TIMEOUT_S
+"""For the roster, and the server's word."""
 _SEES_US = ("from", "both")
 _SEEN = ("to", "both")
 
@@ -37,6 +41,7 @@ class Contacts:
         self._is_own_account = options.identity is not None
         """A person's, whom a program logs in for, has contacts of theirs."""
         self.nick = options.identity.named(str(agent.jid.local)) if options.identity else None
+        self._has_appeared = asyncio.Event()
         agent.on_client.append(self._listen)
 
     def allows(self, asker: str) -> bool:
@@ -57,14 +62,30 @@ class Contacts:
     def appear(self) -> None:
         """Show ourselves after a connection, and ask to see whom we watch."""
         if not self._is_own_account:
-            self._agent.show_presence()
+            self._show()
         self._agent.run_errand(self._look_at_roster())
+
+    async def until_shown(self) -> None:
+        """Return once our server has told those who may see us that we are there, or does not in
+        time: whoever is told that we have started may rely on it."""
+        link = self._agent.link
+        try:
+            async with asyncio.timeout(SHOWN_S):
+                await self._has_appeared.wait()
+                if link is not None:
+                    await link.confirm()
+        except (TimeoutError, PeerUnavailable):
+            logger.warning("%s: the server has not confirmed our presence", self._agent.jid)
+
+    def _show(self) -> None:
+        self._agent.show_presence()
+        self._has_appeared.set()
 
     async def _look_at_roster(self) -> None:
         await self._get_roster()
         if self._is_own_account:
             self._take_off()
-            self._agent.show_presence()
+            self._show()
         self._subscribe(frozenset(self._watched))
 
     @property
