@@ -16,6 +16,8 @@ from spade_llm.errors import ConfigurationError, StorageFailed
 if TYPE_CHECKING:
     from pathlib import Path
 
+BOUND_EVERY = 100
+"""Rows put between two looks at a bound: by so many it may be passed."""
 BUSY_S = 0.05
 """Longest wait for another connection to the file."""
 PASSIVE = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -34,6 +36,7 @@ class SmallDatabase:
         self._schema = schema
         self._what = what
         self._db: sqlite3.Connection | None = None
+        self._until_bound = 0
 
     def open(self) -> None:
         """Open the file, or make it.
@@ -70,6 +73,15 @@ class SmallDatabase:
             return self._db.execute(sql, named).fetchall()
         except sqlite3.Error as error:
             raise StorageFailed(f"{self._what} cannot be used") from error
+
+    async def hold_bound(self, sql: str, *values: object) -> None:
+        """After each row that was put: now and then `sql` drops what is too much. Raises
+        StorageFailed."""
+        self._until_bound -= 1
+        if self._until_bound <= 0:
+            self._until_bound = BOUND_EVERY
+            self.run(sql, *values)
+            await self.checkpoint()
 
     async def checkpoint(self, how: str = PASSIVE) -> None:
         """Bring the WAL into the file: call it when nobody waits. Raises StorageFailed."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 MAX_ANSWERS = 20_000
 """Of all people; beyond, the oldest can be reacted to no more."""
-BOUND_EVERY = 100
-"""Answers noted between two looks at the bound: by so many it may be passed."""
 MAX_SUFFIXES = 4
 """An answer's id is its question's and a few parts behind dots: pieces, corrections."""
 
@@ -75,7 +73,6 @@ class FeedbackLog:
     def __init__(self, path: Path | None) -> None:
         """`path=None` keeps it in RAM only."""
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the log of feedback")
-        self._notes_until_bound = 0
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
@@ -90,11 +87,7 @@ class FeedbackLog:
     ) -> None:
         """`question`: the id of the message that was answered."""
         self._db.run(_NOTE, peer, question, conversation, json.dumps(list(memories)))
-        self._notes_until_bound -= 1
-        if self._notes_until_bound <= 0:
-            self._notes_until_bound = BOUND_EVERY
-            self._db.run(_BOUND, MAX_ANSWERS)
-            await self._db.checkpoint()
+        await self._db.hold_bound(_BOUND, MAX_ANSWERS)
 
     def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
         """Of an answer that this bare JID got, by the id of it or of a part of it."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_WAITING = 100_000
 """Observations kept while memory is away; beyond, the oldest is given up."""
-BOUND_EVERY = 100
-"""Observations put between two looks at the bound: by so many it may be passed."""
 
 RETRACTED = "retracted"
 """The role of what stands for a message that was said otherwise; it has its id."""
@@ -64,7 +62,6 @@ class Outbox:
     def __init__(self, path: Path | None) -> None:
         """`path=None` keeps it in RAM only."""
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the outbox")
-        self._puts_until_bound = 0
         self.has_mail = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -81,7 +78,7 @@ class Outbox:
             _PUT, observation.conversation, observation.subject, _dump(observation.messages)
         )
         self.has_mail.set()
-        await self._bound_sometimes()
+        await self._db.hold_bound(_BOUND, MAX_WAITING)
 
     async def oldest(self, limit: int = 100) -> list[Observation]:
         """In order; when there is none, `has_mail` waits for the next."""
@@ -108,13 +105,6 @@ class Outbox:
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject, in rooms too."""
         self._db.run(_FORGET, subject, *in_rooms(subject))
-
-    async def _bound_sometimes(self) -> None:
-        self._puts_until_bound -= 1
-        if self._puts_until_bound <= 0:
-            self._puts_until_bound = BOUND_EVERY
-            self._db.run(_BOUND, MAX_WAITING)
-            await self._db.checkpoint()
 
 
 def _observation(row: tuple[object, ...]) -> Observation:

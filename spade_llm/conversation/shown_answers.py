@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 10_000
 """Answers, of all people: beyond, the oldest is forgotten and nothing can replace it."""
-BOUND_EVERY = 100
-"""Rows put between two looks at the bound: by so many it may be passed."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS shown (
@@ -65,7 +63,6 @@ class ShownAnswers:
     def __init__(self, path: Path | None) -> None:
         """`path=None` keeps it in RAM only."""
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the list of shown answers")
-        self._puts_until_bound = 0
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
@@ -80,7 +77,7 @@ class ShownAnswers:
         ids = json.dumps(answer.ids)
         known_by = (answer.peer, answer.place, answer.asked, answer.request, answer.turn)
         self._db.run(_PUT, *known_by, ids)
-        await self._bound_sometimes()
+        await self._db.hold_bound(_BOUND, MAX_ROWS)
 
     def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> None:
         self._db.run(_IDS, json.dumps(ids), answer.place, answer.asked)
@@ -93,13 +90,6 @@ class ShownAnswers:
 
     def forget(self, peer: str) -> None:
         self._db.run(_FORGET, peer)
-
-    async def _bound_sometimes(self) -> None:
-        self._puts_until_bound -= 1
-        if self._puts_until_bound <= 0:
-            self._puts_until_bound = BOUND_EVERY
-            self._db.run(_BOUND, MAX_ROWS)
-            await self._db.checkpoint()
 
 
 def _answer(rows: list[tuple[object, ...]]) -> ShownAnswer | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm import small_database
 from spade_llm.conversation import feedback_log
 from spade_llm.conversation.feedback_log import FeedbackLog
 
@@ -57,7 +58,7 @@ async def test_a_verdict_survives_the_process_and_waits_until_it_is_settled(tmp_
 
 async def test_the_oldest_answers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_log, "MAX_ANSWERS", 5)
-    monkeypatch.setattr(feedback_log, "BOUND_EVERY", 1)
+    monkeypatch.setattr(small_database, "BOUND_EVERY", 1)
     async with FeedbackLog(None) as log:
         for number in range(20):
             await noted(log, f"q{number}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.conversation import shown_answers
 from spade_llm.conversation.shown_answers import ShownAnswer, ShownAnswers
+from spade_llm.small_database import BOUND_EVERY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +60,8 @@ async def test_nothing_is_left_of_who_is_forgotten() -> None:
 async def test_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shown_answers, "MAX_ROWS", 10)
     async with ShownAnswers(None) as shown:
-        for number in range(shown_answers.BOUND_EVERY + 1):
+        for number in range(BOUND_EVERY + 1):
             await shown.put(replace(FIRST, asked=str(number), request=str(number)))
 
         assert shown.of_request(ADA, "0") is None
-        assert shown.of_request(ADA, str(shown_answers.BOUND_EVERY)) is not None
+        assert shown.of_request(ADA, str(BOUND_EVERY)) is not None
