@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.behaviour.sending_files import SendingFiles, export_name
 from spade_llm.behaviour.taking_files import TakingFiles
 from spade_llm.conversation.commands import parse_command
-from spade_llm.errors import RequestError
+from spade_llm.errors import NotFound, RequestError
 from spade_llm.rag.names import personal_namespace
 from spade_llm.xmpp.sent_file import send_file
 from spade_llm.xmpp.uploads import upload_host
@@ -44,7 +44,7 @@ class Files:
         try:
             await self._documents.delete(namespace=personal_namespace(peer))
         except RequestError as error:
-            if error.wire_code != "not-found":
+            if error.wire_code != NotFound.code:
                 raise
 
     def sending(self) -> SendingFiles:

@@ -19,9 +19,10 @@ from spade_llm.conversation.actions import acted
 from spade_llm.conversation.shown_answers import ShownAnswers
 from spade_llm.providers.offline_words import language_of
 from spade_llm.xmpp.encryption_hint import EncryptionHint
+from spade_llm.xmpp.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import pieces_of
-from spade_llm.xmpp.stanza import CHAT_STATES, CORRECTION, encode, encode_mark
+from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
 from spade_llm.xmpp.styling import styled
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 
 FEATURES = (
     CHAT_STATES,
-    "urn:xmpp:chat-markers:0",
-    "urn:xmpp:receipts",
+    MARKERS,
+    RECEIPTS,
     CORRECTION,
-    "urn:xmpp:reply:0",
-    "urn:xmpp:fallback:0",
+    REPLY,
+    FALLBACK,
     "urn:xmpp:styling:0",
 )
 """What an assistant understands of what people's clients send, and writes itself."""

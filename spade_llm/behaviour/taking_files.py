@@ -18,7 +18,7 @@ from spade_llm.conversation.file_summary import summary_of
 from spade_llm.conversation.file_texts import FILE_TEXTS, is_read
 from spade_llm.conversation.shared_file import host_of, shared_file
 from spade_llm.conversation.turn import TurnResult
-from spade_llm.errors import PeerUnavailable, RequestError
+from spade_llm.errors import NotFound, PeerUnavailable, RequestError
 from spade_llm.providers.offline_words import language_of
 from spade_llm.rag.names import personal_namespace
 
@@ -167,7 +167,7 @@ async def _count(library: FileLibrary, namespace: str) -> int:
     try:
         return (await library.documents(namespace=namespace, limit=LISTED)).total
     except RequestError as error:
-        if error.wire_code != "not-found":
+        if error.wire_code != NotFound.code:
             raise
         return 0  # This person's first.
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.errors import (
+    Busy,
+    ForeignHost,
+    InvalidArguments,
+    NotFound,
+    QuotaReached,
+    RequestTimeout,
+    TooLarge,
+    Unauthorised,
+)
 from spade_llm.rag.loading.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -59,14 +69,14 @@ class FileTexts:
         if is_away:
             return self.away.format(name)
         said = {
-            "foreign-host": self.foreign,
-            "invalid-arguments": self.unreadable,
-            "unauthorised": self.not_taken,
-            "not-found": self.gone,
-            "busy": self.busy,
-            "quota-reached": self.full,
-            "too-large": self.too_large,
-            "timeout": self.away,
+            ForeignHost.code: self.foreign,
+            InvalidArguments.code: self.unreadable,
+            Unauthorised.code: self.not_taken,
+            NotFound.code: self.gone,
+            Busy.code: self.busy,
+            QuotaReached.code: self.full,
+            TooLarge.code: self.too_large,
+            RequestTimeout.code: self.away,
         }
         return said.get(code, self.failed).format(name, _plain(reason))
 

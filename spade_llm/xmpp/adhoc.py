@@ -19,11 +19,11 @@ from slixmpp.xmlstream import tostring
 from spade_llm.acl import bare
 from spade_llm.errors import MalformedContent, RequestError, ServiceError
 from spade_llm.xmpp.adhoc_sessions import Sessions
-from spade_llm.xmpp.announcement import INFO
-from spade_llm.xmpp.form_stanza import NAMESPACE as FORM
+from spade_llm.xmpp.client_language import client_language
 from spade_llm.xmpp.form_stanza import form_xml, read_filled, result_xml
 from spade_llm.xmpp.iq_answers import hear
 from spade_llm.xmpp.menu import Done, Visit
+from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO
 from spade_llm.xmpp.stanza import MAX_STANZA_BYTES, readable
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ MAX_RUNNING = 64
 MAX_RUNNING_OF_PEER = 4
 MAX_COMMAND_BYTES = MAX_STANZA_BYTES - 4096
 """As written; the rest is for what is around it."""
-_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _GO_ON = frozenset({"", "execute", "next", "complete"})
 _SORRY = {
     "en": "That cannot be done right now. Please try again in a moment.",
@@ -66,7 +65,7 @@ class AdHoc:
         self._may_use = may_use
         self._sessions = Sessions()
         self._running: Counter[str] = Counter()
-        agent.features.update((COMMANDS, FORM))
+        agent.features.update((COMMANDS, DATA_FORM))
         agent.disco_nodes.append(self._info)
         agent.on_client.append(self._listen)
 
@@ -78,20 +77,20 @@ class AdHoc:
         """disco#info of the menu, and of one line of it."""
         if node != COMMANDS and node not in self._entries:
             return None
-        query = ET.Element(f"{{{INFO}}}query", {"node": node})
+        query = ET.Element(f"{{{DISCO_INFO}}}query", {"node": node})
         kind = "command-list" if node == COMMANDS else "command-node"
         name = self._entries[node].labels["en"] if node in self._entries else "Commands"
         identity = {"category": "automation", "type": kind, "name": name}
-        ET.SubElement(query, f"{{{INFO}}}identity", identity)
-        for feature in (COMMANDS, FORM):
-            ET.SubElement(query, f"{{{INFO}}}feature", {"var": feature})
+        ET.SubElement(query, f"{{{DISCO_INFO}}}identity", identity)
+        for feature in (COMMANDS, DATA_FORM):
+            ET.SubElement(query, f"{{{DISCO_INFO}}}feature", {"var": feature})
         return query
 
     def _items(self, _jid: object, node: str, asker: object, iq: Iq) -> DiscoItems:
         items = DiscoItems()
         items["node"] = node
         if node == COMMANDS and self._may_use(str(asker)):
-            language = _language(iq.xml)
+            language = client_language(iq.xml)
             for entry in self._entries.values():
                 items.add_item(self._agent.address, entry.node, entry.labels[language])
         elif node and node != COMMANDS:
@@ -111,7 +110,7 @@ class AdHoc:
         elif command.get("sessionid"):
             self._continue(iq, command)
         elif command.get("action", "") in _GO_ON:
-            visit = Visit(jid=jid, language=_language(iq.xml))
+            visit = Visit(jid=jid, language=client_language(iq.xml))
             self._serve(iq, partial(entry.begin, visit))
         else:
             _send_error(iq, "bad-request", detail="bad-action")
@@ -136,7 +135,7 @@ class AdHoc:
 
     def _submit(self, iq: Iq, command: ET.Element, step: Asked) -> None:
         try:
-            filled = read_filled(command.find(f"{{{FORM}}}x"), step.form)
+            filled = read_filled(command.find(f"{{{DATA_FORM}}}x"), step.form)
         except MalformedContent as error:
             # The form is shown again: what was wrong is said above it.
             self._show(iq, step, note=str(error))
@@ -150,7 +149,7 @@ class AdHoc:
     async def _served(self, iq: Iq, work: Callable[[], Awaitable[Step]]) -> None:
         """Answers also where something fails that was not foreseen."""
         peer = iq["from"].bare
-        step: Step = Done(text=_SORRY[_language(iq.xml)], is_failure=True)
+        step: Step = Done(text=_SORRY[client_language(iq.xml)], is_failure=True)
         try:
             async with asyncio.timeout(STEP_S):
                 step = await work()
@@ -179,10 +178,6 @@ class AdHoc:
         _send(iq, _bounded(iq, command))
 
 
-def _language(xml: ET.Element) -> str:
-    return "es" if xml.get(_LANG, "").lower().startswith("es") else "en"
-
-
 def _command(iq: Iq, status: str, session: str) -> ET.Element:
     attributes = {"node": iq.xml[0].get("node", ""), "sessionid": session, "status": status}
     return ET.Element(f"{{{COMMANDS}}}command", attributes)
@@ -191,7 +186,7 @@ def _command(iq: Iq, status: str, session: str) -> ET.Element:
 def _bounded(iq: Iq, command: ET.Element) -> ET.Element:
     """What a server would close our stream for is not sent."""
     if len(tostring(command).encode()) > MAX_COMMAND_BYTES:
-        return _said(iq, Done(text=_TOO_LONG[_language(iq.xml)], is_failure=True))
+        return _said(iq, Done(text=_TOO_LONG[client_language(iq.xml)], is_failure=True))
     return command
 
 

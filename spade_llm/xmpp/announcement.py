@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO
+from spade_llm.xmpp.typed_form import typed_form
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-INFO = "http://jabber.org/protocol/disco#info"
 CAPS = "http://jabber.org/protocol/caps"
-FORM = "jabber:x:data"
 FORM_TYPE = "urn:spade-llm:agent:1"
 NODE = "urn:spade-llm"
 CATEGORY, TYPE = "client", "bot"
-STANDARD = (INFO, CAPS, "urn:xmpp:ping", "urn:spade-llm:acl:1")
+STANDARD = (DISCO_INFO, CAPS, "urn:xmpp:ping", "urn:spade-llm:acl:1")
 MAX_FEATURES = 200
 """Of somebody else; the rest is not read."""
 MAX_FACT_CHARS = 200
@@ -62,24 +63,26 @@ class Announcement:
 
     def query(self) -> ET.Element:
         """The answer to disco#info."""
-        query = ET.Element(f"{{{INFO}}}query")
+        query = ET.Element(f"{{{DISCO_INFO}}}query")
         identity = {"category": CATEGORY, "type": TYPE, "name": self.name}
-        ET.SubElement(query, f"{{{INFO}}}identity", identity)
+        ET.SubElement(query, f"{{{DISCO_INFO}}}identity", identity)
         for feature in sorted(self.features):
-            ET.SubElement(query, f"{{{INFO}}}feature", {"var": feature})
+            ET.SubElement(query, f"{{{DISCO_INFO}}}feature", {"var": feature})
         if self.facts:
-            query.append(_form(self.facts))
+            query.append(typed_form("result", FORM_TYPE, dict(sorted(self.facts.items()))))
         return query
 
 
 def read_announcement(query: ET.Element) -> Announcement:
     """What somebody else says of itself; whatever is no announcement of ours has no facts."""
-    identity = query.find(f"{{{INFO}}}identity")
-    features = query.findall(f"{{{INFO}}}feature")[:MAX_FEATURES]
+    identity = query.find(f"{{{DISCO_INFO}}}identity")
+    features = query.findall(f"{{{DISCO_INFO}}}feature")[:MAX_FEATURES]
     return Announcement(
         name=identity.get("name", "")[:MAX_FACT_CHARS] if identity is not None else "",
         features=frozenset(one.get("var", "")[:MAX_FACT_CHARS] for one in features),
-        is_bot=any(_is_bot(one) for one in query.findall(f"{{{INFO}}}identity")[:MAX_FEATURES]),
+        is_bot=any(
+            _is_bot(one) for one in query.findall(f"{{{DISCO_INFO}}}identity")[:MAX_FEATURES]
+        ),
         facts=_facts(query),
     )
 
@@ -103,24 +106,11 @@ def _caps_attribute(presence: ET.Element, name: str) -> str:
     return caps.get(name, "")[:MAX_FACT_CHARS] if caps is not None else ""
 
 
-def _form(facts: Mapping[str, str]) -> ET.Element:
-    form = ET.Element(f"{{{FORM}}}x", {"type": "result"})
-    _add_field(form, "FORM_TYPE", FORM_TYPE, {"type": "hidden"})
-    for key, value in sorted(facts.items()):
-        _add_field(form, key, value, {})
-    return form
-
-
-def _add_field(form: ET.Element, var: str, value: str, attributes: dict[str, str]) -> None:
-    entry = ET.SubElement(form, f"{{{FORM}}}field", {"var": var, **attributes})
-    ET.SubElement(entry, f"{{{FORM}}}value").text = value
-
-
 def _facts(query: ET.Element) -> dict[str, str]:
-    for form in query.iterfind(f"{{{FORM}}}x"):
+    for form in query.iterfind(f"{{{DATA_FORM}}}x"):
         found = {
-            one.get("var", ""): (one.findtext(f"{{{FORM}}}value") or "")[:MAX_FACT_CHARS]
-            for one in form.findall(f"{{{FORM}}}field")[:MAX_FEATURES]
+            one.get("var", ""): (one.findtext(f"{{{DATA_FORM}}}value") or "")[:MAX_FACT_CHARS]
+            for one in form.findall(f"{{{DATA_FORM}}}field")[:MAX_FEATURES]
         }
         if found.pop("FORM_TYPE", "") == FORM_TYPE:
             return found

@@ -13,6 +13,8 @@ from slixmpp.xmlstream.matcher.base import MatcherBase
 
 from spade_llm.acl import bare
 from spade_llm.errors import PeerUnavailable, RequestTimeout
+from spade_llm.xmpp.namespaces import DELAY
+from spade_llm.xmpp.typed_form import typed_form
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +31,7 @@ NOT_FOUND = "item-not-found"
 _RESULT = f"{{{NAMESPACE}}}result"
 _FIN = f"{{{NAMESPACE}}}fin"
 _FORWARDED = "{urn:xmpp:forward:0}forwarded"
-_DELAY = "{urn:xmpp:delay}delay"
+_DELAY = f"{{{DELAY}}}delay"
 _MESSAGE = "{jabber:client}message"
 _RSM = "http://jabber.org/protocol/rsm"
 _STANZA_ID = "{urn:xmpp:sid:0}stanza-id"
@@ -128,18 +130,12 @@ def _read(fin: ET.Element | None, collected: list[Archived]) -> Page:
 def _query(query_id: str, since: datetime | None, rsm: dict[str, str]) -> ET.Element:
     query = ET.Element(f"{{{NAMESPACE}}}query", {"queryid": query_id})
     if since is not None:
-        form = ET.SubElement(query, "{jabber:x:data}x", {"type": "submit"})
-        _field(form, "FORM_TYPE", NAMESPACE)
-        _field(form, "start", since.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        start = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        query.append(typed_form("submit", NAMESPACE, {"start": start}))
     paging = ET.SubElement(query, f"{{{_RSM}}}set")
     for name, value in rsm.items():
         ET.SubElement(paging, f"{{{_RSM}}}{name}").text = value
     return query
-
-
-def _field(form: ET.Element, name: str, value: str) -> None:
-    field = ET.SubElement(form, "{jabber:x:data}field", {"var": name})
-    ET.SubElement(field, "{jabber:x:data}value").text = value
 
 
 class _Result(MatcherBase):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.errors import PeerUnavailable, RequestTimeout
-from spade_llm.xmpp.announcement import INFO, read_announcement
+from spade_llm.xmpp.announcement import read_announcement
+from spade_llm.xmpp.namespaces import DISCO_INFO
 
 if TYPE_CHECKING:
     from slixmpp import ClientXMPP
@@ -49,7 +50,7 @@ async def discover(client: ClientXMPP, jid: str, *, timeout_s: float = TIMEOUT_S
         raise PeerUnavailable(reason, peer=jid, wire_code=condition) from None
     except IqTimeout:
         raise RequestTimeout(f"{jid} did not say in time what it is", peer=jid) from None
-    query = answer.xml.find(f"{{{INFO}}}query")
+    query = answer.xml.find(f"{{{DISCO_INFO}}}query")
     if query is None:
         raise PeerUnavailable(f"{jid} does not say what it is", peer=jid)
     return read_announcement(query)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from spade_llm.acl import AclMessage, Encoding, Performative
 from spade_llm.errors import RequestError
 from spade_llm.latest import keep_latest
+from spade_llm.xmpp.client_language import client_language
 from spade_llm.xmpp.jids import is_jid
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ _ENCRYPTED = {
 }
 _BODY = "{jabber:client}body"
 _THREAD = "{jabber:client}thread"
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _MAX_NAME_CHARS = 1024
 
 
@@ -103,12 +103,11 @@ def _place(xml: Element) -> tuple[str, str]:
 
 
 def _hint(xml: Element, kind: str) -> AclMessage:
-    language = "es" if xml.get(_LANGUAGE, "").lower().startswith("es") else "en"
     return AclMessage(
         performative=Performative.NOT_UNDERSTOOD,
         sender="",
         receiver=xml.get("from", ""),
-        content=HINTS[language].format(kind),
+        content=HINTS[client_language(xml)].format(kind),
         conversation_id=_place(xml)[1],
         in_reply_to=xml.get("id", "")[:_MAX_NAME_CHARS],
         encoding=Encoding.PLAIN,

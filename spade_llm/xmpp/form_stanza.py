@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 from spade_llm.errors import MalformedContent
 from spade_llm.xmpp.menu import FieldKind
+from spade_llm.xmpp.namespaces import DATA_FORM
 from spade_llm.xmpp.stanza import readable
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.menu import Field, Filled, Form
 
-NAMESPACE = "jabber:x:data"
 MAX_FIELDS = 64
 """Of what is filled in; and values of one field. More is an error."""
 MAX_CHARS = {FieldKind.TEXT: 1000, FieldKind.LINES: 32_768}
@@ -132,4 +132,4 @@ def _add(parent: ET.Element, name: str, text: str) -> None:
 
 
 def _tag(name: str) -> str:
-    return f"{{{NAMESPACE}}}{name}"
+    return f"{{{DATA_FORM}}}{name}"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 from xml.sax.saxutils import quoteattr
 
+from spade_llm.xmpp.namespaces import REPLY
+
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
@@ -20,7 +22,7 @@ REFERENCES = "urn:xmpp:reference:0"
 HOPS = "urn:spade-llm:rooms:1"
 MAX_HOPS_READ = 1000
 _REFERENCE = f"{{{REFERENCES}}}reference"
-_REPLY = "{urn:xmpp:reply:0}reply"
+_REPLY = f"{{{REPLY}}}reply"
 _HOPS = f"{{{HOPS}}}hops"
 _BLOCK = ("```", ">", "|", "- ", "* ", "#")
 """What has to stand at the beginning of a line (XEP-0393)."""

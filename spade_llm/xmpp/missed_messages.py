@@ -20,6 +20,7 @@ from spade_llm.errors import PeerUnavailable, RequestError
 from spade_llm.latest import keep_latest
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.archive import NAMESPACE, NOT_FOUND, Archive, archive_id
+from spade_llm.xmpp.namespaces import HINTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +147,7 @@ class MissedMessages:
         """What a person said to us; who speaks for a program has asked again, or given up."""
         is_ours = bare(message.get("from", "")) == str(self._agent.jid)
         is_chat = message.get("type", "normal") in ("chat", "normal")
-        is_kept = all(message.find(f"{{urn:xmpp:hints}}{hint}") is None for hint in _KEPT_OUT)
+        is_kept = all(message.find(f"{{{HINTS}}}{hint}") is None for hint in _KEPT_OUT)
         has_body = bool(message.findtext("{jabber:client}body"))
         return not is_ours and is_chat and is_kept and has_body and not codec.read_metadata(message)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.xmpp.stanza import ACTIVE, CHAT_STATES, encode
+from spade_llm.xmpp.namespaces import CHAT_STATES, HINTS
+from spade_llm.xmpp.stanza import ACTIVE, encode
 
 if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 _END = "</message>"
 _STILL_GROWING = (
     f"<composing xmlns='{CHAT_STATES}'/>"
-    "<no-store xmlns='urn:xmpp:hints'/><no-permanent-store xmlns='urn:xmpp:hints'/>"
+    f"<no-store xmlns='{HINTS}'/><no-permanent-store xmlns='{HINTS}'/>"
 )
 
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.xmpp.identity import VCARD, card_of, says_the_same, vcard4_of, vcard_of
+from spade_llm.xmpp.typed_form import typed_form
 
 if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
@@ -27,9 +28,8 @@ PUBSUB = "http://jabber.org/protocol/pubsub"
 AVATAR_DATA = "urn:xmpp:avatar:data"
 AVATAR_METADATA = "urn:xmpp:avatar:metadata"
 VCARD4_NODE = "urn:xmpp:vcard4"
-FORM = "jabber:x:data"
+PUBLISH_OPTIONS = f"{PUBSUB}#publish-options"
 _OPTIONS = {
-    "FORM_TYPE": "http://jabber.org/protocol/pubsub#publish-options",
     "pubsub#persist_items": "true",
     # An agent is known by its face before anybody subscribes to it, as it is by its vcard-temp.
     "pubsub#access_model": "open",
@@ -146,9 +146,5 @@ def _publication(node: str, id: str, payload: ET.Element, *, with_options: bool)
     ET.SubElement(publish, f"{{{PUBSUB}}}item", {"id": id}).append(payload)
     if with_options:
         options = ET.SubElement(query, f"{{{PUBSUB}}}publish-options")
-        form = ET.SubElement(options, f"{{{FORM}}}x", {"type": "submit"})
-        for var, value in _OPTIONS.items():
-            kind = {"type": "hidden"} if var == "FORM_TYPE" else {}
-            field = ET.SubElement(form, f"{{{FORM}}}field", {"var": var, **kind})
-            ET.SubElement(field, f"{{{FORM}}}value").text = value
+        options.append(typed_form("submit", PUBLISH_OPTIONS, _OPTIONS))
     return query

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.xmpp.namespaces import FALLBACK, REPLY
+
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 MAX_QUOTED_CHARS = 500
 """Enough to know which message is meant."""
 
-_FALLBACK = "{urn:xmpp:fallback:0}fallback"
-_FALLBACK_BODY = "{urn:xmpp:fallback:0}body"
-_REPLIES = "urn:xmpp:reply:0"
+_FALLBACK = f"{{{FALLBACK}}}fallback"
+_FALLBACK_BODY = f"{{{FALLBACK}}}body"
 
 
 def without_quotation(xml: Element, body: str) -> tuple[str, str]:
     """What was said itself, and what it quotes: the other's words stand there for older clients,
     and XEP-0428 says where."""
-    for part in xml.iterfind(f"{_FALLBACK}[@for='{_REPLIES}']/{_FALLBACK_BODY}"):
+    for part in xml.iterfind(f"{_FALLBACK}[@for='{REPLY}']/{_FALLBACK_BODY}"):
         start, end = part.get("start", "0"), part.get("end", "0")
         if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
             said = body[: int(start)] + body[max(int(start), int(end)) :]

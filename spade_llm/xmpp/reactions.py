@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from spade_llm.xmpp.namespaces import FALLBACK
 from spade_llm.xmpp.stanza import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ MAX_CHARS = 16
 """Of one: emojis of several parts."""
 _REACTIONS = f"{{{NAMESPACE}}}reactions"
 _REACTION = f"{{{NAMESPACE}}}reaction"
-_FALLBACK = "{urn:xmpp:fallback:0}fallback"
+_FALLBACK = f"{{{FALLBACK}}}fallback"
 _UNREAD = frozenset({"error", "groupchat", "headline"})
 
 

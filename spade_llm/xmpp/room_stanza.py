@@ -10,6 +10,7 @@ from xml.sax.saxutils import quoteattr
 from spade_llm.acl import bare
 from spade_llm.xmpp.announcement import NODE, read_node
 from spade_llm.xmpp.jids import is_jid
+from spade_llm.xmpp.namespaces import DATA_FORM
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -106,7 +107,7 @@ def unlock(room: str, id: str) -> str:
     """Takes a room that we made as it is (XEP-0045 §10.1.2): nobody else gets in before."""
     return (
         f"<iq type='set' to={quoteattr(room)} id={quoteattr(id)}>"
-        f"<query xmlns='{MUC}#owner'><x xmlns='jabber:x:data' type='submit'/></query></iq>"
+        f"<query xmlns='{MUC}#owner'><x xmlns='{DATA_FORM}' type='submit'/></query></iq>"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.xmpp.iq_answers import answer_with
+from spade_llm.xmpp.namespaces import TIME
 
 if TYPE_CHECKING:
     from slixmpp import ClientXMPP
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 NAME = "spade-llm-agents"
 VERSION = "jabber:iq:version"
-TIME = "urn:xmpp:time"
 
 
 def tell_software(agent: XmppAgent) -> None:

@@ -32,6 +32,15 @@ from spade_llm.errors import MalformedContent
 from spade_llm.runtime.transport import Bounce
 from spade_llm.xmpp.jids import is_jid
 from spade_llm.xmpp.mention import addressed
+from spade_llm.xmpp.namespaces import (
+    CHAT_STATES,
+    DATA_FORM,
+    DELAY,
+    HINTS,
+    MARKERS,
+    RECEIPTS,
+    REPLY,
+)
 from spade_llm.xmpp.pieces import pieces_of
 from spade_llm.xmpp.quotation import without_quotation
 
@@ -47,26 +56,25 @@ MAX_NAME_CHARS = 1024
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 CORRECTION = "urn:xmpp:message-correct:0"
-CHAT_STATES = "http://jabber.org/protocol/chatstates"
 ACTIVE = f"<active xmlns='{CHAT_STATES}'/>"
 """Ends what was said of typing: with a correction, clients take that back for nothing else."""
 
 ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
-_FORM = "{jabber:x:data}"
-_DELAYS = ("{urn:xmpp:delay}delay", "{jabber:x:delay}x")
+_FORM = f"{{{DATA_FORM}}}"
+_DELAYS = (f"{{{DELAY}}}delay", "{jabber:x:delay}x")
 _TITLE = "spade:x:metadata"
-_REPLY = "{urn:xmpp:reply:0}reply"
+_REPLY = f"{{{REPLY}}}reply"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
-_MARKS = {"displayed": "urn:xmpp:chat-markers:0", "received": "urn:xmpp:receipts"}
+_MARKS = {"displayed": MARKERS, "received": RECEIPTS}
 _RETRACTIONS = (
     "{urn:xmpp:message-retract:1}retract",
     "{urn:xmpp:fasten:0}apply-to/{urn:xmpp:message-retract:0}retract",
 )
 """XEP-0424: what stands beside it is a sentence about it."""
-_MARKABLE = f"{{{_MARKS['displayed']}}}markable"
-_RECEIPT = f"{{{_MARKS['received']}}}request"
-_HINTS = "<no-store xmlns='urn:xmpp:hints'/><no-copy xmlns='urn:xmpp:hints'/>"
+_MARKABLE = f"{{{MARKERS}}}markable"
+_RECEIPT = f"{{{RECEIPTS}}}request"
+_HINTS = f"<no-store xmlns='{HINTS}'/><no-copy xmlns='{HINTS}'/>"
 _UNSEEN = frozenset({"Cc", "Cf"})
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
@@ -117,7 +125,7 @@ def encode_mark(message: AclMessage) -> str:
     mark = f"<{message.said.wants} xmlns='{namespace}' id={_attribute(message.reply_with)}/>"
     return (
         f"<message type='chat' to={_attribute(message.sender)} id='{new_id()}'>"
-        f"{mark}<store xmlns='urn:xmpp:hints'/></message>"
+        f"{mark}<store xmlns='{HINTS}'/></message>"
     )
 
 
@@ -294,7 +302,7 @@ def _form(message: AclMessage) -> str:
         f"<field var={_attribute(key)} type='text-single'><value>{_text(value)}</value></field>"
         for key, value in fields.items()
     )
-    form = f"<x xmlns='jabber:x:data' type='form'><title>{_TITLE}</title>{rows}</x>"
+    form = f"<x xmlns='{DATA_FORM}' type='form'><title>{_TITLE}</title>{rows}</x>"
     return form + _form_hints(message)
 
 

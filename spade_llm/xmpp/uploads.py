@@ -16,6 +16,7 @@ from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.errors import PeerUnavailable, RequestError, RequestFailed, RequestRefused
 from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -134,7 +135,7 @@ def _headers(put: Element) -> dict[str, str]:
 
 async def _service_at(agent: XmppAgent, jid: str) -> UploadService | None:
     """None: it takes no files, or does not say what it is."""
-    info = "{http://jabber.org/protocol/disco#info}"
+    info = f"{{{DISCO_INFO}}}"
     try:
         answer = await _asked(agent, jid, Element(f"{info}query"))
     except RequestError:
@@ -145,7 +146,7 @@ async def _service_at(agent: XmppAgent, jid: str) -> UploadService | None:
 
 
 def _max_bytes(answer: Element) -> int | None:
-    data = "{jabber:x:data}"
+    data = f"{{{DATA_FORM}}}"
     for field in answer.iter(f"{data}field"):
         value = field.findtext(f"{data}value") or ""
         if field.get("var") == "max-file-size" and value.isdecimal():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.xmpp.link import Link
+from spade_llm.xmpp.namespaces import TIME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.connection import Connection
 
 ANSWER_S = 10.0
-TIME = "urn:xmpp:time"
 PROBE = "urn:spade-llm:probe"
 """Known to no server: it answers that it does not know it, which is all that we want."""
 

@@ -1,0 +1,12 @@
+"""XML namespaces that several files read or write; what one file alone knows stands there."""
+
+CHAT_STATES = "http://jabber.org/protocol/chatstates"
+DATA_FORM = "jabber:x:data"
+DELAY = "urn:xmpp:delay"
+DISCO_INFO = "http://jabber.org/protocol/disco#info"
+FALLBACK = "urn:xmpp:fallback:0"
+HINTS = "urn:xmpp:hints"
+MARKERS = "urn:xmpp:chat-markers:0"
+RECEIPTS = "urn:xmpp:receipts"
+REPLY = "urn:xmpp:reply:0"
+TIME = "urn:xmpp:time"
