@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from spade_llm.agent import Services
+from spade_llm.behaviour import taking_files
 from spade_llm.memory import MemoryDraft
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag.names import personal_namespace
@@ -32,8 +33,12 @@ TIDES = "# Tides\n\nHigh water at the lighthouse is at noon."
 
 
 @pytest.fixture
-async def harbour(prosody: Provisioner, tmp_path: Path) -> AsyncIterator[Network]:
-    """Where files can be uploaded."""
+async def harbour(
+    prosody: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Network]:
+    """Where files can be uploaded. Nobody is told meanwhile that one is still being read: how slow
+    this machine is would decide (tests/behaviour/test_taking_files.py)."""
+    monkeypatch.setattr(taking_files, "TOLD_AFTER_S", ())
     async with contextlib.AsyncExitStack() as stack:
         yield Network(server=prosody, directory=tmp_path, stack=stack)
 
