@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError, StorageFailed
@@ -39,12 +39,15 @@ class SmallDatabase:
         self._until_bound = 0
 
     def open(self) -> None:
-        """Open the file, or make it.
+        """Open the file, or make it, for its owner only: people's words and rooms' passwords.
 
         Raises:
             ConfigurationError: it is no such file, or cannot be read and written.
         """
         path = self._path or ":memory:"
+        if self._path is not None:
+            with suppress(OSError):  # SQLite says why it cannot be.
+                self._path.touch(mode=0o600)
         try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
             self._db.executescript(_PRAGMAS + self._schema)

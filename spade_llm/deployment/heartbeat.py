@@ -32,4 +32,6 @@ def problem_of(home: Path, *, now_s: float | None = None) -> str | None:
         age_s = (time.time() if now_s is None else now_s) - (home / FILE).stat().st_mtime
     except FileNotFoundError:
         return "has not heard its server yet, or does not run"
+    if age_s < -STALE_S:
+        return "heard its server in the future: the clock was put back; wait for its next beat"
     return f"has not heard its server for {age_s:.0f} s" if age_s > STALE_S else None

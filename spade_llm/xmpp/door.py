@@ -83,7 +83,8 @@ class Door:
         self._clock = clock
         self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
         self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._asked: OrderedDict[str, bool] = OrderedDict()
+        """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
         self._heard: OrderedDict[int, None] = OrderedDict()
         """Of programs' questions that had their turn: `_print_of`."""
         self._is_paced = False
@@ -103,7 +104,9 @@ class Door:
         if message.performative is not Performative.REQUEST:
             return
         peer = bare(message.receiver)
-        keep_latest(self._asked, peer, None, most=MAX_ASKED)
+        is_stranger = self._standing(peer) is Standing.STRANGER
+        was_stranger = self._asked.get(peer, False)
+        keep_latest(self._asked, peer, is_stranger or was_stranger, most=MAX_ASKED)
 
     def is_guest(self, jid: str) -> bool:
         """Of those who may talk: one with limits of their own."""
@@ -150,7 +153,7 @@ class Door:
         standing = self._admission.standing(jid, self._own_domain)
         if standing is not Standing.STRANGER:
             return standing
-        if jid in self._asked:
+        if self._asked.get(jid):
             return Standing.KNOWN
         return Standing.GUEST if self._is_invited(jid) else standing
 

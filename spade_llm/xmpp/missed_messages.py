@@ -15,6 +15,9 @@ from collections import OrderedDict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
+
 from spade_llm.acl import CHAT_TEXT, bare
 from spade_llm.errors import PeerUnavailable, RequestError
 from spade_llm.latest import keep_latest
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP
+    from slixmpp.stanza import Message as Stanza
 
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.archive import Archived
@@ -55,13 +59,16 @@ class MissedMessages:
         self._reading: asyncio.Task[None] | None = None
         self._is_reading = True
         self._has_archive = False
+        self._is_keeping = False
         self._live: OrderedDict[str, None] = OrderedDict()
         agent.on_client.append(self._listen)
         agent.on_session.append(self._begin)
-        agent.on_stanza.append(self._note)
 
     def _listen(self, client: ClientXMPP) -> None:
+        """To all that comes, also where the door or a room deals with it: what was refused, or a
+        code that was used, is not to be read again later."""
         self._archive = Archive(client)
+        client.register_handler(Callback("arrived", _AnyMessage(None), self._note))
 
     def _begin(self) -> None:
         """Another stream: what came to the one before may be in nobody's hands."""
@@ -72,24 +79,34 @@ class MissedMessages:
         self._is_reading = True
         self._reading = self._agent.submit(self._read_all())
 
-    def _note(self, xml: Element) -> bool:
+    def _note(self, stanza: Stanza) -> None:
         """What comes live needs not be read later."""
-        id = archive_id(xml)
+        id = archive_id(stanza.xml)
         if id and not (self._agent.link and self._agent.link.hands_back):
             keep_latest(self._live, id, None, most=MAX_LIVE)
             self._keep_live()
-        return False
 
     def _keep_live(self) -> None:
-        if self._live and self._has_archive and not self._is_reading:
-            newest = next(reversed(self._live))
-            self._live.clear()
-            self._agent.run_errand(self._keep_once_safe(newest))
+        """Once for all that came in the meantime: a flood writes no file per message."""
+        if self._has_archive and not self._is_keeping:
+            self._is_keeping = True
+            self._agent.run_errand(self._keep_once_safe())
 
-    async def _keep_once_safe(self, id: str) -> None:
-        await self._agent.node.dispatcher.written_down()
-        if not self._is_reading:
-            self._keep(id)
+    async def _keep_once_safe(self) -> None:
+        try:
+            while self._live and not self._is_reading:
+                newest, reading = next(reversed(self._live)), self._reading
+                await self._agent.node.dispatcher.written_down()
+                # Another stream meanwhile: whoever reads the archive keeps the place.
+                if reading is self._reading:
+                    self._keep(newest)
+                    self._forget_until(newest)
+        finally:
+            self._is_keeping = False
+
+    def _forget_until(self, newest: str) -> None:
+        while self._live and self._live.popitem(last=False)[0] != newest:
+            continue
 
     async def _read_all(self) -> None:
         for attempt in range(ATTEMPTS):
@@ -170,3 +187,8 @@ class MissedMessages:
             os.replace(new, self._path)
         except OSError as error:
             logger.warning("%s is not written: %s", self._path, error)
+
+
+class _AnyMessage(MatcherBase):
+    def match(self, xml: Stanza) -> bool:
+        return bool(xml.xml.tag == "{jabber:client}message")

@@ -44,9 +44,6 @@ class RoomList:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        if self._path is not None:
-            with suppress(OSError):  # SQLite says why it cannot be.
-                self._path.touch(mode=0o600)
         self._db.open()
         return self
 

@@ -18,3 +18,11 @@ def test_a_heart_that_stopped_is_noticed(tmp_path: Path) -> None:
 
     assert problem_of(tmp_path, now_s=heard_s + 3 * EVERY_S) is None
     assert "has not heard its server for" in str(problem_of(tmp_path, now_s=heard_s + STALE_S + 1))
+
+
+def test_a_beat_of_the_future_is_none(tmp_path: Path) -> None:
+    beat(tmp_path)
+    heard_s = (tmp_path / "heard").stat().st_mtime
+
+    assert problem_of(tmp_path, now_s=heard_s - 1) is None
+    assert "the clock was put back" in str(problem_of(tmp_path, now_s=heard_s - 3600))

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from spade_llm.xmpp.admission import Admission
+from spade_llm.xmpp.door_texts import STRANGER, TOO_FAST, WELCOME
+from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.xmpp.token_bucket import Rate
 from tests.conftest import Provisioner
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import (
@@ -118,6 +122,28 @@ async def test_what_is_not_to_be_stored_or_is_for_a_program_is_not_answered_late
 
     assert str((await next_message(ada))["body"]) == "3"
     assert ada.waiting() == []
+
+
+async def test_what_was_refused_or_used_up_at_the_door_is_not_read_again_from_the_archive(
+    network: Network,
+) -> None:
+    eve = await network.person("eve")
+    door = Admission(allow=("nobody@localhost",), guest_talk=Rate(per_s=0.001, burst=1))
+    agent = await network.assistant(admission=door)
+    await has_place(network, agent, eve)
+    name = jid_of(agent).partition("@")[0]
+    with Invitations(network.directory / name / f"admission-{name}.db") as invitations:
+        code = invitations.make(uses=2, lasts_s=600.0)
+        assert await answer_to(eve, agent, f"/join {code}") == WELCOME
+        assert await answer_to(eve, agent, "one") == "one"
+        assert await answer_to(eve, agent, "too much") == TOO_FAST
+        invitations.revoke(eve.bare)
+        await agent.stop()
+        back = await network.assistant(jid=jid_of(agent), admission=door)
+
+        assert await answer_to(eve, back, "two") == STRANGER
+        assert invitations.guests() == []
+    assert eve.waiting() == []
 
 
 async def test_who_is_killed_while_catching_up_goes_on_where_it_was(network: Network) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, fromstring
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.acl import AclMessage, Encoding, Performative
+from spade_llm.errors import StorageFailed
 from spade_llm.xmpp.admission import Admission, Standing
 from spade_llm.xmpp.door import MAX_SENDERS, Door
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
@@ -150,6 +153,32 @@ def test_whom_we_ask_may_answer() -> None:
 
         assert not entrance.lets_in(text(f"eve@{OWN}"))
         assert entrance.lets_in(text(f"bot@{OWN}"))
+
+
+def test_a_guest_whom_we_ask_something_stays_a_guest_and_can_be_shut_out() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0)
+        entrance.lets_in(text("eve@evil.example", f"/join {code}"))
+        question = decode(request("bot@here.example"))
+        assert isinstance(question, AclMessage)
+
+        entrance.door.note_asked(replace(question, receiver="eve@evil.example/phone"))
+
+        assert entrance.door.is_guest("eve@evil.example")
+        assert invitations.revoke("eve@evil.example")
+        assert not entrance.lets_in(text("eve@evil.example"))
+
+
+def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        code = str(invitations.make(uses=1, lasts_s=100.0))
+        ((pages,),) = invitations._db.run("PRAGMA page_count")
+        invitations._db.run(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StorageFailed):
+            invitations.redeem(code, "e" * 100_000 + "@evil.example")
+
+        assert invitations.redeem(code, "eve@evil.example")
 
 
 def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
