@@ -348,3 +348,10 @@ def test_a_bucket_never_gives_more_than_its_burst_and_what_time_brings(
         for last in range(first, len(given_at)):
             most = burst + per_s * (given_at[last] - given_at[first])
             assert last - first + 1 <= most + 1e-6
+
+
+def test_what_is_written_at_the_door_is_for_its_owner_s_eyes(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        invitations.make(uses=1, lasts_s=100.0)
+
+        assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
