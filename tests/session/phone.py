@@ -76,22 +76,27 @@ class Phone(Client):
             f"<reaction>{emoji}</reaction></reactions></message>"
         )
 
-    async def hears(self) -> Any:
-        """The next message with words."""
+    async def sees_grow(self) -> Any:
+        """The next message with words, though they be a beginning."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 message = await self.messages.get()
                 if message["body"]:
                     return message
 
-    async def grown(self, bubble: str) -> str:
-        """The text of this bubble once its last correction is there: the one that is stored."""
+    async def hears(self) -> Any:
+        """The next message with words that is kept: whether an answer has grown before depends on
+        how fast it was made."""
         while True:
-            message = await self.hears()
-            replaced = message.xml.find(f"{{{CORRECT}}}replace")
-            is_of_it = replaced is not None and replaced.get("id") == bubble
-            if is_of_it and message.xml.find("{urn:xmpp:hints}no-store") is None:
-                return str(message["body"])
+            message = await self.sees_grow()
+            if message.xml.find("{urn:xmpp:hints}no-store") is None:
+                return message
+
+    async def grown(self, bubble: str) -> str:
+        """The text of this bubble when all of it is there."""
+        message = await self.hears()
+        assert message.xml.find(f"{{{CORRECT}}}replace").get("id") == bubble
+        return str(message["body"])
 
     async def _uploaded(self, path: Path) -> str:
         content = await asyncio.to_thread(path.read_bytes)

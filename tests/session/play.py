@@ -99,7 +99,7 @@ class Evening:
         self._transcript.scene("A chat, and an answer that grows")
         await self._exchange("I drink jasmine tea without sugar")
         self._say("Make a plan for the weekend")
-        first = await self._phone.hears()
+        first = await self._phone.sees_grow()
         self._transcript.says("assistant", f"{first['body']}\n(it is still growing)")
         self._stage.model.go_on.set()
         whole = await self._phone.grown(str(first["id"]))
@@ -111,7 +111,7 @@ class Evening:
         self._transcript.scene("A file, and a question about it")
         await self._phone.shares(ASSISTANT, TERMS)
         self._transcript.sees("phone", f"uploads {TERMS.name}")
-        await self._answer()
+        await self._answer(but=f"I am reading {TERMS.name} …")
         self._say("How high is the deposit?")
         answer = await self._answer()
         self._phone.reacts(ASSISTANT, str(answer["id"]), "👍")
@@ -157,8 +157,11 @@ class Evening:
         self._transcript.says("you", text + note)
         return self._phone.says(ASSISTANT, text, corrects=corrects)
 
-    async def _answer(self) -> Any:
+    async def _answer(self, *, but: str = "") -> Any:
+        """`but`: what is said before, where it takes long."""
         answer = await self._phone.hears()
+        while but and answer["body"] == but:
+            answer = await self._phone.hears()
         self._transcript.says("assistant", str(answer["body"]))
         return answer
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COLUMNS, ROWS = 100, 40
 PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.1
+TYPING = "(typing...)"
 ACCOUNT = """\
 [{jid}]
 enabled=true
@@ -70,12 +71,12 @@ class Terminal:
         self._tmux("send-keys", "Enter")
 
     async def shows(self, pattern: str) -> str:
-        """The screen, once this is on it: words that a line's end may part."""
+        """The screen, once this is on it (words that a line's end may part) and nobody types."""
         wanted = re.compile(r"\s+".join(map(re.escape, pattern.split())))
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 screen = self.screen()
-                if wanted.search(screen):
+                if wanted.search(screen) and TYPING not in screen:
                     return screen
                 await asyncio.sleep(LOOK_EVERY_S)
 

@@ -18,7 +18,7 @@ ELEMENTS = (
 )
 NAMESPACES = (
     *("jabber:client", "jabber:x:data", "jabber:x:delay", "jabber:x:oob", "jabber:x:conference"),
-    *("urn:spade-llm:acl:1", "urn:spade-llm:room:1", "urn:xmpp:delay", "urn:xmpp:reply:0"),
+    *("urn:spade-llm:acl:1", "urn:spade-llm:rooms:1", "urn:xmpp:delay", "urn:xmpp:reply:0"),
     *("urn:xmpp:fallback:0", "urn:xmpp:message-correct:0", "urn:xmpp:chat-markers:0"),
     *("urn:xmpp:receipts", "urn:xmpp:reactions:0", "urn:xmpp:carbons:2", "urn:xmpp:forward:0"),
     *("urn:xmpp:hints", "urn:xmpp:mam:2", "urn:xmpp:occupant-id:0", "urn:xmpp:reference:0"),

@@ -89,10 +89,12 @@ def test_what_is_required_must_be_there_and_a_form_must_be_submitted() -> None:
 
 names = st.sampled_from(["one", "some", "sure", "text", "lines", "other", ""])
 kinds = st.sampled_from(["list-single", "boolean", "text-multi", "nonsense", ""])
-values = st.lists(st.one_of(st.sampled_from(["a", "b", "1", "0", "true"]), st.text(max_size=40)))
+values = st.lists(
+    st.one_of(st.sampled_from(["a", "b", "1", "0", "true"]), st.text(max_size=10)), max_size=4
+)
 
 
-@given(st.lists(st.tuples(names, kinds, values), max_size=20))
+@given(st.lists(st.tuples(names, kinds, values), max_size=6))
 def test_whatever_is_filled_in_is_read_or_refused(
     fields: list[tuple[str, str, list[str]]],
 ) -> None:
