@@ -49,6 +49,7 @@ TALK_ONTOLOGY = "spade-llm.chat/1"
 """A program's question to a model."""
 
 _BODY = "{jabber:client}body"
+_THREAD = "{jabber:client}thread"
 _UNREAD = frozenset({"error", "groupchat"})
 """The one fails a request of ours, the other is read by who knows rooms."""
 
@@ -175,7 +176,7 @@ class Door:
         return found
 
     def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
-        if not _is_talk(xml) or self._is_repeated(jid, xml):
+        if not _is_talk(xml) or self._is_repeated(xml):
             # What we asked for may come as fast as it can.
             return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
         if sender.talk is not None and not sender.talk.take(now_s):
@@ -183,16 +184,16 @@ class Door:
         domain = self._domain(jid, now_s)
         is_in_time = domain is None or domain.take(now_s)
         if is_in_time:
-            self._note_heard(jid, xml)
+            self._note_heard(xml)
         return is_in_time
 
-    def _is_repeated(self, jid: str, xml: Element) -> bool:
+    def _is_repeated(self, xml: Element) -> bool:
         """A program that is not answered asks again; that costs no turn."""
-        return xml.find(codec.ACL_TAG) is not None and _print_of(jid, xml) in self._heard
+        return xml.find(codec.ACL_TAG) is not None and _print_of(xml) in self._heard
 
-    def _note_heard(self, jid: str, xml: Element) -> None:
+    def _note_heard(self, xml: Element) -> None:
         if xml.find(codec.ACL_TAG) is not None:
-            self._heard[_print_of(jid, xml)] = None
+            self._heard[_print_of(xml)] = None
             if len(self._heard) > MAX_HEARD:
                 self._heard.popitem(last=False)
 
@@ -272,9 +273,14 @@ def _is_talk(xml: Element) -> bool:
     return xml.find(_BODY) is not None
 
 
-def _print_of(jid: str, xml: Element) -> int:
-    """With its text: an id alone could be used again for any number of questions."""
-    return hash((jid, xml.get("id"), xml.findtext(_BODY)))
+def _print_of(xml: Element) -> int:
+    """With all that makes a question another one to whoever answers it: its text, conversation and
+    deadline. An id alone could be used again for any number of them."""
+    acl = xml.find(codec.ACL_TAG)
+    fields = () if acl is None else tuple(sorted(acl.attrib.items()))
+    return hash(
+        (xml.get("from"), xml.get("id"), xml.findtext(_THREAD), xml.findtext(_BODY), fields)
+    )
 
 
 def _code(xml: Element) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element, fromstring
+from xml.etree.ElementTree import Element, SubElement, fromstring
 
 import pytest
 from hypothesis import given
@@ -17,10 +18,11 @@ from spade_llm.xmpp.admission import Admission, Standing
 from spade_llm.xmpp.door import Door
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.invitations import Invitations
-from spade_llm.xmpp.stanza import decode, encode
+from spade_llm.xmpp.stanza import ACL_TAG, decode, encode
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 OWN = "here.example"
@@ -294,6 +296,31 @@ def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does(
     for number, is_let_in in enumerate([True, True, False]):
         body.text = f"another {number}"
         assert entrance.lets_in(other) is is_let_in
+
+
+@pytest.mark.parametrize(
+    "made_another",
+    [
+        lambda xml, n: SubElement(xml, "{jabber:client}thread").__setattr__("text", f"thread {n}"),
+        lambda xml, n: xml.find(ACL_TAG).set("conversation-id", f"conversation {n}"),
+        lambda xml, n: xml.find(ACL_TAG).set("reply-by", f"2030-01-01T00:00:{n:02}Z"),
+        lambda xml, n: xml.set("from", f"p@{OWN}/resource-{n}"),
+    ],
+)
+def test_what_is_another_question_to_who_answers_costs_a_turn_also_under_one_id(
+    made_another: Callable[[Element, int], None],
+) -> None:
+    entrance = Entrance(LIMITED)
+    question = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    assert entrance.lets_in(question)
+
+    let_in = []
+    for number in range(10):
+        again = deepcopy(question)
+        made_another(again, number)
+        let_in.append(entrance.lets_in(again))
+
+    assert sum(let_in) < 10
 
 
 def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
