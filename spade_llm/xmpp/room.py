@@ -56,6 +56,8 @@ class Room:
         self.wanted_nick = self.nick = nick
         self.password = password
         self.is_in = False
+        self.has_let_us_in = False
+        """Until it has, it is an address that somebody gave us, and may be a person's."""
         self.vouches_for_ids = False
         """It says that it gives ids (XEP-0421), and so takes away those that somebody made up."""
         self.outing = Outing()
@@ -136,7 +138,7 @@ class Room:
 
     def _welcome(self, seen: RoomPresence) -> None:
         if SELF in seen.statuses:
-            self.nick, self.is_in = seen.nick, True
+            self.nick, self.is_in, self.has_let_us_in = seen.nick, True, True
             self._conclude("")
             return
         known = self._occupants.get(seen.nick)

@@ -34,6 +34,8 @@ PING_S = 20.0
 NICK_TAKEN = "conflict"
 SHUT = frozenset({"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"})
 """Answers of a room that does not want us."""
+NO_ROOM = frozenset({"service-unavailable", "subscription-required"})
+"""What a server answers in the name of a person (RFC 6121 §8.5)."""
 STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
 UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
 """Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
@@ -51,7 +53,10 @@ class RoomStay:
         self._pause_s = FIRST_PAUSE_S
 
     async def run(self, *, can_give_up: bool) -> None:
-        """Ends when the room does not want us, where that is an end; else with its task."""
+        """Ends when the room does not want us, or is none, where that is an end; else with its
+        task."""
+        if can_give_up and await self._is_no_room():
+            return
         while True:
             condition = await self._enter()
             if condition == "":
@@ -61,6 +66,14 @@ class RoomStay:
                 return
             if condition:
                 await self._pause(condition)
+
+    async def _is_no_room(self) -> bool:
+        """A person, for instance, to whom somebody else has invited us."""
+        try:
+            said = await self._agent.discover(self._room.address)
+        except RequestError as error:
+            return error.wire_code in NO_ROOM
+        return room_stanza.MUC not in said.features
 
     async def _enter(self) -> str:
         """Empty: we are in. Else why not."""

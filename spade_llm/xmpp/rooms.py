@@ -163,6 +163,8 @@ class Rooms:
         kind = xml.get("type", "normal")
         if kind == "error":
             return room is not None and self._returned(room, xml)
+        if room is not None and not room.has_let_us_in:
+            room = None
         if (invitation := room_stanza.read_invitation(xml)) is not None:
             self._invite(invitation)
             return True
@@ -299,6 +301,8 @@ class Rooms:
     def _returned(self, room: Room, xml: Element) -> bool:
         """A room that we are in no longer takes nothing: what it gave back is said after we are in
         again. Anything else that it does not take is lost, and answered by nobody."""
+        if not (room.has_let_us_in or xml.get("id") in self._sent):
+            return False
         condition = room_stanza.condition_of(xml)
         if condition == NOT_IN:
             room.unsaid.append(xml.get("id", ""))

@@ -201,6 +201,24 @@ async def test_an_invitation_of_somebody_who_is_let_in_is_followed_and_remembere
     await bob.sees("helper")
 
 
+async def test_nobody_makes_a_room_of_somebody_else(network: Network) -> None:
+    memory = await network.memory()
+    services, conduct = Services(memory=jid_of(memory)), in_rooms()
+    assistant = await network.assistant(services=services, conduct=conduct)
+    ada, eve = await network.person("ada"), await network.person("eve")
+    for victim in (ada.bare, jid_of(memory)):
+        eve.send_raw(
+            f"<message to='{jid_of(assistant)}'><x xmlns='jabber:x:conference' jid='{victim}'/>"
+            "</message>"
+        )
+    assert await answer_to(eve, assistant, "are you in?") == "are you in?"
+
+    said = await answer_to(ada, assistant, "/memories")
+
+    assert "nothing" in said
+    await eventually(lambda: is_empty(assistant))
+
+
 async def is_empty(assistant: LLMAgent) -> bool:
     """It has forgotten the rooms that it was invited to."""
     await assistant.link.confirm()  # type: ignore[union-attr]
