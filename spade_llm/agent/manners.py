@@ -84,7 +84,7 @@ class Manners:
         )
         if message.said.room:
             # A mark, a state and an edit there would be everybody's.
-            reply = await handler(utterance)
+            reply = await handler(_correcting_nothing(utterance))
         else:
             reply = await self._announced(utterance, handler)
         is_styled = self._options.styling and not self._is_command(utterance.text)
@@ -105,6 +105,8 @@ class Manners:
         if mark := encode_mark(utterance.message):
             self._agent.send_now(mark)
         shown = await self._replacing.begin(utterance)
+        if shown.asked == utterance.message.reply_with:
+            utterance = _correcting_nothing(utterance)
         async with TypingState(partial(self._agent.send_state, utterance.message)) as typing:
             if utterance.ask:
                 utterance = replace(utterance, ask=typing.pausing(utterance.ask))
@@ -149,6 +151,13 @@ class Manners:
         is_person = self._options.streaming and seen.is_available and not seen.is_ours
         if is_person and self._agent.sees(bare(seen.jid)):
             self._agent.peer_features.learn(seen.jid)
+
+
+def _correcting_nothing(utterance: Utterance) -> Utterance:
+    """As a new message: what it says to correct, if anything, has answers and reactions of its
+    own."""
+    message = utterance.message
+    return replace(utterance, message=replace(message, said=replace(message.said, corrects="")))
 
 
 class _Shower:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 REFERENCES = "urn:xmpp:reference:0"
 HOPS = "urn:spade-llm:rooms:1"
 MAX_HOPS_READ = 1000
+MAX_NICK_CHARS = 64
+"""That are shown of one; servers take 1023 bytes."""
 _REFERENCE = f"{{{REFERENCES}}}reference"
 _REPLY = f"{{{REPLY}}}reply"
 _HOPS = f"{{{HOPS}}}hops"
@@ -77,5 +79,6 @@ def addressed(text: str, said: Said) -> tuple[str, str]:
 
 
 def visible(nick: str) -> str:
-    """Without what nobody sees, or what turns the direction of writing."""
-    return "".join(char for char in nick if char.isprintable()) or "?"
+    """Without what nobody sees, or what turns the direction of writing. Of a long one its
+    beginning: it stands in each answer, and in front of each line of talk."""
+    return "".join(char for char in nick if char.isprintable())[:MAX_NICK_CHARS] or "?"

@@ -57,6 +57,35 @@ async def test_a_reaction_is_noted_for_the_answer_and_its_memories(network: Netw
     assert len(model.requests) == 1
 
 
+async def test_a_correction_of_an_older_message_takes_no_answer_s_reactions(
+    network: Network,
+) -> None:
+    memory = await network.memory()
+    model = ScriptedProvider(["The ferry leaves at six.", "Hello.", "No idea."])
+    assistant = await network.assistant(model, services=Services(memory=jid_of(memory)))
+    ada = await network.person()
+    kept = MemoryClient(assistant.node.requester, jid_of(memory))
+    known = await kept.add(MemoryDraft(content="The ferry leaves at six.", subject=ada.bare))
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='m1'>"
+        "<body>When does the ferry leave?</body></message>"
+    )
+    answer = (await ada.received())["id"]
+    await answer_to(ada, assistant, "hello")
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='c1'><body>quantum chess?</body>"
+        "<replace xmlns='urn:xmpp:message-correct:0' id='m1'/></message>"
+    )
+    assert (await ada.received())["body"] == "No idea."
+
+    react(ada, assistant, "👎", to=answer)
+
+    async def counts_less() -> bool:
+        return (await kept.peek([known.id]))[0].confidence < 1
+
+    await eventually(counts_less)
+
+
 async def test_a_reaction_to_anything_else_is_answered_by_nothing(network: Network) -> None:
     model = ScriptedProvider(["hello"])
     assistant = await network.assistant(model)

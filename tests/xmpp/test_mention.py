@@ -51,6 +51,16 @@ def test_anything_else_does_not(body: str) -> None:
     assert said_to("bot", body) is None
 
 
+def test_of_a_long_name_its_beginning_is_said_and_all_of_it_is_meant() -> None:
+    nick = "L" * 1000
+
+    text, xml = addressed("hello", Said(room=ROOM, nick=nick))
+
+    assert text == "L" * 64 + ": hello"
+    assert "end='64'" in xml
+    assert nick in xml
+
+
 @given(nick=st.text(min_size=1).filter(str.strip), body=st.text())
 def test_no_name_and_no_text_break_it(nick: str, body: str) -> None:
     said = said_to(nick, body)
