@@ -18,6 +18,7 @@ from spade_llm.latest import keep_latest
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import Standing, domain_of
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
+from spade_llm.xmpp.encryption_hint import encryption_of
 from spade_llm.xmpp.invitations import FILES, Invitations
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
@@ -207,9 +208,10 @@ class Door:
         return bucket
 
     def _keep_out(self, xml: Element, sender: _Sender) -> bool:
-        """Marks and states ask for nothing, and invitations to a room are read elsewhere."""
+        """Marks and states ask for nothing, and invitations to a room are read elsewhere; what is
+        encrypted without any words would be answered."""
         if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
-            return False
+            return bool(encryption_of(xml))
         self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
         return True
 
@@ -266,11 +268,11 @@ _UNAUTHORISED = "this agent talks only with those who are let in; ask whoever ru
 
 
 def _is_talk(xml: Element) -> bool:
-    """What costs a turn; the ontology is looked at, and nothing else of it is read."""
+    """What costs a turn, or a hint; the ontology is looked at, and nothing else of it is read."""
     acl = xml.find(codec.ACL_TAG)
     if acl is not None:
         return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"
-    return xml.find(_BODY) is not None
+    return xml.find(_BODY) is not None or bool(encryption_of(xml))
 
 
 def _print_of(xml: Element) -> int:

@@ -90,6 +90,20 @@ def test_who_is_named_or_of_a_domain_that_is_named_is_let_in() -> None:
         assert not entrance.door.is_guest("bob@friend.example")
 
 
+def test_a_stranger_is_told_nothing_about_encryption_and_others_as_often_as_they_may_talk() -> None:
+    sealed = text("eve@evil.example")
+    sealed.remove(sealed[0])
+    SubElement(sealed, "{urn:xmpp:omemo:2}encrypted")
+    with Invitations(None) as invitations:
+        closed = Entrance(CLOSED, invitations)
+        paced = Entrance(
+            Admission(talk=Rate(per_s=0.1, burst=2), guest_talk=Rate(per_s=0.1, burst=2))
+        )
+
+        assert not closed.lets_in(sealed)
+        assert [paced.lets_in(sealed) for _ in range(3)] == [True, True, False]
+
+
 def test_an_open_door_takes_those_of_other_domains_as_guests() -> None:
     assert Admission().standing("a@x", OWN) is Standing.GUEST
     assert Admission().standing(f"a@{OWN}", OWN) is Standing.KNOWN
