@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Message, Presence
-from slixmpp.xmlstream.handler import Callback
-from slixmpp.xmlstream.matcher.base import MatcherBase
 
-from spade_llm.acl import CHAT_TEXT, CHAT_TYPE, MESSAGE_TYPE, AclMessage, Encoding, bare
-from spade_llm.errors import ConfigurationError, MalformedContent, PeerUnavailable, RequestError
-from spade_llm.runtime import Bounce, Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
+from spade_llm.errors import ConfigurationError, PeerUnavailable
+from spade_llm.runtime import Node, SqliteAnswerLog, VolatileAnswerLog
 from spade_llm.tracing import Tracer
 from spade_llm.xmpp import discovery
 from spade_llm.xmpp import stanza as codec
@@ -38,14 +36,14 @@ from spade_llm.xmpp.connection import Connection
 from spade_llm.xmpp.contacts import Contacts
 from spade_llm.xmpp.discovery import Sighting
 from spade_llm.xmpp.door import door_of
+from spade_llm.xmpp.inbox import Inbox
 from spade_llm.xmpp.link import Link
 from spade_llm.xmpp.missed_messages import MissedMessages
 from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.profile import Profile
-from spade_llm.xmpp.rejection import rejection
 from spade_llm.xmpp.resource import resource_of
 from spade_llm.xmpp.software import tell_software
-from spade_llm.xmpp.spade_classes import Agent, PresenceManager, SpadeMessage
+from spade_llm.xmpp.spade_classes import Agent, PresenceManager
 from spade_llm.xmpp.status_line import StatusLine
 from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP
-    from slixmpp.stanza import Message as Stanza
 
     from spade_llm.tracing import Telemetry
     from spade_llm.xmpp.identity import Identity
@@ -128,6 +125,7 @@ class XmppAgent(Agent):
         self.node.dispatcher.is_there = self._is_there
         self.node.dispatcher.has_arrived = self._has_arrived
         self.link: Link | None = None
+        self._inbox = Inbox(self)
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
         self.on_stanza: list[Callable[[Element], bool]] = []
@@ -358,7 +356,7 @@ class XmppAgent(Agent):
         )
         self.client = self.link.client
         self.presence = PresenceManager(agent=self, approve_all=False)
-        self.client.register_handler(Callback("inbox", _AnyMessage(None), self._inbox))
+        self._inbox.listen()
         self.client.add_event_handler("presence_available", self._sight)
         self.client.add_event_handler("presence_unavailable", self._sight)
         self.client.add_filter("out", self._with_what_we_show)
@@ -399,73 +397,7 @@ class XmppAgent(Agent):
     def read(self, message: Element) -> None:
         """A `<message/>` of somebody that came by another way than the stream."""
         with self.door.in_no_hurry():
-            self._inbox(Message(self.client, message, recv=True))
-
-    def _inbox(self, stanza: Stanza) -> None:
-        """Every <message/> of the stream, as it came."""
-        if codec.is_from_self(stanza.xml, self.address):
-            return
-        if any(take(stanza.xml) for take in self.on_stanza):
-            return
-        try:
-            incoming = codec.decode(stanza.xml)
-        except MalformedContent as error:
-            self._reject(stanza.xml, error)
-            return
-        if isinstance(incoming, Bounce):
-            self.node.bounced(incoming)
-        elif not self._is_answer(incoming) and not self._is_claimed(stanza):
-            self._receive(incoming, stanza)
-
-    def _is_answer(self, message: AclMessage | None) -> bool:
-        return message is not None and self.node.is_awaited(message)
-
-    def _is_claimed(self, stanza: Stanza) -> bool:
-        """Give it to the user's behaviours whose template asks for it."""
-        wanting = [b for b in self.behaviours if b.template]
-        return bool(wanting) and self._offer(stanza, wanting)
-
-    def _offer(self, stanza: Stanza, behaviours: list[object]) -> bool:
-        message = _spade_message(stanza)
-        takers = [b for b in behaviours if b.match(message)]  # type: ignore[attr-defined]  # SPADE
-        for behaviour in takers:
-            self.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
-        return bool(takers)
-
-    def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
-        """For a handler that speaks it, else for who hears text, or has no template."""
-        is_spoken = message is not None and self.node.dispatcher.speaks(message.ontology)
-        is_heard = not is_spoken and message is not None and self._is_heard(message)
-        is_taken = not is_spoken and self._offer(stanza, self._users_without_template())
-        if message is None or is_heard or is_taken:
-            return
-        if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
-            self.node.dispatcher.receive(message)
-
-    def _is_handed_back(self, message: AclMessage) -> bool:
-        asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
-        return bool(self.link and self.link.hands_back) and not asks_again
-
-    def _is_heard(self, message: AclMessage) -> bool:
-        if message.ontology != CHAT_TEXT or self.on_text is None:
-            return False
-        self.on_text(message)
-        return True
-
-    def _users_without_template(self) -> list[object]:
-        """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
-        return [b for b in self.behaviours if not (b.template or isinstance(b, Behaviour))]
-
-    def _reject(self, xml: Element, error: MalformedContent) -> None:
-        answer = rejection(xml, error)
-        if answer is not None:
-            self.run_errand(self._send_quietly(answer))
-
-    async def _send_quietly(self, message: AclMessage) -> None:
-        try:
-            await self.send_acl(message)
-        except RequestError as error:
-            logger.warning("to %s: %s", message.receiver, error)
+            self._inbox.take(Message(self.client, message, recv=True))
 
     def _with_what_we_show(self, stanza: object) -> object:
         if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:
@@ -516,27 +448,6 @@ class XmppAgent(Agent):
         await asyncio.gather(*self._errands, return_exceptions=True)
 
 
-def _is_talk(message: AclMessage) -> bool:
-    """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
-    model would take `not-understood` for something said, and answer that, for ever."""
-    return message.encoding is Encoding.PLAIN or message.extra.get(MESSAGE_TYPE) == CHAT_TYPE
-
-
 def _note_ours(found: set[str], seen: Sighting) -> None:
     if seen.is_ours and seen.is_available:
         found.add(bare(seen.jid))
-
-
-class _AnyMessage(MatcherBase):
-    def match(self, xml: Stanza) -> bool:
-        return bool(xml.xml.tag == "{jabber:client}message")
-
-
-def _spade_message(stanza: Stanza) -> SpadeMessage:
-    """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
-    parameters of an `<acl/>`."""
-    message = SpadeMessage.from_node(stanza)
-    message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
-    for key, value in codec.read_metadata(stanza.xml).items():
-        message.set_metadata(key, value)
-    return message

@@ -58,7 +58,7 @@ class XmppClient(ClientXMPP):
         if connection.register:
             self.register_plugin("xep_0077")
             self.add_event_handler("register", self._register)
-        # Our inbox reads every <message/> itself (xmpp/agent.py).
+        # Our inbox reads every <message/> itself (xmpp/inbox.py).
         self.remove_handler("IM")
         self.remove_handler("IMError")
 

@@ -1,0 +1,126 @@
+"""What becomes of each `<message/>` that comes to an agent: whoever claims it gets it.
+
+First who looks at stanzas, then the questions of ours that it answers, then users' behaviours whose
+template asks for it, then the node, whoever hears text, and users' behaviours without a template.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
+
+from spade_llm.acl import CHAT_TEXT, CHAT_TYPE, MESSAGE_TYPE, AclMessage, Encoding
+from spade_llm.errors import MalformedContent, RequestError
+from spade_llm.runtime import Bounce
+from spade_llm.xmpp import stanza as codec
+from spade_llm.xmpp.behaviour import Behaviour
+from spade_llm.xmpp.rejection import rejection
+from spade_llm.xmpp.spade_classes import SpadeMessage
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from slixmpp.stanza import Message as Stanza
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+
+class Inbox:
+    def __init__(self, agent: XmppAgent) -> None:
+        self._agent = agent
+
+    def listen(self) -> None:
+        """To the client that the agent has now."""
+        self._agent.client.register_handler(Callback("inbox", _AnyMessage(None), self.take))
+
+    def take(self, stanza: Stanza) -> None:
+        """Every <message/> of the stream, as it came."""
+        if codec.is_from_self(stanza.xml, self._agent.address):
+            return
+        if any(take(stanza.xml) for take in self._agent.on_stanza):
+            return
+        try:
+            incoming = codec.decode(stanza.xml)
+        except MalformedContent as error:
+            self._reject(stanza.xml, error)
+            return
+        if isinstance(incoming, Bounce):
+            self._agent.node.bounced(incoming)
+        elif not self._is_answer(incoming) and not self._is_claimed(stanza):
+            self._receive(incoming, stanza)
+
+    def _is_answer(self, message: AclMessage | None) -> bool:
+        return message is not None and self._agent.node.is_awaited(message)
+
+    def _is_claimed(self, stanza: Stanza) -> bool:
+        """Give it to the user's behaviours whose template asks for it."""
+        wanting = [b for b in self._agent.behaviours if b.template]
+        return bool(wanting) and self._offer(stanza, wanting)
+
+    def _offer(self, stanza: Stanza, behaviours: list[object]) -> bool:
+        message = _spade_message(stanza)
+        takers = [b for b in behaviours if b.match(message)]  # type: ignore[attr-defined]  # SPADE
+        for behaviour in takers:
+            self._agent.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
+        return bool(takers)
+
+    def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
+        """For a handler that speaks it, else for who hears text, or has no template."""
+        is_spoken = message is not None and self._agent.node.dispatcher.speaks(message.ontology)
+        is_heard = not is_spoken and message is not None and self._is_heard(message)
+        is_taken = not is_spoken and self._offer(stanza, self._users_without_template())
+        if message is None or is_heard or is_taken:
+            return
+        if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
+            self._agent.node.dispatcher.receive(message)
+
+    def _is_handed_back(self, message: AclMessage) -> bool:
+        asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
+        return bool(self._agent.link and self._agent.link.hands_back) and not asks_again
+
+    def _is_heard(self, message: AclMessage) -> bool:
+        if message.ontology != CHAT_TEXT or self._agent.on_text is None:
+            return False
+        self._agent.on_text(message)
+        return True
+
+    def _users_without_template(self) -> list[object]:
+        """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
+        return [b for b in self._agent.behaviours if not (b.template or isinstance(b, Behaviour))]
+
+    def _reject(self, xml: Element, error: MalformedContent) -> None:
+        answer = rejection(xml, error)
+        if answer is not None:
+            self._agent.run_errand(self._send_quietly(answer))
+
+    async def _send_quietly(self, message: AclMessage) -> None:
+        try:
+            await self._agent.send_acl(message)
+        except RequestError as error:
+            logger.warning("to %s: %s", message.receiver, error)
+
+
+def _is_talk(message: AclMessage) -> bool:
+    """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
+    model would take `not-understood` for something said, and answer that, for ever."""
+    return message.encoding is Encoding.PLAIN or message.extra.get(MESSAGE_TYPE) == CHAT_TYPE
+
+
+class _AnyMessage(MatcherBase):
+    def match(self, xml: Stanza) -> bool:
+        return bool(xml.xml.tag == "{jabber:client}message")
+
+
+def _spade_message(stanza: Stanza) -> SpadeMessage:
+    """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
+    parameters of an `<acl/>`."""
+    message = SpadeMessage.from_node(stanza)
+    message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
+    for key, value in codec.read_metadata(stanza.xml).items():
+        message.set_metadata(key, value)
+    return message
