@@ -59,7 +59,8 @@ async def test_what_a_person_removes_leaves_no_bytes(network: Network) -> None:
     await client.observe("s", [said("1", "swordfish, I said")], subject=ada.bare)
 
     assert "swordfish" in await answer_to(ada, memory, "/memories")
-    assert "Forgotten: 1" in await answer_to(ada, memory, "/forget all yes")
+    # What was learned of it by then goes along.
+    assert "Forgotten: " in await answer_to(ada, memory, "/forget all yes")
 
     await gone(memory, client, "swordfish")
 
