@@ -49,6 +49,8 @@ MAX_SENT = 256
 """Of our messages, those that are known again: when they are replied to, or come back."""
 
 NOT_IN = "not-acceptable"
+AWAY = frozenset({"item-not-found", "remote-server-not-found", "remote-server-timeout"})
+"""What comes back from a room that went with its server, until somebody enters it."""
 
 
 class Say(Protocol):
@@ -301,11 +303,12 @@ class Rooms:
     def _returned(self, room: Room, xml: Element) -> bool:
         """A room that we are in no longer takes nothing: what it gave back is said after we are in
         again. Anything else that it does not take is lost, and answered by nobody."""
-        if not (room.has_let_us_in or xml.get("id") in self._sent):
+        condition, id = room_stanza.condition_of(xml), xml.get("id", "")
+        is_ours = id in self._sent
+        if not (room.has_let_us_in or is_ours):
             return False
-        condition = room_stanza.condition_of(xml)
-        if condition == NOT_IN:
-            room.unsaid.append(xml.get("id", ""))
+        if condition == NOT_IN or (condition in AWAY and is_ours):
+            room.unsaid.append(id)
             if room.is_in:  # Else we are about to enter anyway.
                 room.lose()
         else:

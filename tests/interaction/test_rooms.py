@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 from uuid import uuid4
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from spade_llm.acl import AclMessage
     from spade_llm.agent import LLMAgent
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
@@ -244,6 +246,28 @@ async def test_a_dropped_connection_costs_no_room(
     # What the cut left in doubt may be said once more, with its id.
     answers = {await ada.hears("helper")} - {"ada: are you there?"}
     assert (answers or {await ada.hears("helper")}) == {"ada: are you back?"}
+
+
+@pytest.mark.parametrize("condition", ["not-acceptable", "item-not-found", "remote-server-timeout"])
+async def test_what_a_room_that_went_with_its_server_gives_back_is_said_when_it_is_back(
+    network: Network, room: str, condition: str
+) -> None:
+    ada = await guest(network, room, "ada")
+    assistant = await helper(network, room, ada)
+    said: list[AclMessage] = []
+    assistant.on_sent.append(said.append)
+    ada.say("helper: are you there?")
+    assert await ada.hears("helper") == "ada: are you there?"
+    returned = fromstring(
+        f"<message xmlns='jabber:client' type='error' from='{room}' id='{said[0].reply_with}'>"
+        f"<error type='cancel'><{condition} xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error>"
+        "</message>"
+    )
+
+    assert any(take(returned) for take in assistant.on_stanza)
+
+    assert await ada.hears("helper") == "ada: are you there?"
+    assert {message.reply_with for message in said} == {said[0].reply_with}
 
 
 async def test_what_was_said_in_private_stays_there_and_what_was_said_in_a_room_is_one_s_own(
