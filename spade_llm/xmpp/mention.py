@@ -67,7 +67,9 @@ def addressed(text: str, said: Said) -> tuple[str, str]:
     if not said.room:
         return text, ""
     hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
-    if not said.nick:
+    if (
+        not said.nick or said.file
+    ):  # Clients show an address as a file where it is all that is said.
         return text, hops
     nick = visible(said.nick)
     uri = quoteattr(f"xmpp:{quote(said.room, safe='@')}/{quote(said.nick)}")

@@ -52,10 +52,10 @@ class RoomStay:
         self._say_again = say_again
         self._pause_s = FIRST_PAUSE_S
 
-    async def run(self, *, can_give_up: bool) -> None:
-        """Ends when the room does not want us, or is none, where that is an end; else with its
-        task."""
-        if can_give_up and await self._is_no_room():
+    async def run(self, *, can_give_up: bool, is_new: bool) -> None:
+        """Ends when the room does not want us, where that is an end; else with its task. `is_new`:
+        it may be none, and that is an end too."""
+        if is_new and await self._is_no_room():
             return
         while True:
             condition = await self._enter()

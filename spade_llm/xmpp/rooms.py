@@ -123,17 +123,17 @@ class Rooms:
         self._invited.update(room.jid for room in known)
         return known
 
-    def _want(self, known: KnownRoom) -> None:
+    def _want(self, known: KnownRoom, *, is_new: bool = False) -> None:
         if known.jid in self._rooms or len(self._rooms) >= MAX_ROOMS:
             return
         nick = known.nick or self._nick
         room = Room(known.jid, nick, password=known.password, per_minute=self._options.per_minute)
         self._rooms[known.jid] = room
-        self._agent.submit(self._stay(room))
+        self._agent.submit(self._stay(room, is_new=is_new))
 
-    async def _stay(self, room: Room) -> None:
+    async def _stay(self, room: Room, *, is_new: bool) -> None:
         stay = RoomStay(self._agent, room, say_again=self._say_again)
-        await stay.run(can_give_up=room.address in self._invited)
+        await stay.run(can_give_up=room.address in self._invited, is_new=is_new)
         logger.info("%s stays out of %s from now on", self._agent.jid, room.address)
         self._rooms.pop(room.address, None)
         self._invited.discard(room.address)
@@ -190,7 +190,7 @@ class Rooms:
         if known.jid in self._rooms or len(self._rooms) >= MAX_ROOMS:
             return
         self._remember(known, invitation.inviter)
-        self._want(known)
+        self._want(known, is_new=True)
 
     def _trusts(self, domain: str) -> bool:
         """A component of our own server, or one that we let in."""

@@ -51,6 +51,15 @@ def test_anything_else_does_not(body: str) -> None:
     assert said_to("bot", body) is None
 
 
+def test_a_file_s_address_stands_alone() -> None:
+    url = "https://files.example.org/answer.md"
+
+    text, xml = addressed(url, Said(room=ROOM, nick="ada", file=url))
+
+    assert text == url
+    assert "hops" in xml
+
+
 def test_of_a_long_name_its_beginning_is_said_and_all_of_it_is_meant() -> None:
     nick = "L" * 1000
 
