@@ -42,6 +42,7 @@ from spade_llm.xmpp.missed_messages import MissedMessages
 from spade_llm.xmpp.peer_features import PeerFeatures
 from spade_llm.xmpp.profile import Profile
 from spade_llm.xmpp.resource import resource_of
+from spade_llm.xmpp.returned_answers import ReturnedAnswers
 from spade_llm.xmpp.software import tell_software
 from spade_llm.xmpp.spade_classes import Agent, PresenceManager
 from spade_llm.xmpp.status_line import StatusLine
@@ -151,6 +152,7 @@ class XmppAgent(Agent):
         self.contacts = Contacts(self)
         if data and self.options.is_available:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
+        ReturnedAnswers(self)
         tell_software(self)
         self.status_line = self._present(self.options.identity)
         self.on_text: Callable[[AclMessage], None] | None = None

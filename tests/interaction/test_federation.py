@@ -8,6 +8,7 @@ import signal
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from xml.etree.ElementTree import fromstring
 
 import pytest
 import pytest_asyncio
@@ -21,11 +22,13 @@ from spade_llm.services.memory import MemoryClient
 from spade_llm.services.tools import ToolsClient
 from spade_llm.tools.group import ToolRules
 from spade_llm.tools.terms import Terms
+from spade_llm.xmpp import returned_answers
 from tests.conftest import PASSWORD
 from tests.interaction.federated import ONE, TWO, Member, federated_servers
 from tests.interaction.network import (
     PATIENCE_S,
     Network,
+    answer_to,
     calling,
     context_of,
     eventually,
@@ -164,6 +167,27 @@ async def test_a_server_that_is_down_is_said_at_once_and_found_again_by_itself(p
 
     await eventually(is_back)
     assert "are you there?" in meanwhile
+
+
+async def test_an_answer_that_found_the_other_server_away_is_said_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(returned_answers, "FIRST_PAUSE_S", 0.01)
+    ada, assistant = await pair.two.person(), await pair.one.assistant()
+    assert await answer_to(ada, assistant, "hello") == "hello"
+    ada.send(jid_of(assistant), "are you there?")
+    first = await next_message(ada)
+    returned = fromstring(
+        f"<message xmlns='jabber:client' type='error' from='{ada.jid}' id='{first['id']}'>"
+        "<error type='wait'><remote-server-timeout"
+        " xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>"
+    )
+
+    assert any(take(returned) for take in assistant.on_stanza)
+    again = await next_message(ada)
+
+    assert (again["id"], again["body"]) == (first["id"], "are you there?")
+    assert ada.waiting() == []
 
 
 async def test_what_was_said_into_a_dead_line_between_servers_is_done_once_when_it_is_back(
