@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MAX_ROOMS = 50
 """Of one agent, those of its configuration included."""
+MAX_OF_INVITER = 10
+"""So that others have places, too."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rooms (
@@ -22,6 +24,7 @@ CREATE TABLE IF NOT EXISTS rooms (
 """
 _ADD = "INSERT OR REPLACE INTO rooms(jid, password, inviter) VALUES (?, ?, ?)"
 _ALL = "SELECT jid, password FROM rooms ORDER BY rowid LIMIT ?"
+_COUNT = "SELECT count(*) FROM rooms WHERE inviter = ?"
 _REMOVE = "DELETE FROM rooms WHERE jid = ?"
 
 
@@ -56,6 +59,10 @@ class RoomList:
 
     def add(self, room: KnownRoom, *, inviter: str) -> None:
         self._db.run(_ADD, room.jid, room.password, inviter)
+
+    def has_place_for(self, inviter: str) -> bool:
+        ((count,),) = self._db.run(_COUNT, inviter)
+        return int(str(count)) < MAX_OF_INVITER
 
     def remove(self, jid: str) -> None:
         self._db.run(_REMOVE, jid)

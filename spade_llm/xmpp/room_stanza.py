@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
+from slixmpp import JID
+
 from spade_llm.acl import bare
 from spade_llm.xmpp.announcement import NODE, read_node
 from spade_llm.xmpp.jids import is_jid
@@ -112,9 +114,11 @@ def unlock(room: str, id: str) -> str:
 
 
 def _sound(room: str, inviter: str, password: str, *, is_mediated: bool) -> Invitation | None:
+    """As servers write the names: a room is known by what it stamps."""
     is_room = is_jid(room) and "@" in room and "/" not in room
     if not (is_room and is_jid(inviter)) or len(password) > MAX_PASSWORD_CHARS:
         return None
+    room, inviter = str(JID(room)), str(JID(inviter))
     return Invitation(room=room, inviter=inviter, password=password, is_mediated=is_mediated)
 
 

@@ -187,10 +187,16 @@ class Rooms:
             logger.info("an invitation of %s to %s is ignored", invitation.inviter, invitation.room)
             return
         known = KnownRoom(jid=invitation.room, password=invitation.password)
-        if known.jid in self._rooms or len(self._rooms) >= MAX_ROOMS:
-            return
-        self._remember(known, invitation.inviter)
-        self._want(known, is_new=True)
+        if known.jid not in self._rooms and self._has_place_for(invitation.inviter):
+            self._remember(known, invitation.inviter)
+            self._want(known, is_new=True)
+
+    def _has_place_for(self, inviter: str) -> bool:
+        try:
+            return len(self._rooms) < MAX_ROOMS and self.invited_to.has_place_for(inviter)
+        except StorageFailed as error:
+            logger.warning("how often %s has invited us is not known: %s", inviter, error)
+            return False
 
     def _trusts(self, domain: str) -> bool:
         """A component of our own server, or one that we let in."""

@@ -15,6 +15,7 @@ from spade_llm.context import WindowSizeContext
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.services.memory import MemoryClient
+from spade_llm.xmpp import room_list
 from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.room_budget import MAX_HOPS
 from spade_llm.xmpp.room_list import KnownRoom
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
     from tests.conftest import Provisioner
+    from tests.xmpp.client import Client
 
 pytestmark = pytest.mark.server
 
@@ -197,10 +199,33 @@ async def test_an_invitation_of_somebody_who_is_let_in_is_followed_and_remembere
     await eventually(lambda: is_empty(again))
     other = room.replace("room-", "other-")
     bob = await guest(network, other, "bob")
-    bob.client.send_raw(
-        f"<message to='{jid}'><x xmlns='jabber:x:conference' jid='{other}'/></message>"
-    )
+    invite(bob.client, jid, other.upper())  # Whatever the spelling.
     await bob.sees("helper")
+
+
+def invite(client: Client, assistant: str, room: str) -> None:
+    """Directly (XEP-0249)."""
+    client.send_raw(
+        f"<message to='{assistant}'><x xmlns='jabber:x:conference' jid='{room}'/></message>"
+    )
+
+
+async def test_nobody_s_invitations_take_all_places(
+    network: Network, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room_list, "MAX_OF_INVITER", 1)
+    others = [room.replace("room-", f"{name}-") for name in ("one", "two")]
+    eve, bob = await guest(network, others[0], "eve"), await guest(network, room, "bob")
+    assistant = await network.assistant(conduct=in_rooms())
+
+    for one in others:
+        invite(eve.client, jid_of(assistant), one)
+    await eve.sees("helper")
+    invite(bob.client, jid_of(assistant), room)
+    await bob.sees("helper")
+
+    assert assistant.rooms is not None
+    assert [known.jid for known in assistant.rooms.invited_to.all()] == [others[0], room]
 
 
 async def test_nobody_makes_a_room_of_somebody_else(network: Network) -> None:
@@ -209,10 +234,7 @@ async def test_nobody_makes_a_room_of_somebody_else(network: Network) -> None:
     assistant = await network.assistant(services=services, conduct=conduct)
     ada, eve = await network.person("ada"), await network.person("eve")
     for victim in (ada.bare, jid_of(memory)):
-        eve.send_raw(
-            f"<message to='{jid_of(assistant)}'><x xmlns='jabber:x:conference' jid='{victim}'/>"
-            "</message>"
-        )
+        invite(eve, jid_of(assistant), victim)
     assert await answer_to(eve, assistant, "are you in?") == "are you in?"
 
     said = await answer_to(ada, assistant, "/memories")
