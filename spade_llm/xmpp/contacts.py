@@ -73,6 +73,8 @@ class Contacts:
             async with asyncio.timeout(SHOWN_S):
                 await self._has_appeared.wait()
                 if link is not None:
+                    # slixmpp's stanzas leave in a task of their own, and are counted then.
+                    await link.client.waiting_queue.join()
                     await link.confirm()
         except (TimeoutError, PeerUnavailable):
             logger.warning("%s: the server has not confirmed our presence", self._agent.jid)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.agent import LLMAgent
+from spade_llm.agent import AgentOptions, ChatAgent, LLMAgent
 from spade_llm.providers.scripted import ScriptedProvider
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import PATIENCE_S, answer_to, jid_of, next_message
@@ -17,6 +18,7 @@ from tests.processes.proxy import line_to
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from xml.etree.ElementTree import Element
 
     from spade_llm.providers.model import ChatModel
     from tests.conftest import Provisioner
@@ -56,6 +58,28 @@ def resumption(agent: LLMAgent) -> asyncio.Event:
     event = asyncio.Event()
     agent.link.on_resumed.append(event.set)
     return event
+
+
+def _take(heard: asyncio.Event, _xml: Element) -> bool:
+    heard.set()
+    return True
+
+
+async def test_who_is_told_that_an_agent_has_started_reaches_it(network: Network) -> None:
+    endpoint, heard = network.server.endpoint, asyncio.Event()
+    jid, ada = await network.account("program"), await network.person()
+    async with line_to(endpoint.host, endpoint.port) as line:
+        line.lag_s = 0.03
+        connection = replace(network.connection(), port=line.port)
+        options = AgentOptions(connection=connection)
+        agent = ChatAgent(jid, network.passwords[jid], options=options)
+        agent.on_stanza.append(partial(_take, heard))
+
+        await agent.start()
+        # A server drops what is for nobody who is there, if it is no chat.
+        ada.send_raw(f"<message to='{jid}' type='headline'><body>news</body></message>")
+        await asyncio.wait_for(heard.wait(), PATIENCE_S)
+        await agent.stop()
 
 
 async def test_what_is_said_to_a_cut_line_is_answered_once_it_is_back(network: Network) -> None:
