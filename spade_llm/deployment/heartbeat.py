@@ -6,11 +6,14 @@ agent's start, twice a minute.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 FILE = "heard"
 EVERY_S = 15.0
@@ -19,7 +22,11 @@ STALE_S = 60.0
 
 
 def beat(home: Path) -> None:
-    (home / FILE).touch()
+    """A disk that refuses may take the next one."""
+    try:
+        (home / FILE).touch()
+    except OSError as error:
+        logger.warning("%s is not touched: %s", home / FILE, error)
 
 
 def stop_beating(home: Path) -> None:

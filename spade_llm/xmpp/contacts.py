@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from slixmpp import JID
 from slixmpp.exceptions import IqError, IqTimeout
 
+from spade_llm.acl import bare
 from spade_llm.errors import PeerUnavailable
 from spade_llm.xmpp import discovery
+from spade_llm.xmpp.announcement import NODE, read_node
 
 if TYPE_CHECKING:
     from slixmpp import ClientXMPP
@@ -96,6 +98,15 @@ class Contacts:
 
     def _listen(self, client: ClientXMPP) -> None:
         client.add_event_handler("presence_subscribe", self._decide)
+        client.add_event_handler("presence_available", self._note_twin)
+
+    def _note_twin(self, presence: Presence) -> None:
+        """Another resource of an agent's own account, which runs this software: what people write
+        goes to both. Of the same folder there is one process only."""
+        jid = str(presence["from"])
+        is_other = jid != self._agent.address and bare(jid) == str(self._agent.jid)
+        if self._is_own_account and is_other and read_node(presence.xml) == NODE:
+            logger.warning("another process is logged in as %s: both answer what people write", jid)
 
     def _decide(self, presence: Presence) -> None:
         asker = presence["from"].bare

@@ -26,3 +26,14 @@ def test_a_beat_of_the_future_is_none(tmp_path: Path) -> None:
 
     assert problem_of(tmp_path, now_s=heard_s - 1) is None
     assert "the clock was put back" in str(problem_of(tmp_path, now_s=heard_s - 3600))
+
+
+def test_a_disk_that_refuses_a_beat_ends_no_heart(tmp_path: Path) -> None:
+    home = tmp_path / "away"
+    beat(home)
+    assert problem_of(home) is not None
+
+    home.mkdir()
+    beat(home)
+
+    assert problem_of(home) is None

@@ -16,6 +16,8 @@ from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import WAIT_S, eventually, jid_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spade_llm.providers.model import ChatModel
     from tests.interaction.network import Network
     from tests.xmpp.client import Client
@@ -191,3 +193,24 @@ async def test_an_account_that_is_a_person_s_keeps_its_card_and_contacts(network
     card = await asked(ada, jid_of(program), "<vCard xmlns='vcard-temp'/>")
     assert card.find("{vcard-temp}vCard/{vcard-temp}FN") is None
     assert not presence["status"]
+
+
+async def test_a_second_process_of_the_account_in_another_folder_is_said(
+    network: Network, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await robbie(network)
+    elsewhere = replace(network, directory=tmp_path / "elsewhere")
+    elsewhere.directory.mkdir()
+    said = asyncio.Event()
+    caplog.handler.addFilter(lambda record: _set_if(said, "another process" in record.getMessage()))
+
+    second = await robbie(elsewhere, jid=jid_of(first))
+    await asyncio.wait_for(said.wait(), WAIT_S)
+
+    assert second.address in caplog.text or first.address in caplog.text
+
+
+def _set_if(event: asyncio.Event, is_it: bool) -> bool:
+    if is_it:
+        event.set()
+    return True
