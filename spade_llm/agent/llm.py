@@ -130,10 +130,7 @@ class LLMAgent(XmppAgent):
         data, name = self.options.data, str(self.jid.local)
         self.rooms = rooms_of(self, conduct)
         self._outbox = Outbox(data / f"outbox-{name}.db" if data else None)
-        circles = Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest)
-        self._watch = TurnWatch(
-            data, name, limits=conduct.peer_limits, crowd=conduct.crowd_limits, circles=circles
-        )
+        self._watch = self._turn_watch(conduct)
         servers = program.get("mcp_servers") or ()
         self._mcp_servers = [McpServers(servers, data=data)] if servers else []
         documents = RagClient(self.node.requester, services.rag) if services.rag else None
@@ -152,13 +149,7 @@ class LLMAgent(XmppAgent):
             system_prompt=system_prompt or DEFAULT_SYSTEM_PROMPT,
             memory=self.memory_behaviour,
             memory_offer=self._memory_offer(services, None if is_offline else model),
-            toolboxes=[
-                # In front of all others: of equal names, the assistant's own is used.
-                *([LocalToolbox(tuple(self._own_tools))] if self._own_tools else []),
-                *self._mcp_servers,
-                *_document_tools(documents, services),
-                *tool_agents,
-            ],
+            toolboxes=[*self._own_toolboxes(documents, services), *tool_agents],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
             layers=[*self._watch.layers, *self._layers(conduct, taking)],
@@ -168,13 +159,7 @@ class LLMAgent(XmppAgent):
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
         )
         offer_assistant_menus(self, self.llm_behaviour, self._chat, is_room=self._is_in)
-        self._manners = Manners(
-            self,
-            _manners(conduct),
-            is_command=self.llm_behaviour.commands.knows,
-            retract=self.llm_behaviour.retract,
-        )
-        self.memory_behaviour.on_forget.append(self._manners.forget)
+        self._manners = self._mannered(conduct)
         self._tool_agents = ToolAgents(
             self,
             self.llm_behaviour.shared_tools,
@@ -183,6 +168,30 @@ class LLMAgent(XmppAgent):
             run=self.submit,
         )
         self._serve()
+
+    def _turn_watch(self, conduct: Conduct) -> TurnWatch:
+        return TurnWatch(
+            self.options.data,
+            str(self.jid.local),
+            limits=conduct.peer_limits,
+            crowd=conduct.crowd_limits,
+            circles=Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest),
+        )
+
+    def _own_toolboxes(self, documents: RagClient | None, services: Services) -> list[Toolbox]:
+        """In front of all others: of equal names, the assistant's own is used."""
+        own: list[Toolbox] = [LocalToolbox(tuple(self._own_tools))] if self._own_tools else []
+        return [*own, *self._mcp_servers, *_document_tools(documents, services)]
+
+    def _mannered(self, conduct: Conduct) -> Manners:
+        manners = Manners(
+            self,
+            _manners(conduct),
+            is_command=self.llm_behaviour.commands.knows,
+            retract=self.llm_behaviour.retract,
+        )
+        self.memory_behaviour.on_forget.append(manners.forget)
+        return manners
 
     def _memory_behaviour(
         self, services: Services, documents: RagClient | None, conduct: Conduct
