@@ -11,35 +11,36 @@ from spade_llm.settings.environment import (
     variable,
 )
 from spade_llm.settings.files_tables import FilesTable
+from spade_llm.settings.guardrail_tables import GuardrailTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
+from spade_llm.settings.model_tables import FallbackTable, ProviderTable
 from spade_llm.settings.room_tables import RoomTable
 from spade_llm.settings.tables import (
-    MAX_HUMAN_SECONDS_OF_TOOLS,
     AgentSettings,
     ContextTable,
     DocumentsTable,
     EmbeddingsTable,
     EndingTable,
-    FallbackTable,
-    GuardrailTable,
-    HumanTable,
     LearningTable,
     LimitsTable,
-    McpTable,
     MemoryTable,
     PeerLimitsTable,
-    ProviderTable,
-    PythonTable,
     ServerTable,
     ServicesTable,
     StorageTable,
     TelemetryTable,
-    TermsTable,
     UploadTable,
     load_agent,
     read_password,
     read_prompt,
+)
+from spade_llm.settings.tool_tables import (
+    MAX_HUMAN_SECONDS_OF_TOOLS,
+    HumanTable,
+    McpTable,
+    PythonTable,
+    TermsTable,
 )
 
 __all__ = [

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
-    AfterValidator,
     Field,
     ValidationError,
     field_validator,
@@ -20,11 +17,22 @@ from spade_llm.errors import ConfigurationError
 from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
 from spade_llm.settings.files_tables import FilesTable
+from spade_llm.settings.guardrail_tables import GuardrailTable  # noqa: TC001  # pydantic reads it
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
+from spade_llm.settings.model_tables import FallbackTable, ProviderTable
 from spade_llm.settings.room_tables import RoomTable  # noqa: TC001  # pydantic reads it
 from spade_llm.settings.table import Count, Name, Seconds, Table
 from spade_llm.settings.text_file import read_text
+from spade_llm.settings.tool_tables import (
+    MAX_HUMAN_SECONDS_OF_TOOLS,
+    HumanName,
+    HumanTable,
+    McpName,
+    McpTable,
+    PythonTable,
+    TermsTable,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,46 +48,6 @@ class ServerTable(Table):
     ca: Name | None = None
     """File of a CA to trust beside the system's, relative to the toml."""
     domain: Name | None = None
-
-
-class ProviderTable(Table):
-    """`[provider]`: the language model."""
-
-    kind: Literal[
-        "auto", "openai", "ollama", "lm_studio", "vllm", "openai_compatible", "offline"
-    ] = "auto"
-    model: Name | None = None
-    base_url: Name | None = None
-    api_key_env: Name | None = None
-    """Name of the environment variable that holds the key."""
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: Count | None = None
-    timeout_s: Seconds = Field(default=60.0)
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> ProviderTable:
-        if self.kind == "auto" and (self.model or self.base_url or self.api_key_env):
-            raise ValueError('with kind = "auto" leave model, base_url and api_key_env out')
-        if self.kind in {"ollama", "lm_studio", "vllm", "openai_compatible"} and not self.model:
-            raise ValueError(f'kind = "{self.kind}" needs the key model')
-        if self.api_key_env and self.kind not in {"openai", "openai_compatible"}:
-            raise ValueError(f'kind = "{self.kind}" takes no api_key_env; "openai_compatible" does')
-        if self.kind == "openai_compatible" and not self.base_url:
-            raise ValueError('kind = "openai_compatible" needs the key base_url')
-        return self
-
-
-class FallbackTable(ProviderTable):
-    """`[fallback]`: the model that answers while that of `[provider]` is away."""
-
-    after_s: Seconds = Field(default=30.0)
-    """How long the first is waited for; in a stream: for its beginning."""
-
-    @model_validator(mode="after")
-    def _is_named(self) -> FallbackTable:
-        if self.kind == "auto":
-            raise ValueError('[fallback] needs the key kind, for instance kind = "offline"')
-        return self
 
 
 class ContextTable(Table):
@@ -290,153 +258,6 @@ class TelemetryTable(Table):
     """Base address of an OTLP/HTTP collector. Without it: OTEL_EXPORTER_OTLP_ENDPOINT."""
     include_text: bool = False
     """Also what people and models say, and who they are."""
-
-
-class GuardrailTable(Table):
-    """`[[guardrails]]`: what may not be said to an assistant, or by it. In the file's order."""
-
-    kind: Literal["keyword", "regex", "model"]
-    on: Literal["input", "output", "both"] = "both"
-    name: Name | None = None
-    """In the log. Without it: its number in the file, from 0."""
-    action: Literal["block", "modify", "warning"] = "block"
-    message: Name | None = None
-    """For whoever asked, if it is blocked. Without it: a sentence in English or Spanish."""
-    keywords: list[Name] = []
-    case_sensitive: bool = False
-    patterns: list[Name] = []
-    """As Python's `re` reads them."""
-    replacement: str = "[REDACTED]"
-    early_parts: bool = False
-    """What stands before a match that blocks may have gone out in parts of the answer."""
-    rules: Name | None = None
-    """What is and what is not safe, in words for the model."""
-    provider: ProviderTable | None = None
-    """The model that judges. Without it: the assistant's own."""
-    timeout_s: Seconds = Field(default=20.0)
-    """For one verdict; after it, the text is blocked."""
-
-    @model_validator(mode="after")
-    def _is_of_its_kind(self) -> GuardrailTable:
-        own = _KEYS_OF_GUARDRAIL[self.kind]
-        if idle := sorted(self.model_fields_set - own - {"kind", "on", "name", "message"}):
-            raise ValueError(f'kind = "{self.kind}" takes no {", ".join(idle)}')
-        needed = {"keyword": "keywords", "regex": "patterns"}.get(self.kind)
-        if needed and not getattr(self, needed):
-            raise ValueError(f'kind = "{self.kind}" needs the key {needed}')
-        return self
-
-    @model_validator(mode="after")
-    def _is_of_its_action(self) -> GuardrailTable:
-        for key, action in _ACTION_OF_KEY.items():
-            if key in self.model_fields_set and self.action != action:
-                raise ValueError(f'{key} goes with action = "{action}" only')
-        if self.early_parts and self.on == "input":
-            raise ValueError('early_parts is of answers: it does not go with on = "input"')
-        return self
-
-
-_ACTION_OF_KEY = {"message": "block", "early_parts": "block", "replacement": "modify"}
-_KEYS_OF_GUARDRAIL = {
-    "keyword": {"keywords", "case_sensitive", "action", "replacement", "early_parts"},
-    "regex": {"patterns", "action", "replacement", "early_parts"},
-    "model": {"rules", "provider", "timeout_s"},
-}
-
-
-class TermsTable(Table):
-    """On which terms tools may be called; a key that is left out: as the wider table says."""
-
-    allowed: list[Name] | None = None
-    """JIDs and domains of callers; `*`: everybody; empty: nobody. Without it: our own domain."""
-    approval: Literal["never", "ask"] | None = None
-    """`ask`: a person must say yes to each call."""
-    timeout_s: float | None = Field(default=None, gt=0, le=600)
-    """At most as long as an agent works on one request."""
-    max_concurrent: Count | None = None
-    """Calls of one tool that run at the same time."""
-    max_result_chars: int | None = Field(default=None, ge=500, le=50_000)
-    """A longer result is given in pages of this size."""
-
-
-class HumanTable(Table):
-    """`[human.NAME]`: a person whom a model may ask by chat while it works, with `ask_NAME`."""
-
-    jid: Name
-    """A name without `@` is on our own domain."""
-    knows: str = ""
-    """What to ask them about, for the model."""
-    seconds: float = Field(default=300.0, gt=0, le=86_400)
-    """For so long their answer is waited for; of a tool agent's, 570 at most."""
-
-
-MAX_HUMAN_SECONDS_OF_TOOLS = 570
-"""A tool agent works on one request for 600 s at most."""
-
-
-class PythonTable(Table):
-    """`[python]`: tools of your own."""
-
-    tools: list[Name] = []
-    """`file.py`, relative to the toml, `package.module`, or either with `:name`."""
-
-
-class McpTable(TermsTable):
-    """`[mcp.NAME]`: an MCP server whose tools become `NAME_tool`."""
-
-    command: list[Name] | None = Field(default=None, min_length=1)
-    """A program that is started, with its arguments: it speaks MCP on its standard streams."""
-    env: list[Name] = []
-    """Names of environment variables that are passed on to it."""
-    cwd: Name | None = None
-    """Its working directory, relative to the toml."""
-    url: Name | None = None
-    """A server that runs already."""
-    transport: Literal["http", "sse"] = "http"
-    headers_env: dict[Name, Name] = {}
-    """HTTP headers, each with the name of the environment variable that holds its value."""
-    tools: list[Name] | None = None
-    """The server's own names of the tools that are offered. Without it: all."""
-    new_tools: Literal["review", "accept"] = "review"
-    """What becomes of a tool that the server adds later: `review`: an operator must accept it."""
-
-    @model_validator(mode="after")
-    def _is_one_kind(self) -> McpTable:
-        if (self.command is None) == (self.url is None):
-            raise ValueError("give command (a program to start) or url (a server that runs)")
-        of_other = {"env", "cwd"} if self.command is None else {"transport", "headers_env"}
-        if idle := self.model_fields_set & of_other:
-            given = "url" if self.command is None else "command"
-            raise ValueError(f"with {given} leave {', '.join(sorted(idle))} out")
-        if self.url is not None:
-            _check_url(self.url, has_secrets=bool(self.headers_env))
-        return self
-
-
-def _check_url(url: str, *, has_secrets: bool) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"url: {url!r} is no http:// or https:// address")
-    if parts.username or parts.password:
-        raise ValueError("url: no secrets in files: use headers_env")
-    if has_secrets and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise ValueError("url: secrets of headers_env need https:// beyond this machine")
-
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-
-def _checked_server_name(name: str) -> str:
-    if not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,23}", name):
-        raise ValueError(
-            f"{name!r}: a server's name has 1 to 24 letters, digits and '-',"
-            " so that NAME_tool is a tool's name everywhere"
-        )
-    return name
-
-
-HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
-McpName = Annotated[str, AfterValidator(_checked_server_name)]
 
 
 class AgentSettings(Table):
