@@ -140,6 +140,8 @@ class LLMAgent(XmppAgent):
         is_offline = isinstance(provider, OfflineProvider)
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
+        if self.rooms is not None:
+            self.memory_behaviour.on_forget.append(self.rooms.forget)
         taking = files.taking(model, is_offline=is_offline)
         self._sending = files.sending()
         self._reactions = Reactions(self, self.memory_behaviour, data=data)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.acl.said import NOTHING_SAID, PASSING
+from spade_llm.acl.said import IN, NOTHING_SAID, PASSING
 from spade_llm.xmpp.mention import visible
 from spade_llm.xmpp.room_budget import RoomBudget
 from spade_llm.xmpp.room_stanza import BANNED, NEW_NICK, SELF, SHUT_DOWN
@@ -113,6 +113,12 @@ class Room:
     def talk(self) -> tuple[str, ...]:
         """Oldest first."""
         return tuple(self._talk)
+
+    def forget(self, peer: str) -> None:
+        """All talk goes, if this bare JID, or who has this seat, may have taken part."""
+        is_seat = peer.endswith(IN + self.address)
+        if is_seat or any(peer == one.real for one in self._occupants.values()):
+            self._talk.clear()
 
     def occupant(self, nick: str) -> Occupant:
         """Whom the room has not shown is nobody whom we could know again."""

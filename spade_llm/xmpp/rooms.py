@@ -104,6 +104,11 @@ class Rooms:
         """What was said there last, not to us: data, a line each."""
         return self._rooms[room].talk if room in self._rooms else ()
 
+    async def forget(self, peer: str) -> None:
+        """What was said there to others, too."""
+        for room in self._rooms.values():
+            room.forget(peer)
+
     def _listen(self, client: ClientXMPP) -> None:
         client.register_handler(Callback("rooms", _AnyPresence(None), self._see))
 

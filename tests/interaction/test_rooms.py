@@ -326,6 +326,34 @@ async def test_what_was_said_in_private_stays_there_and_what_was_said_in_a_room_
     assert not await has_kept(assistant, ada.client.bare)
 
 
+async def test_who_is_forgotten_is_quoted_to_nobody_in_the_room(
+    network: Network, room: str
+) -> None:
+    ada = await guest(network, room, "ada")
+    await ada.open_to_all_eyes()
+    bob = await guest(network, room, "bob")
+    memory, model = await network.memory(), ScriptedProvider(["One.", "Two.", "Three."])
+    services = Services(memory=jid_of(memory))
+    assistant = await helper(network, room, ada, model=model, services=services)
+
+    ada.say("my gate opens with 4711")
+    assert await bob.hears("ada") == "my gate opens with 4711"
+    bob.say("helper: what is it?")
+    await ada.hears("helper")
+    ada.say("helper: /forget all")
+    await ada.hears("helper")
+    bob.say("helper: what was it?")
+    await ada.hears("helper")
+    ada.say("and my cellar with 4712")
+    await ada.heard_up_to("and my cellar with 4712")
+    await answer_to(ada.client, assistant, "/forget all")
+    bob.say("helper: and the cellar?")
+    await ada.hears("helper")
+
+    read = [context_of(one.messages) for one in model.requests]
+    assert ["471" in one for one in read] == [True, False, False]
+
+
 async def has_kept(assistant: LLMAgent, conversation: str) -> bool:
     memory = assistant.memory_behaviour.memory
     assert isinstance(memory, MemoryClient)
