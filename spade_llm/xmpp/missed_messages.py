@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,12 @@ logger = logging.getLogger(__name__)
 
 MAX_AGE = timedelta(days=3)
 """Nobody waits for an answer to what is older."""
-MAX_PAGES = 10
-"""Of one absence: 500 messages, ours among them. What is newer is not answered then."""
+MAX_PAGES = 100
+"""Of one absence: 5000 messages, ours among them. What is newer is not answered then."""
+MAX_TAKEN = 500
+"""Of those, what is answered."""
+MAX_OF_ONE = 50
+"""Of one sender, so that a flood keeps nobody else's from being read; the rest stays unanswered."""
 MAX_AT_WORK = 8
 """Old messages wait while the agent has so much to do, and so leave room for new ones."""
 RETRY_S = 20.0
@@ -133,6 +137,7 @@ class MissedMessages:
 
     async def _read_from(self, archive: Archive, place: str, at: datetime) -> None:
         since = datetime.now(UTC) - MAX_AGE
+        taken: Counter[str] = Counter()
         for _ in range(MAX_PAGES):
             try:
                 page = await archive.after(place, since=since)
@@ -143,16 +148,21 @@ class MissedMessages:
                 place, since = "", max(at, since)
                 continue
             for one in page.messages:
-                await self._deal_with(one)
+                await self._deal_with(one, taken)
             place = page.last or place
             if page.is_last:
                 return
+            if taken.total() >= MAX_TAKEN:
+                break
         logger.warning("%s: too much was missed, the newest is left out", self._agent.jid)
         self._keep(await archive.newest())
 
-    async def _deal_with(self, one: Archived) -> None:
+    async def _deal_with(self, one: Archived, taken: Counter[str]) -> None:
         dispatcher = self._agent.node.dispatcher
-        if one.id not in self._live and self._is_for_us(one.message):
+        sender = bare(one.message.get("from", ""))
+        has_share = taken[sender] < MAX_OF_ONE and taken.total() < MAX_TAKEN
+        if one.id not in self._live and has_share and self._is_for_us(one.message):
+            taken[sender] += 1
             await dispatcher.has_room(below=MAX_AT_WORK)
             self._agent.read(one.message)
             await asyncio.sleep(0)

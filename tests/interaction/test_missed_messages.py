@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from spade_llm.xmpp import missed_messages
 from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.door_texts import STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.invitations import Invitations
@@ -143,6 +144,27 @@ async def test_what_was_refused_or_used_up_at_the_door_is_not_read_again_from_th
 
         assert await answer_to(eve, back, "two") == STRANGER
         assert invitations.guests() == []
+    assert eve.waiting() == []
+
+
+async def test_what_one_wrote_too_much_of_keeps_nobody_else_s_from_being_read(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missed_messages, "MAX_OF_ONE", 2)
+    monkeypatch.setattr(missed_messages, "MAX_TAKEN", 3)
+    eve, ada = await network.person("eve"), await network.person()
+    agent = await network.assistant()
+    await has_place(network, agent, ada)
+    await agent.stop()
+    await said_elsewhere(network, agent, eve, *(f"flood {number}" for number in range(5)))
+    await said_elsewhere(network, agent, ada, "and me?")
+
+    back = await network.assistant(jid=jid_of(agent))
+
+    assert str((await next_message(ada))["body"]) == "and me?"
+    assert await answer_to(ada, back, "thanks") == "thanks"
+    assert [str((await next_message(eve))["body"]) for _ in range(2)] == ["flood 0", "flood 1"]
+    await eve.ping()
     assert eve.waiting() == []
 
 
