@@ -32,9 +32,7 @@ _BEFORE_BINDING = 9000
 
 
 class XmppClient(ClientXMPP):
-    """slixmpp's client with our trust, and none of its own habits.
-
-    slixmpp 1.12: accepts subscriptions from anyone, tries direct TLS before STARTTLS even on an
+    """slixmpp 1.12 accepts subscriptions from anyone, tries direct TLS before STARTTLS even on an
     explicit port, and goes wherever a server without a certificate sends it, to log in there by
     that name; all three are off here.
 

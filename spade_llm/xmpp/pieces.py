@@ -14,6 +14,8 @@ MAX_PIECE_CHARS = 4000
 """Of one message to a person."""
 _FENCE = "```"
 _BORDERS = ("\n\n", "\n", " ")
+_MAX_INFO = 40
+"""Of what stands behind a fence (the language), so that each piece has room for text."""
 _FEWEST = 4
 """A piece is not cut in its first quarter, if it can be cut later less well."""
 
@@ -55,7 +57,3 @@ def _left_open(piece: str) -> str:
         elif opened and line.rstrip() == _FENCE:
             opened = ""
     return opened
-
-
-_MAX_INFO = 40
-"""Of what stands behind a fence (the language), so that each piece has room for text."""
