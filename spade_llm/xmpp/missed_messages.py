@@ -39,8 +39,9 @@ logger = logging.getLogger(__name__)
 
 MAX_AGE = timedelta(days=3)
 """Nobody waits for an answer to what is older."""
-MAX_PAGES = 100
-"""Of one absence: 5000 messages, ours among them. What is newer is not answered then."""
+MAX_PAGES = 200
+"""Of one absence: 10 000 messages, ours among them, which is what Prosody keeps of an account. What
+is newer is not answered then."""
 MAX_TAKEN = 500
 """Of those, what is answered."""
 MAX_OF_ONE = 50
