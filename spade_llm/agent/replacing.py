@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from spade_llm.acl import CHAT_TEXT, Encoding, bare
 from spade_llm.conversation.shown_answers import ShownAnswer
 from spade_llm.errors import StorageFailed
+from spade_llm.services.chat_place import place_with
 from spade_llm.xmpp.stanza import in_pieces
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Replacing:
         is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
         if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
             return None
-        return self._find(_place(message), message.in_reply_to)
+        place = place_with(bare(message.receiver), message.conversation_id)
+        return self._find(place, message.in_reply_to)
 
     def _corrected(self, utterance: Utterance) -> ShownAnswer | None:
         """What the answer to the last message shows, if this is a version of that message: an
@@ -110,12 +112,6 @@ class Replacing:
             await self._shown.put(answer)
         except StorageFailed as error:
             logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
-
-
-def _place(answer: AclMessage) -> str:
-    """Of an answer: where it was asked (services/chat_place.py)."""
-    thread = f"#{answer.conversation_id}" if answer.conversation_id else ""
-    return bare(answer.receiver) + thread
 
 
 def _in_place(piece: AclMessage, id: str) -> AclMessage:

@@ -11,5 +11,9 @@ if TYPE_CHECKING:
 def place_of(message: AclMessage) -> str:
     """The stamped sender's bare JID, and the thread if there is one: nobody is in another's. A
     room's occupants share one: their sender is the room."""
-    thread = f"#{message.conversation_id}" if message.conversation_id else ""
-    return message.owner + thread
+    return place_with(message.owner, message.conversation_id)
+
+
+def place_with(peer: str, thread: str) -> str:
+    """Of a bare JID; the thread is empty where its client sends none."""
+    return f"{peer}#{thread}" if thread else peer
