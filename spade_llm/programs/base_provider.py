@@ -18,16 +18,8 @@ if TYPE_CHECKING:
     from spade_llm.tools.llm_tool import LLMTool
 
 
-class BaseLLMProvider(ABC):
-    """A ChatModel, as soon as `get_llm_response` is written. Needs no `super().__init__()`."""
-
-    name: str = "provider"
-    """Shown in /status; a subclass is called by its class, unless it says otherwise."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "name" not in cls.__dict__:
-            cls.name = cls.__name__
+class AnswersInParts(ABC):
+    """What both kinds of provider give of an answer, by `get_llm_response`."""
 
     @abstractmethod
     async def get_llm_response(
@@ -48,6 +40,18 @@ class BaseLLMProvider(ABC):
         self, context: PromptSource, tools: list[LLMTool] | None = None
     ) -> list[RequestedCall]:
         return (await self.get_llm_response(context, tools)).get("tool_calls", [])
+
+
+class BaseLLMProvider(AnswersInParts):
+    """A ChatModel, as soon as `get_llm_response` is written. Needs no `super().__init__()`."""
+
+    name: str = "provider"
+    """Shown in /status; a subclass is called by its class, unless it says otherwise."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
 
     async def complete(
         self,

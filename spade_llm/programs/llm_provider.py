@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.programs.base_provider import BaseLLMProvider
+from spade_llm.programs.base_provider import AnswersInParts, BaseLLMProvider
 from spade_llm.programs.keywords import check_keywords
 from spade_llm.providers.openai_model import DEFAULT_TIMEOUT_S, OPENAI_URL, OpenAIModel
 from spade_llm.providers.retry import ModelLimits
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from spade_llm.programs.llm_response import LLMResponse, PromptSource, RequestedCall
+    from spade_llm.programs.llm_response import LLMResponse, PromptSource
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Completion, TextDelta, ToolSpec
     from spade_llm.providers.openai_request import RequestBody
@@ -53,7 +53,7 @@ class ModelOptions(RequestFields, total=False):
     limits: ModelLimits | None
 
 
-class LLMProvider(OpenAIModel):
+class LLMProvider(OpenAIModel, AnswersInParts):
     """A ChatModel. Close it with `aclose()`. A subclass may override `get_llm_response`: then that
     is what agents ask."""
 
@@ -179,16 +179,6 @@ class LLMProvider(OpenAIModel):
         schema = output_schema if output_schema and not specs else None
         form = schema.model_json_schema() if schema else None
         return response_of(await super().complete(prompt, specs, response_schema=form), schema)
-
-    async def get_response(
-        self, context: PromptSource, tools: list[LLMTool] | None = None
-    ) -> str | None:
-        return (await self.get_llm_response(context, tools)).get("text")
-
-    async def get_tool_calls(
-        self, context: PromptSource, tools: list[LLMTool] | None = None
-    ) -> list[RequestedCall]:
-        return (await self.get_llm_response(context, tools)).get("tool_calls", [])
 
     async def get_embeddings(self, texts: list[str]) -> list[list[float]]:
         """One vector of length 1 per text, by the model that this provider names. Raises
