@@ -78,6 +78,11 @@ class AclMessage:
     """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
     trace_parent: str = ""
     """Of a request: the span that it is a part of, as W3C Trace Context writes it."""
+    acts_for: str = ""
+    """Bare JID that the sender says it speaks for. Its word only: who it is worth something to
+    makes it the `principal` (runtime/gateways.py). Goes with ACL only."""
+    principal: str = ""
+    """Whom a gateway that we trust speaks for. Never read from the wire."""
     encoding: Encoding = Encoding.ACL
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
@@ -86,8 +91,9 @@ class AclMessage:
 
     @property
     def owner(self) -> str:
-        """The bare JID that this message acts for: the stamped sender's, never an argument."""
-        return bare(self.sender)
+        """The bare JID that this message acts for: the stamped sender's, never an argument; of a
+        gateway's message, whom it speaks for."""
+        return self.principal or bare(self.sender)
 
     @property
     def asker(self) -> str:
@@ -116,6 +122,8 @@ class AclMessage:
             reply_by=None,
             sequence=sequence,
             trace_parent="",
+            acts_for="",
+            principal="",
             extra={key: value for key, value in self.extra.items() if key == MESSAGE_TYPE},
             said=self.said.of_answer(),
         )
@@ -148,6 +156,7 @@ _FIELDS = {
     "reply_by": "reply-by",
     "sequence": "sequence",
     "trace_parent": "traceparent",
+    "acts_for": "principal",
 }
 """Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
 
@@ -159,11 +168,15 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
     said = {key: str(value) for key, value in values.items() if value not in (None, "")}
     match message.encoding:
         case Encoding.FORM:
-            return {**message.extra, **said}
+            return {**message.extra, **_without_principal(said)}
         case Encoding.PLAIN:
-            return {**message.said.to_fields(), **said}
+            return {**message.said.to_fields(), **_without_principal(said)}
         case Encoding.ACL:
             return said
+
+
+def _without_principal(said: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in said.items() if key != _FIELDS["acts_for"]}
 
 
 def from_metadata(
@@ -193,6 +206,7 @@ def from_metadata(
         reply_by=_moment(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
         trace_parent=read_trace_parent(metadata.get("traceparent", "")),
+        acts_for=metadata.get("principal", "") if encoding is Encoding.ACL else "",
         encoding=encoding,
         extra=_extra(metadata) if encoding is Encoding.FORM else {},
         said=Said.from_fields(metadata) if encoding is Encoding.PLAIN else NOTHING_SAID,

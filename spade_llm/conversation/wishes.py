@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.memory.store import MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,29 @@ class ToolWishes:
 
 
 NO_WISHES = ToolWishes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextWishes:
+    """What the model is to be told beside the question, as sections within a budget (specs/4 §3.2).
+
+    A turn without them recalls and quotes as a chat over XMPP does.
+    """
+
+    use_memory: bool = True
+    """The conversation so far, and what is remembered. What is said is kept all the same."""
+    memory_types: tuple[MemoryType, ...] = tuple(MemoryType)
+    use_documents: bool = False
+    namespaces: tuple[str, ...] = ()
+    """Of documents, as their owner (whoever asks) calls them; empty: all that may be seen."""
+    top_k: int = 5
+    """Passages, 1…20."""
+    max_tokens: int = 4000
+    """Of all sections together, 100…8000."""
+    priority: Literal["memory", "rag", "balanced"] = "balanced"
+    """Who gets how much of what tools leave: memory 70 %, 30 % or 50 %, documents the rest."""
+    language: Literal["en", "es"] = "es"
+    """Of the sections' headings."""
 
 
 def offered(specs: Sequence[ToolSpec], wishes: ToolWishes) -> tuple[ToolSpec, ...]:

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a model chooses its words, of one call; None: as the provider is set."""
+
+    temperature: float | None = None
+    """0…2."""
+    max_tokens: int | None = None
+    """Of the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool as a model sees it."""
 

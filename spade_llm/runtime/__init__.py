@@ -7,16 +7,18 @@ from spade_llm.runtime.answer_log import (
     fingerprint,
 )
 from spade_llm.runtime.dispatcher import Dispatcher, Limits, Load
+from spade_llm.runtime.gateways import SpeakingFor
 from spade_llm.runtime.in_memory import InMemoryNetwork, InMemoryTransport
 from spade_llm.runtime.job import Stopped
 from spade_llm.runtime.node import Asker, Node
-from spade_llm.runtime.requester import Question, Requester
+from spade_llm.runtime.requester import Asks, Question, Requester
 from spade_llm.runtime.route import Effect, Handler, Request, Route
 from spade_llm.runtime.transport import Bounce, Receiver, Send, Transport
 
 __all__ = [
     "AnswerLog",
     "Asker",
+    "Asks",
     "Bounce",
     "Dispatcher",
     "Effect",
@@ -32,6 +34,7 @@ __all__ = [
     "Requester",
     "Route",
     "Send",
+    "SpeakingFor",
     "SqliteAnswerLog",
     "Stopped",
     "Transport",

@@ -294,7 +294,9 @@ class SqliteAnswerLog:
 def fingerprint(request: AclMessage) -> str:
     """Tells a retry from another request under a used id, which SPADE 4.1.4 programs and some
     chat clients send (tests/runtime/test_answer_log.py)."""
-    parts = (request.ontology, request.conversation_id, request.content)
+    parts = [request.ontology, request.conversation_id, request.content]
+    if request.principal:  # Without one, the key is that of logs of 0.3.0 and before.
+        parts.append(request.principal)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 

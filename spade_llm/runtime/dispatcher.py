@@ -41,6 +41,7 @@ from spade_llm.errors import (
     Unauthorised,
     UnknownOntology,
 )
+from spade_llm.runtime.gateways import identified
 from spade_llm.runtime.job import Job, Stopped, come_back, step_aside, stop
 from spade_llm.runtime.route import Effect, Request
 from spade_llm.tracing import Tracer
@@ -104,6 +105,8 @@ class Dispatcher:
         self._send = send
         self._log = log
         self._tracer = tracer or NO_TRACES
+        self.gateways: frozenset[str] = frozenset()
+        """Bare JIDs that may speak for others here."""
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
@@ -145,6 +148,17 @@ class Dispatcher:
     def load(self) -> Load:
         return Load(running=self._running, queued=self._open - self._running)
 
+    def identified(self, message: AclMessage) -> AclMessage | None:
+        """The message, with its principal if a gateway of ours sent it; None: its sender may not
+        speak for others, and is told. Before anybody reads whose it is."""
+        try:
+            return identified(message, self.gateways)
+        except Unauthorised as error:
+            logger.warning("%s may not speak for %.80r", message.sender, message.acts_for)
+            if message.performative is Performative.REQUEST:
+                self._refuse(message, error)
+            return None
+
     def receive(self, message: AclMessage) -> None:
         """Accept one request or cancel; anything else is ignored. Never blocks, never raises."""
         if message.performative is Performative.CANCEL:
@@ -178,8 +192,9 @@ class Dispatcher:
 
     async def resume(self) -> None:
         """Take up what a killed process left unfinished: call once, when connected."""
-        for request in await self._log.unfinished():
-            if self._effect(request) is Effect.RESUME:
+        for logged in await self._log.unfinished():
+            request = self.identified(logged)
+            if request is not None and self._effect(request) is Effect.RESUME:
                 self._accept(request)
 
     async def resend(self) -> None:
@@ -267,7 +282,7 @@ class Dispatcher:
         key = _id(message) if diverted_to else _conversation(message, *_id(message))
         lane = self._lanes.get(key, _NOTHING)
         if self._is_full(lane, message.owner):
-            self._refuse(message)
+            self._refuse(message, Busy("too many requests; ask again later"))
             return
         self._open += 1
         self._open_of[message.owner] += 1
@@ -294,10 +309,10 @@ class Dispatcher:
             or self._open_of[peer] >= self._limits.max_per_peer
         )
 
-    def _refuse(self, message: AclMessage) -> None:
+    def _refuse(self, message: AclMessage, why: SpadeLLMError) -> None:
         beside = len(self._lanes) + len(self._on_their_way)
         if len(self._tasks) - beside < MAX_REFUSALS_WAITING:
-            self._spawn(self._deliver(_error(message, Busy("too many requests; ask again later"))))
+            self._spawn(self._deliver(_error(message, why)))
 
     def _enqueue(self, key: Hashable, job: Job) -> None:
         if job.effect is Effect.RESUME:
@@ -598,6 +613,7 @@ def _is_same(one: AclMessage, other: AclMessage) -> bool:
         and one.sender == other.sender
         and one.ontology == other.ontology
         and one.content == other.content
+        and one.principal == other.principal
     )
 
 
@@ -610,7 +626,8 @@ def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
     """What keeps requests in order: a person's chat, or a peer's conversation; else nothing. In a
     room nobody waits for another's question."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
-        return message.ontology, message.said.seat or bare(asker), message.conversation_id
+        who = message.said.seat or message.principal or bare(asker)
+        return message.ontology, who, message.conversation_id
     return asker, request_id
 
 

@@ -56,8 +56,9 @@ class Node:
         self.confirm = confirm
 
     def receive(self, message: AclMessage) -> None:
-        if not self.is_awaited(message):
-            self.dispatcher.receive(message)
+        known = self.dispatcher.identified(message)
+        if known is not None and not self.is_awaited(known):
+            self.dispatcher.receive(known)
 
     def is_awaited(self, message: AclMessage) -> bool:
         """Give it to who waits for it; False: nobody does."""

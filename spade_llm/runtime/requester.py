@@ -7,7 +7,7 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spade_llm import tracing
 from spade_llm.acl import TERMINAL, AclMessage, Encoding, Performative, bare, glimpse_op, new_id
@@ -55,6 +55,8 @@ class Question:
     is_news: bool = False
     """Each part stands for itself, as a report of progress does: what comes after a lost part, or
     from a peer that began again, is taken too."""
+    acts_for: str = ""
+    """Bare JID that it is asked for, by a gateway; empty: for ourselves."""
 
 
 _Answer = AclMessage | RequestError
@@ -79,6 +81,14 @@ class _Pending:
 
     def expects(self, sequence: int) -> bool:
         return self.is_news or sequence == self.parts_seen
+
+
+class Asks(Protocol):
+    """The part of a Requester that clients of services need."""
+
+    async def ask(self, question: Question, *, timeout_s: float) -> AclMessage: ...
+
+    def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]: ...
 
 
 class Requester:
@@ -226,6 +236,7 @@ class Requester:
             ontology=request.ontology,
             conversation_id=request.conversation_id,
             in_reply_to=request.reply_with,
+            acts_for=request.acts_for,
             encoding=request.encoding,
         )
         try:
@@ -251,6 +262,7 @@ def _addressed(question: Question, timeout_s: float, span: tracing.Span) -> AclM
         reply_with=question.id,
         reply_by=datetime.now(UTC) + timedelta(seconds=timeout_s),
         trace_parent=span.trace_parent,
+        acts_for=question.acts_for,
     )
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.approval import Ask, Question
     from spade_llm.conversation.wishes import ToolWishes
-    from spade_llm.runtime import Dispatcher, Handler, Requester
+    from spade_llm.runtime import Asks, Dispatcher, Handler
 
 __all__ = [
     "ONTOLOGY",
@@ -345,9 +345,7 @@ def _utterance(
 class ChatClient:
     """Says things to an assistant, as a program does."""
 
-    def __init__(
-        self, requester: Requester, jid: str, *, timeout_s: float = TURN_TIMEOUT_S
-    ) -> None:
+    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TURN_TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from spade_llm.acl import Body
-from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS, ToolWishes
+from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS, ContextWishes, ToolWishes
+from spade_llm.providers.model import Sampling
 
 ONTOLOGY = "spade-llm.chat/1"
 MAX_TOOLS = 200
@@ -26,6 +27,9 @@ class Say(Body):
     """Whoever says this answers questions for approval (`Asked`, `approve`); without it, tools
     that need a yes are not run."""
 
+    context: ContextWishes | None = None
+    """What the model is to be told beside the text; the reply then says what it was told."""
+    sampling: Sampling | None = None
     response_schema: dict[str, object] | None = None
     """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
 
@@ -80,6 +84,42 @@ class ToolUse(Body):
     seconds: float = 0.0
 
 
+class Step(Body):
+    """One round of a turn with tools."""
+
+    round: int
+    """From 1, as in ToolUse."""
+    text: str = ""
+    """What the model said beside its calls."""
+    tools: tuple[str, ...] = ()
+    """Names of what it called."""
+
+
+class SourceOfAnswer(Body):
+    """A passage that the model was given."""
+
+    content: str
+    source: str
+    namespace: str
+    """As whoever asked calls it."""
+    chunk_index: int
+    score: float
+    """0…1."""
+    page: int | None = None
+    heading: str = ""
+
+
+class BuiltContext(Body):
+    """What a turn with ContextWishes told the model beside the question."""
+
+    text: str
+    """Sections with `## ` headings; empty: nothing."""
+    tokens: int
+    """Of the text: never more than was wished."""
+    sources: tuple[SourceOfAnswer, ...] = ()
+    """The passages in it, best first."""
+
+
 class Reply(Body):
     """The whole answer, and what it was built from."""
 
@@ -94,5 +134,8 @@ class Reply(Body):
     """In the order of the model's wishes."""
     routed_to: tuple[str, ...] = ()
     """Whom the answer was passed on to, if the agent routes its answers."""
+    steps: tuple[Step, ...] = ()
+    context: BuiltContext | None = None
+    """Where `Say` had ContextWishes."""
     is_for_asker: bool = True
     """False: it went to those only; the text tells a program what they got."""

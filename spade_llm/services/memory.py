@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spade_llm.memory.backend import MemoryBackend, OwnedMemory
-    from spade_llm.runtime import Dispatcher, Request, Requester
+    from spade_llm.runtime import Asks, Dispatcher, Request
 
 __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
 
@@ -65,7 +65,7 @@ class MemoryService:
 class MemoryClient:
     """All roles of memory/store.py in another agent; the owner is who we are there."""
 
-    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = 10.0) -> None:
         self.jid = jid
         peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
         entries = EntriesClient(peer)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.fetched_documents import FetchedDocuments
-    from spade_llm.runtime import Dispatcher, Request, Requester
+    from spade_llm.runtime import Asks, Dispatcher, Request
     from spade_llm.services.rag_body import LibraryBackend, OwnedDocuments
 
 __all__ = ["ONTOLOGY", "RagClient", "RagService"]
@@ -62,7 +62,7 @@ class RagService:
 class RagClient:
     """All roles of rag/documents.py in another agent; the owner is who we are there."""
 
-    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = 10.0) -> None:
         self.jid = jid
         peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
         self.retrieve = RetrievalClient(peer).retrieve

@@ -22,7 +22,7 @@ from spade_llm.errors import (
     SpadeLLMError,
     Unauthorised,
 )
-from spade_llm.runtime import Dispatcher, Effect, Question, Request, Requester, Route
+from spade_llm.runtime import Asks, Dispatcher, Effect, Question, Request, Route
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -128,7 +128,7 @@ class Peer:
     """Another agent, asked in one ontology."""
 
     def __init__(
-        self, requester: Requester, jid: str, ontology: str, *, timeout_s: float = 10.0
+        self, requester: Asks, jid: str, ontology: str, *, timeout_s: float = 10.0
     ) -> None:
         self.jid = jid
         self._requester = requester

@@ -11,7 +11,7 @@ from spade_llm.services.service import Peer, Service
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from spade_llm.runtime import Dispatcher, Request, Requester
+    from spade_llm.runtime import Asks, Dispatcher, Request
 
 ONTOLOGY = "spade-llm.agent/1"
 
@@ -57,12 +57,12 @@ def serve(
     service.attach(dispatcher)
 
 
-async def ask_status(requester: Requester, jid: str, *, timeout_s: float) -> AgentStatus:
+async def ask_status(requester: Asks, jid: str, *, timeout_s: float) -> AgentStatus:
     """Raises RequestError."""
     return await Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s).ask(AskStatus(), AgentStatus)
 
 
-async def locate(requester: Requester, jid: str, *, timeout_s: float) -> tuple[AgentStatus, str]:
+async def locate(requester: Asks, jid: str, *, timeout_s: float) -> tuple[AgentStatus, str]:
     """The status, and the full JID that it came from: where to ask by service discovery.
 
     Raises RequestError.

@@ -25,7 +25,7 @@ from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.runtime import Dispatcher, Request, Requester
+    from spade_llm.runtime import Asks, Dispatcher, Request
     from spade_llm.tools.backend import ToolboxBackend
 
 _log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ _REFUSALS: dict[str, type[Refusal]] = {
 class ToolsClient:
     """A Toolbox in another agent."""
 
-    def __init__(self, requester: Requester, jid: str, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.jid = jid
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
         self._timeout_s = timeout_s

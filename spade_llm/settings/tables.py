@@ -18,6 +18,7 @@ from spade_llm.settings.admission_tables import AdmissionTable
 from spade_llm.settings.environment import CollectorUrl, variable
 from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.guardrail_tables import GuardrailTable  # noqa: TC001  # pydantic reads it
+from spade_llm.settings.http_tables import HttpTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
 from spade_llm.settings.model_tables import FallbackTable, ProviderTable
@@ -167,6 +168,17 @@ class ServicesTable(Table):
     """JIDs and domains: tools of their agents are used, too, once their presence reaches us."""
 
 
+class NetworkTable(Table):
+    """`[network]`: the agents that a gateway speaks to; a name without `@` is on its own domain."""
+
+    assistants: list[Name] = Field(default=["assistant"], min_length=1)
+    """The first answers /llm/chat; each is a model of /v1."""
+    memory: Name | None = "memory"
+    """Shown in the console only: sessions are the assistants' to answer."""
+    rag: Name | None = "rag"
+    tools: list[Name] = ["tools"]
+
+
 class MemoryTable(Table):
     """`[memory]`: what a model may do with its memory, and what it is reminded of."""
 
@@ -263,7 +275,7 @@ class TelemetryTable(Table):
 class AgentSettings(Table):
     """One agent.toml."""
 
-    kind: Literal["assistant", "memory", "rag", "tools"]
+    kind: Literal["assistant", "memory", "rag", "tools", "gateway"]
     jid: Name
     """A name without `@` is on the server's domain."""
     password_file: Name | None = None
@@ -273,6 +285,8 @@ class AgentSettings(Table):
     """JIDs and domains that may see our presence, beside our own domain; `*`: everybody."""
     announce_to: list[Name] = []
     """JIDs that we ask to see each other's presence, so that they discover us."""
+    gateways: list[Name] = []
+    """Agents that may ask for others here, as an HTTP gateway does for its users."""
     admission: AdmissionTable = AdmissionTable()
     server: ServerTable = ServerTable()
     identity: IdentityTable = IdentityTable()
@@ -312,6 +326,10 @@ class AgentSettings(Table):
     """rag: the only names that documents are taken for; empty: any."""
     storage: StorageTable = StorageTable()
     upload: UploadTable = UploadTable()
+    http: HttpTable = HttpTable()
+    """gateway."""
+    network: NetworkTable = NetworkTable()
+    """gateway: the agents behind it."""
 
     @field_validator("embeddings", mode="before")
     @classmethod
@@ -342,7 +360,7 @@ class AgentSettings(Table):
 
 _KEYS_OF_ALL = {
     *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
-    *("telemetry", "admission", "identity"),
+    *("telemetry", "admission", "identity", "gateways"),
 }
 _KEYS_OF_KIND = {
     "assistant": {
@@ -353,6 +371,7 @@ _KEYS_OF_KIND = {
     "memory": {"embeddings", "learning"},
     "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
     "tools": {"calls", "tools", "python", "human", "mcp"},
+    "gateway": {"http", "network"},
 }
 
 

@@ -91,6 +91,8 @@ class AgentOptions:
     is_available: bool = True
     """False: no presence, so that the server brings us answers only, and none of the messages
     that are for the account's other clients (RFC 6121 §8.5.2)."""
+    gateways: tuple[str, ...] = ()
+    """Bare JIDs of gateways, which ask for others (runtime/gateways.py)."""
     admission: Admission = Admission()
     """Who may talk to us, and how fast."""
     telemetry: Telemetry | None = None
@@ -123,6 +125,7 @@ class XmppAgent(Agent):
         local, address = str(self.jid.local), str(self.jid)
         self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
+        self.node.dispatcher.gateways = frozenset(self.options.gateways)
         self.node.dispatcher.is_there = self._is_there
         self.node.dispatcher.has_arrived = self._has_arrived
         self.link: Link | None = None

@@ -51,7 +51,12 @@ class Inbox:
             return
         if isinstance(incoming, Bounce):
             self._agent.node.bounced(incoming)
-        elif not self._is_answer(incoming) and not self._is_claimed(stanza):
+            return
+        if incoming is not None:
+            incoming = self._agent.node.dispatcher.identified(incoming)
+            if incoming is None:
+                return
+        if not self._is_answer(incoming) and not self._is_claimed(stanza):
             self._receive(incoming, stanza)
 
     def _is_answer(self, message: AclMessage | None) -> bool:

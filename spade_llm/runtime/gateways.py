@@ -1,0 +1,59 @@
+"""Gateways: agents that ask for others, and who believes them. Knows no HTTP.
+
+A gateway says in each request whom it speaks for (`acts_for`). An agent believes those that it was
+told to, and refuses the claim of everybody else; behind that check `owner` is whom it is for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.acl import bare
+from spade_llm.errors import Unauthorised
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.runtime.requester import Asks, Question
+
+_BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
+
+
+def identified(message: AclMessage, gateways: Collection[str]) -> AclMessage:
+    """The message, with its principal if it has one.
+
+    `gateways`: bare JIDs. Raises Unauthorised.
+    """
+    if not message.acts_for:
+        return message
+    if bare(message.sender) not in gateways:
+        raise Unauthorised(
+            "principal: only a gateway may speak for others, and"
+            f" {bare(message.sender)} is none of this agent's (`gateways` in its agent.toml)"
+        )
+    principal = message.acts_for.lower()
+    if not _BARE_JID.fullmatch(principal) or principal == bare(message.receiver):
+        raise Unauthorised(f"principal: {message.acts_for[:80]!r} is nobody's bare JID")
+    return replace(message, principal=principal)
+
+
+class SpeakingFor:
+    """A requester that asks everything for one principal, a bare JID."""
+
+    def __init__(self, requester: Asks, principal: str) -> None:
+        self._requester = requester
+        self._principal = principal
+
+    async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
+        """As Requester.ask."""
+        return await self._requester.ask(self._mine(question), timeout_s=timeout_s)
+
+    def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
+        """As Requester.stream."""
+        return self._requester.stream(self._mine(question), timeout_s=timeout_s)
+
+    def _mine(self, question: Question) -> Question:
+        return replace(question, acts_for=self._principal)

@@ -1,0 +1,35 @@
+"""`[http]` of a gateway's agent.toml."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from spade_llm.settings.table import Count, Name, Table
+
+
+class HttpTable(Table):
+    """`[http]`: where a gateway listens, and whom it lets in."""
+
+    host: Name = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    """0: any free one."""
+    local_principal: Name | None = "you"
+    """Whom a request without a token speaks for, where `host` is a loopback address; that principal
+    may do what an admin token may. Without it, and at any other address, a token is needed."""
+    language: Literal["en", "es"] = "es"
+    """Of the headings in `context_text`."""
+    hosts: list[Name] = []
+    """Names that requests may address us by, beside `host` and those of the loopback."""
+    cors_origins: list[Name] = []
+    """Origins of web pages, such as `https://app.example.org`, that may use us; empty: none."""
+    requests_per_minute: int = Field(default=6000, ge=0, le=1_000_000)
+    """Of one principal; 0 is no limit."""
+    max_body_kb: Count = 1024
+    """Of a JSON body; uploads: [upload]."""
+    max_upload_mb: Count = 50
+    max_streams: Count = 512
+    """Answers that are being written at once, of all together."""
+    console: bool = True
+    """The web console at /console."""
