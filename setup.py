@@ -8,6 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 SHIPPED = "spade_llm._agents"
+WEB = ("html", "js", "css", "svg")
 FOLDERS = sorted(path.parent.name for path in Path("agents").glob("*/agent.toml"))
 
 setup(
@@ -20,6 +21,7 @@ setup(
     package_data={
         "": ["py.typed", "agent.toml", "prompt.md"],
         "spade_llm.conversation": ["prompts/*.md"],
+        "spade_llm.gateway": [f"console/{at}*.{kind}" for at in ("", "*/") for kind in WEB],
         "spade_llm.xmpp": ["prosody_modules/*.lua"],
     },
 )

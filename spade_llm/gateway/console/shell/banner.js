@@ -1,0 +1,36 @@
+// Says that the gateway or its network is away, and when it is back.
+
+import { toast } from "../components/toast.js";
+import { el, fill } from "../dom.js";
+import { texts } from "../i18n.js";
+import { icon } from "../icons.js";
+
+const t = texts({
+  en: {
+    offline: "The gateway cannot be reached. Trying again…",
+    away: "The gateway has lost its network of agents. Trying again…",
+    back: "Connected again",
+  },
+  es: {
+    offline: "No se puede contactar con la pasarela. Reintentando…",
+    away: "La pasarela ha perdido su red de agentes. Reintentando…",
+    back: "Conectado de nuevo",
+  },
+});
+
+export class Banner {
+  #connection;
+
+  constructor(connection) {
+    this.#connection = connection;
+    this.node = el("div", { class: "banner", role: "alert", hidden: true });
+    connection.addEventListener("changed", () => this.draw());
+    connection.addEventListener("recovered", () => toast(t("back")));
+  }
+
+  draw() {
+    const { state } = this.#connection;
+    this.node.hidden = state === "ok";
+    fill(this.node, state === "ok" ? [] : [icon("alert"), el("span", null, t(state))]);
+  }
+}

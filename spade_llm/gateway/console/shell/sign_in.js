@@ -1,0 +1,49 @@
+// Asks for an API token, when the gateway wants one. It stays in this tab only.
+
+import { button } from "../components/button.js";
+import { dialog } from "../components/dialog.js";
+import { field } from "../components/fields.js";
+import { el } from "../dom.js";
+import { texts } from "../i18n.js";
+import { store } from "../store.js";
+
+const t = texts({
+  en: {
+    title: "Who are you?",
+    text: "This gateway wants an API token. Whoever runs it makes one with:",
+    label: "API token",
+    hint: "Kept in this tab until you close it.",
+    use: "Use this token",
+  },
+  es: {
+    title: "¿Quién eres?",
+    text: "Esta pasarela pide un token de la API. Quien la gestiona crea uno con:",
+    label: "Token de la API",
+    hint: "Se guarda en esta pestaña hasta que la cierres.",
+    use: "Usar este token",
+  },
+});
+
+let isOpen = false;
+
+export async function askForToken() {
+  if (isOpen) return;
+  isOpen = true;
+  const input = el("input", { class: "input", type: "password", autocomplete: "off" });
+  const use = () => input.value.trim() && opened.close(input.value.trim());
+  input.addEventListener("keydown", (event) => event.key === "Enter" && use());
+  const opened = dialog({
+    title: t("title"),
+    body: [
+      el("p", null, t("text")),
+      el("p", null, el("code", null, "spade-llm token add")),
+      field(t("label"), input, t("hint")),
+    ],
+    actions: [button({ label: t("use"), kind: "primary", on: use })],
+    size: "small",
+  });
+  input.focus();
+  const token = await opened.closed;
+  isOpen = false;
+  if (token) store.token = token;
+}
