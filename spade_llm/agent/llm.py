@@ -363,4 +363,5 @@ def _trusted(documents: RagClient, services: Services) -> TrustedDocuments:
 def _document_tools(documents: RagClient | None, services: Services) -> list[Toolbox]:
     if documents is None or not services.document_tools:
         return []
-    return [documents_toolbox(_trusted(documents, services), documents)]
+    shared = services.shared_documents
+    return [documents_toolbox(_trusted(documents, services), documents, shared=shared)]

@@ -51,7 +51,7 @@ class DocumentsCommand:
         verb, _, name = argument.partition(" ")
         if verb.lower() == "delete" and name.strip():
             return await self._delete(self._documents, name.strip(), utterance)
-        listing = PersonsListing(self._documents, person=utterance.peer)
+        listing = PersonsListing(self._documents, person=utterance.peer, shared=self._shared)
         try:
             names = [one for one in await listing.namespaces() if argument in ("", _name(one))]
             pages = [

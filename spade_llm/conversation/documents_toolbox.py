@@ -1,8 +1,8 @@
 """Offers documents to the model as tools: search_documents, list_documents. Knows no wire.
 
-Whose documents: those that the agent itself may read, its own and what others granted to it; and of
-what people gave it, those of the person whose turn it is. What they say is quoted: it can neither
-end its quotation nor pass for another passage.
+Whose documents: the agent's own, what others granted to it for everybody, and of what people gave
+or granted to it, that of the person whose turn it is. What they say is quoted: it can neither end
+its quotation nor pass for another passage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spade_llm.tools.local import LocalToolbox
 from spade_llm.tools.toolbox import current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Sequence
+    from collections.abc import Awaitable, Collection, Iterator, Sequence
 
     from spade_llm.conversation.persons_documents import Listing
     from spade_llm.rag.documents import DocumentPage, DocumentSummary, NamespaceSummary
@@ -42,11 +42,17 @@ INTRODUCTION = (
 Count = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
 
 
-def documents_toolbox(retriever: Retriever, listing: Listing | None = None) -> LocalToolbox:
-    """Both may be in another agent; without a listing, there is nothing but the search."""
+def documents_toolbox(
+    retriever: Retriever,
+    listing: Listing | None = None,
+    *,
+    shared: Collection[str] | None = None,
+) -> LocalToolbox:
+    """Both may be in another agent; without a listing, there is nothing but the search. `shared`:
+    PersonsListing has it."""
     tools = [_search_tool(retriever)]
     if listing is not None:
-        tools.append(_list_tool(listing))
+        tools.append(_list_tool(listing, shared))
     return LocalToolbox(tools)
 
 
@@ -71,7 +77,7 @@ def _search_tool(retriever: Retriever) -> Tool:
     return search_documents
 
 
-def _list_tool(listing: Listing) -> Tool:
+def _list_tool(listing: Listing, shared: Collection[str] | None) -> Tool:
     @tool
     async def list_documents(
         namespace: str | None = None, offset: Annotated[int, Field(ge=0)] = 0
@@ -82,7 +88,7 @@ def _list_tool(listing: Listing) -> Tool:
             namespace: Only the documents of this collection. Without it: all of our own.
             offset: How many documents to skip, for the next page.
         """
-        seen = PersonsListing(listing, person=_person())
+        seen = PersonsListing(listing, person=_person(), shared=shared)
         names = await _reached(seen.namespaces())
         page = await _reached(seen.documents(namespace=namespace, limit=MAX_LISTED, offset=offset))
         return "\n".join([*_collections(names), *_listed(page)])

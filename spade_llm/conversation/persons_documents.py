@@ -1,7 +1,8 @@
-"""What one person's turns may see of an agent's documents: what is for everybody, and what this
-person gave the agent. Knows no wire.
+"""What one person's turns may see of an agent's documents: what is for everybody, what this person
+gave the agent, and what they granted to it. Knows no wire.
 
-The library looks through no personal namespace that is not named; here nobody else's can be.
+The library looks through no personal namespace that is not named; here nobody else's can be, and of
+what others granted nothing but what the agent's operator trusts.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.rag.names import is_personal, personal_namespace
+from spade_llm.rag.names import is_one_of, is_personal, parse_address, personal_namespace
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from spade_llm.rag.documents import DocumentPage, NamespaceSummary
     from spade_llm.rag.retriever import Retrieval, Retriever
@@ -31,21 +32,25 @@ class Listing(Protocol):
 
 
 class PersonsDocuments:
-    """Satisfies Retriever."""
+    """Satisfies Retriever. A plain name among `namespaces` is the agent's, and the person's."""
 
     def __init__(self, retriever: Retriever, *, person: str) -> None:
         """`person`: a bare JID; empty: nobody's turn, and nobody's files."""
         self._retriever = retriever
+        self._person = person
         self._mine = _namespace_of(person)
 
     async def retrieve(
         self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
     ) -> Retrieval:
-        """Raises InvalidArguments, too, for what another person gave."""
+        """Raises InvalidArguments, too, for what another person gave. What is not there, or was not
+        granted, is no error in a person's turn."""
         options = options or RetrievalOptions()
         for name in options.namespaces:
             _check(name, self._mine)
-        seen = replace(options, personal=self._mine)
+        seen = replace(options, personal=self._mine, person=self._person)
+        if self._person and options.shared is None:
+            seen = replace(seen, shared=())
         found = await self._retriever.retrieve(query, k=k, options=seen)
         chunks = (one for one in found.chunks if _is_seen(one.chunk.namespace, self._mine))
         return replace(found, chunks=tuple(chunks))
@@ -54,22 +59,36 @@ class PersonsDocuments:
 class PersonsListing:
     """Satisfies Listing."""
 
-    def __init__(self, listing: Listing, *, person: str) -> None:
+    def __init__(
+        self, listing: Listing, *, person: str, shared: Collection[str] | None = None
+    ) -> None:
+        """`shared`: what of others is for everybody, as TrustedDocuments has it. None: nothing; in
+        nobody's turn all of it."""
         self._listing = listing
+        is_limited = shared is not None or bool(person)
+        self._trusted = {*(shared or ()), person.lower()} if is_limited else None
         self._mine = _namespace_of(person)
 
     async def namespaces(self) -> Sequence[NamespaceSummary]:
         names = await self._listing.namespaces()
-        return [one for one in names if _is_seen(one.name, self._mine)]
+        return [one for one in names if self._is_seen(one.name)]
 
     async def documents(
         self, *, namespace: str | None = None, limit: int = 100, offset: int = 0
     ) -> DocumentPage:
         if namespace is not None:
             _check(namespace, self._mine)
+            if not self._is_seen(namespace):
+                raise InvalidArguments("namespace: there is none that is called so")
         page = await self._listing.documents(namespace=namespace, limit=limit, offset=offset)
-        seen = (one for one in page.documents if _is_seen(one.namespace, self._mine))
+        seen = (one for one in page.documents if self._is_seen(one.namespace))
         return replace(page, documents=tuple(seen))
+
+    def _is_seen(self, namespace: str) -> bool:
+        if self._trusted is None or "/" not in namespace:
+            return _is_seen(namespace, self._mine)
+        address = parse_address(namespace, asker="")
+        return is_one_of(address, self._trusted) and _is_seen(namespace, self._mine)
 
 
 def _namespace_of(person: str) -> str:

@@ -1,7 +1,9 @@
-"""A Retriever that finds its owner's documents, and of others' only what it was told to trust.
+"""A Retriever that finds its owner's documents, and of others' only what it was told to trust, and
+what the person granted that it is asked for.
 
 Anybody may grant a namespace to anybody: without this, a stranger's text would be quoted in every
-chat of an assistant that was let in unasked. Knows no wire.
+chat of an assistant that was let in unasked, and what one person granted in another's. Knows no
+wire.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrustedDocuments:
-    """Satisfies Retriever. A namespace that is asked for by its address is asked for all the same:
-    then somebody wants that one."""
+    """Satisfies Retriever."""
 
     def __init__(self, retriever: Retriever, *, shared: tuple[str, ...]) -> None:
         """`shared`: `owner@domain` or `owner@domain/name`."""

@@ -5,21 +5,23 @@ What does not exist and what was not granted are told apart only to the owner.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, Unauthorised
 from spade_llm.rag.documents import Access, NamespaceGrant
-from spade_llm.rag.names import check_grantee, grantees, parse_address
+from spade_llm.rag.names import check_grantee, grantees, is_one_of, parse_address
 from spade_llm.rag.registry import utc_now
 from spade_llm.rag.rows import NAMESPACE_COLUMNS, namespace_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from spade_llm.rag.database import Database
     from spade_llm.rag.names import Address
     from spade_llm.rag.registry import Namespace, Registry
+    from spade_llm.rag.retriever import RetrievalOptions
 
 MAX_GRANTS = 1000
 """Given by one owner."""
@@ -64,32 +66,44 @@ class Grants:
         self._registry = registry
         self._now = now
 
-    async def readable(
-        self,
-        asker: str,
-        names: Sequence[str] = (),
-        *,
-        shared: Collection[str] | None = None,
-        personal: str = "",
-    ) -> tuple[Namespace, ...]:
-        """Those named, or all: the asker's own (of personal ones only `personal`), then those
-        granted to it (of them only `shared`).
+    async def readable(self, asker: str, options: RetrievalOptions) -> tuple[Namespace, ...]:
+        """Those that it names, or all: the asker's own (of personal ones only `personal`), then
+        those granted to it (of them only `shared` and the `person`'s).
 
         One of the asker's own that does not exist is left out.
 
         Raises:
-            Unauthorised: another owner's that is not there, or was not granted.
+            Unauthorised: another owner's that is not there, or was not granted, for no person.
         """
-        if not names:
-            granted = (namespace for namespace, _ in await self.granted(asker))
-            wanted = tuple(one for one in granted if shared is None or _is_one_of(one, shared))
-            mine = await self._registry.namespaces(asker, personal) if personal else ()
-            return mine + await self._registry.common(asker) + wanted
+        trusted = None if options.shared is None else {*options.shared, options.person.lower()}
+        if options.namespaces:
+            return await self._named(asker, options, trusted)
+        granted = (namespace for namespace, _ in await self.granted(asker))
+        wanted = tuple(one for one in granted if _is_trusted(one.address, trusted))
+        personal = options.personal
+        mine = await self._registry.namespaces(asker, personal) if personal else ()
+        return mine + await self._registry.common(asker) + wanted
+
+    async def _named(
+        self, asker: str, options: RetrievalOptions, trusted: Collection[str] | None
+    ) -> tuple[Namespace, ...]:
         found: dict[int, Namespace] = {}
-        for name in names:
-            for namespace in await self.reached(parse_address(name, asker=asker), asker=asker):
-                found[namespace.id] = namespace
+        for address in _addresses(options.namespaces, asker=asker, person=options.person.lower()):
+            try:
+                reached = await self._trusted(address, asker, trusted)
+            except Unauthorised:
+                if not options.person:
+                    raise
+                continue
+            found |= {namespace.id: namespace for namespace in reached}
         return tuple(found.values())
+
+    async def _trusted(
+        self, address: Address, asker: str, trusted: Collection[str] | None
+    ) -> tuple[Namespace, ...]:
+        if address.owner != asker and not _is_trusted(address, trusted):
+            raise _not_granted(address)
+        return await self.reached(address, asker=asker)
 
     async def granted(self, asker: str) -> Sequence[tuple[Namespace, Access]]:
         """Of other owners, by their address."""
@@ -105,7 +119,7 @@ class Grants:
         values = (*grantees(asker), address.owner, address.name)
         rows = await self._database.read_often(_GRANTED_ONE, values)
         if not rows:
-            raise Unauthorised(f"namespace {str(address)!r} was not granted to you")
+            raise _not_granted(address)
         if access is Access.WRITE and not rows[0][11]:
             raise Unauthorised(f"namespace {str(address)!r} was granted to you for reading only")
         return (namespace_from(rows[0]),)
@@ -147,5 +161,18 @@ class Grants:
         ]
 
 
-def _is_one_of(namespace: Namespace, shared: Collection[str]) -> bool:
-    return namespace.owner in shared or f"{namespace.owner}/{namespace.name}" in shared
+def _addresses(names: Sequence[str], *, asker: str, person: str) -> Iterator[Address]:
+    """A name without an owner is the asker's, and the person's."""
+    for name in names:
+        address = parse_address(name, asker=asker)
+        yield address
+        if person and "/" not in name:
+            yield replace(address, owner=person)
+
+
+def _is_trusted(address: Address, trusted: Collection[str] | None) -> bool:
+    return trusted is None or is_one_of(address, trusted)
+
+
+def _not_granted(address: Address) -> Unauthorised:
+    return Unauthorised(f"namespace {str(address)!r} was not granted to you")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
 from spade_llm.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 MAX_SOURCE_CHARS = 1024
 MAX_JID_CHARS = 1024
@@ -63,6 +67,11 @@ def personal_namespace(jid: str) -> str:
 
 def is_personal(name: str) -> bool:
     return re.fullmatch(PERSONAL, name) is not None
+
+
+def is_one_of(address: Address, named: Collection[str]) -> bool:
+    """Whether its owner, or it alone, is named."""
+    return address.owner in named or str(address) in named
 
 
 def check_namespace(name: str) -> str:

@@ -146,10 +146,9 @@ class OwnedLibrary:
         for field, named in (("namespaces", options.namespaces), ("shared", options.shared or ())):
             if len(named) > MAX_NAMED:
                 raise InvalidArguments(f"{field}: name {MAX_NAMED} at the most")
-        rows = await self._parts.grants.readable(
-            self._owner, options.namespaces, shared=options.shared, personal=options.personal
-        )
-        return rows if options.namespaces else [self._as_given(row) for row in rows]
+        rows = await self._parts.grants.readable(self._owner, options)
+        is_meant = bool(options.namespaces) and not options.person
+        return rows if is_meant else [self._as_given(row) for row in rows]
 
     def _as_given(self, row: Namespace) -> Namespace:
         """Nobody is kept from its own documents by who lets it in: another model's vectors of

@@ -18,7 +18,10 @@ class RetrievalOptions:
     """`name` of one of ours, or `owner@domain/name` of one that was granted to us."""
     shared: tuple[str, ...] | None = None
     """Of what others granted to us, only what these name (`owner@domain`, `owner@domain/name`),
-    where `namespaces` names nothing. None: all of it. Whoever lets us in decides what we find."""
+    also where `namespaces` names it. None: all of it. Who lets us in decides what we find."""
+    person: str = ""
+    """Bare JID of the person that this is asked for. What they granted to us is looked through,
+    too, and a `name` may be one of theirs; what is not there, or not granted, is passed over."""
     personal: str = ""
     """One of ours that holds what one person gave us (rag/names.py): looked through beside the
     others where `namespaces` names nothing. No other personal one ever is."""

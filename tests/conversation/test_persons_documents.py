@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.conversation.documents_toolbox import documents_toolbox
+from spade_llm.conversation.persons_documents import PersonsDocuments
 from spade_llm.conversation.recall import Recall
+from spade_llm.conversation.trusted_documents import TrustedDocuments
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.names import personal_namespace
+from spade_llm.rag.retriever import RetrievalOptions
 from spade_llm.tools.toolbox import CallContext
 
 if TYPE_CHECKING:
@@ -18,20 +21,25 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.owned_library import OwnedLibrary
 
-ANN, BOB = "ann@home", "bob@home"
+ME, ANN, BOB, YOU = "assistant@home", "ann@home", "bob@home", "you@home"
 
 
 @pytest.fixture
-async def mine(tmp_path: Path) -> AsyncIterator[OwnedLibrary]:
+async def library(tmp_path: Path) -> AsyncIterator[DocumentLibrary]:
     async with DocumentLibrary(tmp_path, embedder=None, roots=[]) as library:
-        mine = library.for_owner("assistant@home")
-        for whose, text in (
-            ("default", "The harbour opens at six."),
-            (personal_namespace(ANN), "Ann's berth in the harbour is number four."),
-            (personal_namespace(BOB), "Bob owes the harbour nine hundred."),
-        ):
-            await mine.ingest(Document(text=text, source="harbour.md", namespace=whose))
-        yield mine
+        yield library
+
+
+@pytest.fixture
+async def mine(library: DocumentLibrary) -> OwnedLibrary:
+    mine = library.for_owner(ME)
+    for whose, text in (
+        ("default", "The harbour opens at six."),
+        (personal_namespace(ANN), "Ann's berth in the harbour is number four."),
+        (personal_namespace(BOB), "Bob owes the harbour nine hundred."),
+    ):
+        await mine.ingest(Document(text=text, source="harbour.md", namespace=whose))
+    return mine
 
 
 async def said_to(mine: OwnedLibrary, person: str, tool: str, **arguments: object) -> str:
@@ -75,6 +83,74 @@ async def test_the_list_names_only_ones_own_files(mine: OwnedLibrary) -> None:
     assert "files of the person you talk with" in text
     assert personal_namespace(BOB) not in text
     assert "harbour.md" in own
+
+
+@pytest.fixture
+async def granted(library: DocumentLibrary, mine: OwnedLibrary) -> OwnedLibrary:
+    """Ann and Bob, and the operator, have documents of their own, and let the agent read some."""
+    for owner, name, text in (
+        (ANN, "default", "Ann's boat in the harbour is the Heron."),
+        (ANN, "diary", "Ann dreams of the harbour."),
+        (BOB, "default", "Bob's boat in the harbour is the Owl."),
+        (YOU, "manuals", "The harbour master is called Nils."),
+    ):
+        hers = library.for_owner(owner)
+        await hers.ingest(Document(text=text, source="h.md", namespace=name))
+        if name != "diary":
+            await hers.grant(name, to=ME)
+    return mine
+
+
+NAMED = [(), ("default",), ("default", "nowhere"), (f"{ANN}/default", "default", f"{BOB}/default")]
+
+
+@pytest.mark.parametrize("names", NAMED)
+async def test_what_a_person_granted_is_found_in_their_own_turns_only(
+    granted: OwnedLibrary, names: tuple[str, ...]
+) -> None:
+    trusted = TrustedDocuments(granted, shared=(f"{YOU}/manuals",))
+
+    async def found_by(person: str) -> str:
+        seen = PersonsDocuments(trusted, person=person)
+        found = await seen.retrieve("harbour", k=20, options=RetrievalOptions(namespaces=names))
+        return " ".join(one.chunk.text for one in found.chunks)
+
+    assert "opens at six" in await found_by(ANN)
+    assert "Heron" in await found_by(ANN)
+    assert "Owl" not in await found_by(ANN)
+    assert "dreams" not in await found_by(ANN)
+    assert "Heron" not in await found_by(BOB)
+    assert "Owl" in await found_by(BOB)
+    assert "opens at six" in await found_by("eve@home")
+    assert "boat" not in await found_by("eve@home")
+    assert ("Nils" in await found_by("eve@home")) is not bool(names)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "diary", f"{BOB}/default", "eve@home/nowhere"])
+async def test_a_name_that_is_nowhere_or_not_granted_is_an_empty_answer(
+    granted: OwnedLibrary, name: str
+) -> None:
+    seen = PersonsDocuments(TrustedDocuments(granted, shared=()), person=ANN)
+
+    found = await seen.retrieve("harbour", options=RetrievalOptions(namespaces=(name,)))
+
+    assert found.chunks == ()
+
+
+async def test_the_list_has_what_this_person_granted_and_what_is_for_everybody(
+    granted: OwnedLibrary,
+) -> None:
+    toolbox = documents_toolbox(granted, granted, shared=(YOU,))
+
+    async def listed(**arguments: object) -> str:
+        context = CallContext(on_behalf_of=ANN)
+        return (await toolbox.call("list_documents", arguments, context=context)).text
+
+    assert f"{ANN}/default" in await listed()
+    assert f"{YOU}/manuals" in await listed()
+    assert BOB not in await listed()
+    assert "h.md" in await listed(namespace=f"{ANN}/default")
+    assert "h.md" not in await listed(namespace=f"{BOB}/default")
 
 
 async def test_whoever_talks_for_nobody_sees_nobodys_files(mine: OwnedLibrary) -> None:

@@ -82,7 +82,10 @@ async def test_passages_are_asked_for_within_a_budget_and_neighbours_as_one() ->
     await Recall(memory=None, retriever=retriever).about("?", subject="ada@x")
 
     assert retriever.options == RetrievalOptions(
-        max_tokens=Budget().passage_tokens, personal=personal_namespace("ada@x")
+        max_tokens=Budget().passage_tokens,
+        personal=personal_namespace("ada@x"),
+        person="ada@x",
+        shared=(),
     )
     assert retriever.options.merge_neighbours
 
