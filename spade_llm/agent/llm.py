@@ -18,6 +18,7 @@ from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.behaviour.ending import Ending
+from spade_llm.behaviour.generating import Generating
 from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.markers import Markers
@@ -122,7 +123,7 @@ class LLMAgent(XmppAgent):
         )
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
-        self._chat = ChatService(self._answer)
+        self._chat = ChatService(self._answer, generate=self._generate)
         self.experts = experts_of(self, self.letters, is_for_others=self._is_no_answer)
         self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
         bind_tools(self, self._own_tools)
@@ -156,6 +157,11 @@ class LLMAgent(XmppAgent):
             billing=self._watch.billing,
             layers=[*self._watch.layers, *self._layers(conduct, taking)],
             form=ModelForm(conduct.output_schema) if conduct.output_schema else None,
+        )
+        self._generating = Generating(
+            model,
+            limits=limits or TurnLimits(),
+            layers=[*self._watch.layers, self._guarding],
         )
         add_own_commands(
             self.llm_behaviour, self._chat, documents, shared=services.shared_documents
@@ -330,6 +336,9 @@ class LLMAgent(XmppAgent):
         utterance = in_room(utterance, self.rooms)
         answer = partial(self._sending.answer, handler=self.llm_behaviour.answer)
         return await self._manners.answer(utterance, answer)
+
+    async def _generate(self, utterance: Utterance) -> Reply:
+        return await self._generating.answer(utterance)
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

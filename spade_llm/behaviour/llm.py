@@ -243,6 +243,7 @@ class LLMBehaviour(Behaviour):
             wishes=utterance.wishes,
             person=self._person(utterance),
             form=utterance.form,
+            sampling=utterance.sampling,
         )
 
     def _person(self, utterance: Utterance) -> Person:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.turn_result import TurnResult
     from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.providers.messages import AssistantMessage, ContextMessage, UserMessage
-    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
 OnDelta = Callable[[str], Awaitable[None]]
 """Takes the answer's text in pieces."""
@@ -48,6 +48,7 @@ class Wanted:
     on_delta: OnDelta | None = None
     form: AnswerForm | None = None
     """What the answer must be; it comes as a whole, then."""
+    sampling: Sampling | None = None
 
 
 class Rounds:
@@ -139,7 +140,9 @@ class Rounds:
         """Stops reading where the answer has become too long; the model need not go on."""
         self._result.model_calls += 1
         completion, has_spoken = Completion(), False
-        pieces = self._model.stream(messages, tools, tool_choice=AUTO)
+        pieces = self._model.stream(
+            messages, tools, tool_choice=AUTO, sampling=self._wanted.sampling
+        )
         async with closing(pieces):
             async for piece in pieces:
                 if isinstance(piece, Completion):
@@ -167,6 +170,7 @@ class Rounds:
             tools,
             tool_choice=tool_choice,
             response_schema=form.schema if form else None,
+            sampling=self._wanted.sampling,
         )
         return self._counted(completion)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.tool_calls import Person
     from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, Sampling
     from spade_llm.tools.toolbox import Toolbox
 
 __all__ = ["Asker", "OnDelta", "Turn", "TurnLimits", "TurnResult"]
@@ -43,6 +43,7 @@ class Asker:
     wishes: ToolWishes = NO_WISHES
     person: Person = NOBODY
     form: AnswerForm | None = None
+    sampling: Sampling | None = None
 
 
 ANYBODY = Asker()
@@ -108,6 +109,7 @@ class Turn:
             limits=self._limits,
             on_delta=asker.on_delta,
             form=asker.form,
+            sampling=asker.sampling,
         )
         calls = ToolCalls(self._toolbox, tools, person=asker.person, scope=scope)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
 
 class WatchedModel:
@@ -42,10 +42,15 @@ class WatchedModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         with self._watched(messages, tools) as call:
             call.completion = await self._model.complete(
-                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                messages,
+                tools,
+                tool_choice=tool_choice,
+                response_schema=response_schema,
+                sampling=sampling,
             )
             return call.completion
 
@@ -56,10 +61,15 @@ class WatchedModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         with self._watched(messages, tools) as call:
             pieces = self._model.stream(
-                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                messages,
+                tools,
+                tool_choice=tool_choice,
+                response_schema=response_schema,
+                sampling=sampling,
             )
             async with closing(pieces):
                 async for piece in pieces:

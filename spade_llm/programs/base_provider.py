@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from spade_llm.programs.llm_response import LLMResponse, PromptSource, RequestedCall
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, ToolSpec
+    from spade_llm.providers.model import Completion, Sampling, ToolSpec
     from spade_llm.tools.llm_tool import LLMTool
 
 
@@ -60,8 +60,10 @@ class BaseLLMProvider(AnswersInParts):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
-        """A wish for a form stands in the prompt; such a provider knows no JSON Schema."""
+        """A wish for a form stands in the prompt; such a provider knows no JSON Schema, and samples
+        as it does."""
         from spade_llm.programs.own_model import completion_by
 
         return await completion_by(self, messages, tools, tool_choice=tool_choice)
@@ -73,6 +75,7 @@ class BaseLLMProvider(AnswersInParts):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         """All at once: such a provider knows no parts."""
         completion = await self.complete(messages, tools, tool_choice=tool_choice)

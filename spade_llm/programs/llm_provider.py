@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spade_llm.programs.llm_response import LLMResponse, PromptSource
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, TextDelta, ToolSpec
+    from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
     from spade_llm.providers.openai_request import RequestBody
     from spade_llm.tools.llm_tool import LLMTool
 
@@ -88,6 +88,7 @@ class LLMProvider(OpenAIModel, AnswersInParts):
             settings={"model": place.model, **_said(chosen)},
             timeout=timeout,
             limits=_limits(limits, timeout, num_retries),
+            bound=place.bound,
         )
 
     @classmethod
@@ -138,11 +139,16 @@ class LLMProvider(OpenAIModel, AnswersInParts):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         if self._is_overridden:
             return await self._by_override(messages, tools, tool_choice)
         return await super().complete(
-            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            messages,
+            tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
         )
 
     async def stream(
@@ -152,13 +158,18 @@ class LLMProvider(OpenAIModel, AnswersInParts):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         if self._is_overridden:
             yield await self._by_override(messages, tools, tool_choice)
             return
         async with aclosing(
             super().stream(
-                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                messages,
+                tools,
+                tool_choice=tool_choice,
+                response_schema=response_schema,
+                sampling=sampling,
             )
         ) as parts:
             async for part in parts:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -78,13 +78,18 @@ class FallbackModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         failures = _Failures()
         for link, patience_s in self._in_order():
             try:
                 async with _asking(link, patience_s):
                     completion = await link.model.complete(
-                        messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                        messages,
+                        tools,
+                        tool_choice=tool_choice,
+                        response_schema=response_schema,
+                        sampling=sampling,
                     )
                 return _signed(completion, link)
             except ModelError as error:
@@ -98,12 +103,17 @@ class FallbackModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         failures = _Failures()
         for link, patience_s in self._in_order():
             has_begun = False
             answer = link.model.stream(
-                messages, tools, tool_choice=tool_choice, response_schema=response_schema
+                messages,
+                tools,
+                tool_choice=tool_choice,
+                response_schema=response_schema,
+                sampling=sampling,
             )
             try:
                 async with _asking(link, patience_s) as clock, closing(answer):

@@ -89,7 +89,7 @@ class ChatModel(Protocol):
 
     `tool_choice` is `auto`, `none`, `required` or a tool's name. `response_schema`, a JSON Schema
     of an object, is a wish: a server that does not know it is asked without, and the log says so.
-    Describe the form in the prompt, too, and check the answer.
+    Describe the form in the prompt, too, and check the answer. So is `sampling`.
 
     Raises (both methods): ModelError and its subclasses only.
     """
@@ -105,6 +105,7 @@ class ChatModel(Protocol):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion: ...
 
     def stream(
@@ -114,6 +115,7 @@ class ChatModel(Protocol):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         """TextDeltas in order, then exactly one Completion that repeats the whole text."""
         ...

@@ -12,7 +12,7 @@ import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.model import Completion, TextDelta, ToolCall, ToolSpec
+from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolCall, ToolSpec
 from spade_llm.providers.offline_found import excerpt, relevant_memories, relevant_passages
 from spade_llm.providers.offline_phrases import PHRASES
 from spade_llm.providers.offline_turn import read_turn
@@ -41,6 +41,8 @@ _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
 """How the memory tools say that there is nothing."""
 NEAREST = 3
 """Found by meaning alone, and shown."""
+CHARS_PER_TOKEN = 4
+"""As others estimate it: rules have no tokens."""
 LISTED_CATEGORIES = ("fact", "preference")
 Step = str | list[ToolCall]
 """What to do next: say something, or call tools."""
@@ -67,12 +69,13 @@ class OfflineProvider:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         turn = read_turn(messages)
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
         step = await rules.next_step(read_wish(turn.question))
         if isinstance(step, str):
-            return Completion(text=_framed(turn, step, is_stand_in=self._is_stand_in))
+            return _bounded(_framed(turn, step, is_stand_in=self._is_stand_in), sampling)
         return Completion(tool_calls=tuple(step))
 
     async def stream(
@@ -82,9 +85,14 @@ class OfflineProvider:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         completion = await self.complete(
-            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            messages,
+            tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
         )
         for delta in words(completion.text):
             yield delta
@@ -224,6 +232,14 @@ def _framed(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
     before = f"{admission} " if turn.is_first or is_stand_in else ""
     behind = f"\n{say.unavailable.format(', '.join(names))}" if names else ""
     return f"{before}{text}{behind}"
+
+
+def _bounded(text: str, sampling: Sampling | None) -> Completion:
+    """Rules have no temperature; an answer can be too long."""
+    most = sampling.max_tokens if sampling else None
+    if most is None or len(text) <= most * CHARS_PER_TOKEN:
+        return Completion(text=text)
+    return Completion(text=text[: most * CHARS_PER_TOKEN], is_cut_off=True)
 
 
 def _entries(lines: Sequence[str]) -> list[str]:

@@ -18,10 +18,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_REFUSALS = 32
+
+
+def _unsupported(field: str) -> re.Pattern[str]:
+    named = rf"\b{field}\b"
+    return re.compile(
+        rf"un(supported|known|recognized).{{0,40}}{named}|{named}.{{0,20}}not supported",
+        re.IGNORECASE,
+    )
+
+
 _COMPLAINT_OF = {
     "stream_options": re.compile(r"stream_options"),
     # OpenAI's reasoning models take no value but their own.
     "temperature": re.compile(r"temperature"),
+    # A prompt that is too long is no such complaint, though it may name them.
+    "max_tokens": _unsupported("max_tokens"),
+    "max_completion_tokens": _unsupported("max_completion_tokens"),
     "response_format": re.compile(
         r"response_format|json.?schema|grammar|structured", re.IGNORECASE
     ),

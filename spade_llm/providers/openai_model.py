@@ -15,14 +15,14 @@ from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable
 from spade_llm.providers.attempts import Attempts
 from spade_llm.providers.model import TextDelta
 from spade_llm.providers.openai_extras import Extras
-from spade_llm.providers.openai_request import build_request, with_stream
+from spade_llm.providers.openai_request import BOUND, build_request, with_stream
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, ToolSpec
+    from spade_llm.providers.model import Completion, Sampling, ToolSpec
     from spade_llm.providers.openai_request import RequestBody
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -47,14 +47,17 @@ class OpenAIModel:
         settings: RequestBody,
         timeout: float = DEFAULT_TIMEOUT_S,
         limits: ModelLimits | None = None,
+        bound: str = BOUND,
     ) -> None:
-        """`settings` goes into every request: `model` and, for instance, `temperature`."""
+        """`settings` goes into every request: `model` and, for instance, `temperature`.
+        `bound`: the server's name for the most tokens of an answer."""
         if not settings.get("model"):
             raise ConfigurationError("A provider needs the name of a model.")
         from spade_llm.providers.openai_endpoint import OpenAIEndpoint
 
         self._server = server_of(base_url)
         self._settings = settings
+        self._bound = bound
         self._timeout_s = timeout
         self._limits = limits or ModelLimits()
         self._endpoint = OpenAIEndpoint(base_url=base_url, api_key=api_key, timeout_s=timeout)
@@ -85,8 +88,9 @@ class OpenAIModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
-        body = self._request(messages, tools, tool_choice, response_schema)
+        body = self._request(messages, tools, tool_choice, response_schema, sampling)
         attempts = self._attempts()
         async with self._place(attempts):
             while True:
@@ -102,8 +106,9 @@ class OpenAIModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
-        body = with_stream(self._request(messages, tools, tool_choice, response_schema))
+        body = with_stream(self._request(messages, tools, tool_choice, response_schema, sampling))
         attempts = self._attempts()
         async with (
             self._place(attempts),
@@ -170,6 +175,7 @@ class OpenAIModel:
         tools: Sequence[ToolSpec],
         tool_choice: str,
         response_schema: Mapping[str, object] | None,
+        sampling: Sampling | None,
     ) -> RequestBody:
         return build_request(
             messages,
@@ -177,6 +183,8 @@ class OpenAIModel:
             settings=self._settings,
             tool_choice=tool_choice,
             response_schema=response_schema,
+            sampling=sampling,
+            bound=self._bound,
         )
 
     def _attempts(self) -> Attempts:

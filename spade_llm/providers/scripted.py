@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.errors import ModelError
 from spade_llm.providers.messages import ContextMessage
-from spade_llm.providers.model import Completion, TextDelta, ToolSpec
+from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -31,6 +31,7 @@ class ScriptedRequest:
     tools: tuple[ToolSpec, ...]
     tool_choice: str
     response_schema: Mapping[str, object] | None = None
+    sampling: Sampling | None = None
 
 
 class ScriptedProvider:
@@ -70,12 +71,14 @@ class ScriptedProvider:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         request = ScriptedRequest(
             messages=tuple(messages),
             tools=tuple(tools),
             tool_choice=tool_choice,
             response_schema=response_schema,
+            sampling=sampling,
         )
         self._requests.append(request)
         if self._delay_s:
@@ -89,9 +92,14 @@ class ScriptedProvider:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         completion = await self.complete(
-            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            messages,
+            tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
         )
         for delta in words(completion.text):
             yield delta

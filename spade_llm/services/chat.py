@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ValidationError
-
-from spade_llm.acl import CHAT_TEXT, Body, Empty
+from spade_llm.acl import CHAT_TEXT, Empty
 from spade_llm.conversation.answer_form import SchemaForm
 from spade_llm.conversation.approval import (
     Verdict,
@@ -28,7 +26,7 @@ from spade_llm.conversation.commands import STOP, parse_command
 from spade_llm.conversation.open_questions import OpenQuestions
 from spade_llm.conversation.room_texts import room_hint
 from spade_llm.conversation.wishes import NO_WISHES
-from spade_llm.errors import InvalidAnswer, NotFound, RequestError, RequestFailed
+from spade_llm.errors import NotFound, RequestError
 from spade_llm.providers.offline_words import language_of
 from spade_llm.runtime import Effect, Request, Route, fingerprint
 from spade_llm.services.chat_bodies import (
@@ -36,23 +34,23 @@ from spade_llm.services.chat_bodies import (
     Approve,
     Asked,
     Delta,
+    Generate,
     Reply,
     Say,
     ToolUse,
 )
+from spade_llm.services.chat_client import ChatClient
 from spade_llm.services.chat_place import place_of
-from spade_llm.services.chat_reports import AskUsage, AskWhy, UsageReport, Why
 from spade_llm.services.chat_stop import report_stop
-from spade_llm.services.service import Peer, Service
+from spade_llm.services.service import Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from spade_llm.acl import AclMessage
     from spade_llm.conversation.answer_form import AnswerForm
     from spade_llm.conversation.approval import Ask, Question
-    from spade_llm.conversation.wishes import ToolWishes
-    from spade_llm.runtime import Asks, Dispatcher, Handler
+    from spade_llm.conversation.wishes import ContextWishes, ToolWishes
+    from spade_llm.providers.model import Sampling
+    from spade_llm.runtime import Dispatcher, Handler
 
 __all__ = [
     "ONTOLOGY",
@@ -61,6 +59,7 @@ __all__ = [
     "ChatClient",
     "ChatService",
     "Delta",
+    "Generate",
     "Reply",
     "Say",
     "ToolUse",
@@ -69,10 +68,6 @@ __all__ = [
 
 NOTHING = ""
 """A chat is not answered where the answer went to others: the dispatcher sends no empty message."""
-TURN_TIMEOUT_S = 180.0
-ASKED_TIMEOUT_S = 600.0
-"""For whoever answers questions meanwhile: a person takes their time."""
-REPORT_TIMEOUT_S = 10.0
 PART_EVERY_S = 0.05
 """A model's tokens come one by one; a stanza for each would cost more than the model."""
 
@@ -91,6 +86,9 @@ class Utterance:
     on_delta: Callable[[str], Awaitable[None]] | None = None
     """Takes the answer's text in pieces; None: nobody sees it grow."""
     wishes: ToolWishes = NO_WISHES
+    context: ContextWishes | None = None
+    """What the model is to be told; None: what this assistant tells it otherwise."""
+    sampling: Sampling | None = None
     ask: Ask | None = None
     """Asks back, and waits; None: whoever said this cannot be asked."""
     tell: Callable[[str], Awaitable[None]] | None = None
@@ -118,13 +116,14 @@ class Utterance:
         return f"{said.nick} in {said.room.partition('@')[0]}" if said.room else self.peer
 
 
-M = TypeVar("M", bound=BaseModel)
 ChatHandler = Callable[[Utterance], Awaitable[Reply]]
 
 
 class ChatService:
-    def __init__(self, handler: ChatHandler) -> None:
+    def __init__(self, handler: ChatHandler, *, generate: ChatHandler | None = None) -> None:
+        """`generate`: answers what belongs to no conversation; None: nobody does."""
         self._handler = handler
+        self._generate = generate
         self.service = Service(ONTOLOGY, ends_with_asker=True)
         """Further ops are added to it before `attach`."""
         self._questions = OpenQuestions()
@@ -140,6 +139,9 @@ class ChatService:
         dispatcher.route(CHAT_TEXT, text)
         service = self.service
         service.on(Say, self._answer_program, effect=Effect.RESUME)
+        if self._generate is not None:
+            made = partial(self._answer_prompt, self._generate)
+            service.on(Generate, made, effect=Effect.RESUME)
         service.on(Approve, self._approve, effect=Effect.WRITE, is_diverted=True)
         service.attach(dispatcher)
 
@@ -156,9 +158,22 @@ class ChatService:
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
             form = SchemaForm(body.response_schema) if body.response_schema else None
             utterance = replace(
-                utterance, ask=ask, aside=request.set_aside, wishes=body.wishes, form=form
+                utterance,
+                ask=ask,
+                aside=request.set_aside,
+                wishes=body.wishes,
+                context=body.context,
+                sampling=body.sampling,
+                form=form,
             )
             return _fitting(await self._handler(utterance))
+
+    async def _answer_prompt(
+        self, generate: ChatHandler, request: Request, body: Generate
+    ) -> Reply:
+        async with _Parts(request) as parts:
+            utterance = _utterance(request.message, body.prompt, parts.add)
+            return await generate(replace(utterance, sampling=body.sampling))
 
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
         language = language_of(request.message.content)
@@ -340,110 +355,3 @@ def _utterance(
         message=message,
         on_delta=on_delta,
     )
-
-
-class ChatClient:
-    """Says things to an assistant, as a program does."""
-
-    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TURN_TIMEOUT_S) -> None:
-        self._timeout_s = timeout_s
-        self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
-
-    async def say(
-        self, text: str, *, conversation_id: str = "", wishes: ToolWishes = NO_WISHES
-    ) -> Reply:
-        """The whole answer. Raises RequestError."""
-        return await self._peer.ask(_say(text, wishes), Reply, conversation_id=conversation_id)
-
-    async def say_as(
-        self,
-        text: str,
-        model: type[M],
-        *,
-        conversation_id: str = "",
-        wishes: ToolWishes = NO_WISHES,
-    ) -> M:
-        """The answer as an object of a pydantic model, which the assistant's model is told to give.
-
-        Raises RequestError; RequestFailed (`invalid-answer`) where it gave none, also when it was
-        asked again.
-        """
-        body = _say(text, wishes, schema=model.model_json_schema())
-        reply = await self._peer.ask(body, Reply, conversation_id=conversation_id)
-        try:
-            return model.model_validate_json(reply.text)
-        except ValidationError as error:
-            raise RequestFailed(
-                f"{self._peer.jid} gave no valid {model.__name__}: {error.errors()[0]['msg']}",
-                peer=self._peer.jid,
-                conversation_id=conversation_id,
-                wire_code=InvalidAnswer.code,
-            ) from None
-
-    async def stream(
-        self,
-        text: str,
-        *,
-        conversation_id: str = "",
-        wishes: ToolWishes = NO_WISHES,
-        can_approve: bool = False,
-    ) -> AsyncGenerator[Delta | Asked | Reply]:
-        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
-
-        With `can_approve`, questions may come between: `approve` answers them while this waits.
-        The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
-        """
-        body = _say(text, wishes, can_approve=can_approve)
-        timeout_s = max(self._timeout_s, ASKED_TIMEOUT_S) if can_approve else self._timeout_s
-        # A question must come through behind a lost part, and from an assistant that began again.
-        answers = self._peer.stream(
-            body, conversation_id=conversation_id, timeout_s=timeout_s, is_news=can_approve
-        )
-        async with aclosing(answers):
-            async for message in answers:
-                yield Reply.decode(message.content) if message.is_terminal else _part(message)
-
-    async def usage(self, *, days: int = 30) -> UsageReport:
-        """What this program has used, newest day first. Raises RequestError."""
-        return await self._peer.ask(AskUsage(days=days), UsageReport, timeout_s=REPORT_TIMEOUT_S)
-
-    async def why(self, *, conversation_id: str = "") -> Why:
-        """What the last answer of this conversation was built from.
-
-        Raises RequestRefused (`not-found`) if there is none since the assistant began.
-        """
-        return await self._peer.ask(
-            AskWhy(), Why, conversation_id=conversation_id, timeout_s=REPORT_TIMEOUT_S
-        )
-
-    async def approve(self, id: str, *, is_approved: bool) -> None:
-        """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""
-        await self._peer.ask(Approve(id=id, is_approved=is_approved), Empty)
-
-
-def _say(
-    text: str,
-    wishes: ToolWishes,
-    *,
-    can_approve: bool = False,
-    schema: dict[str, object] | None = None,
-) -> Say:
-    return Say(
-        text=text,
-        tool_choice=wishes.tool_choice,
-        tool_rounds=wishes.tool_rounds,
-        tools=wishes.tools,
-        can_approve=can_approve,
-        response_schema=schema,
-    )
-
-
-class _Part(Body):
-    """Enough of a part to tell which it is."""
-
-    question: str = ""
-
-
-def _part(message: AclMessage) -> Delta | Asked:
-    is_asked = _Part.decode(message.content).question
-    return (Asked if is_asked else Delta).decode(message.content)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from spade_llm.acl import Body
 from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS, ContextWishes, ToolWishes
@@ -12,6 +12,19 @@ from spade_llm.providers.model import Sampling
 
 ONTOLOGY = "spade-llm.chat/1"
 MAX_TOOLS = 200
+
+
+MAX_TEMPERATURE = 2.0
+
+
+def _checked(sampling: Sampling | None) -> Sampling | None:
+    if sampling is None:
+        return None
+    if not 0 <= (sampling.temperature or 0) <= MAX_TEMPERATURE:
+        raise ValueError(f"temperature must be 0…{MAX_TEMPERATURE:g}")
+    if sampling.max_tokens is not None and sampling.max_tokens < 1:
+        raise ValueError("max_tokens must be at least 1")
+    return sampling
 
 
 class Say(Body):
@@ -29,7 +42,7 @@ class Say(Body):
 
     context: ContextWishes | None = None
     """What the model is to be told beside the text; the reply then says what it was told."""
-    sampling: Sampling | None = None
+    sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
     response_schema: dict[str, object] | None = None
     """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
 
@@ -38,6 +51,14 @@ class Say(Body):
         return ToolWishes(
             tool_choice=self.tool_choice, tool_rounds=self.tool_rounds, tools=self.tools
         )
+
+
+class Generate(Body):
+    """A prompt for the model alone: no conversation, no memory, no tools, and nothing is kept."""
+
+    op: ClassVar[str] = "generate"
+    prompt: str = Field(min_length=1)
+    sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
 
 
 class Approve(Body):

@@ -157,12 +157,13 @@ class Peer:
         self,
         body: Body,
         *,
+        id: str | None = None,
         conversation_id: str = "",
         timeout_s: float | None = None,
         is_news: bool = False,
     ) -> AsyncGenerator[AclMessage]:
         """Parts in order, then the terminal answer. Raises as `ask`. `is_news`: Question."""
-        question = replace(self._question(body, None, conversation_id), is_news=is_news)
+        question = replace(self._question(body, id, conversation_id), is_news=is_news)
         answers = self._requester.stream(question, timeout_s=timeout_s or self._timeout_s)
         async with aclosing(answers):
             async for message in answers:

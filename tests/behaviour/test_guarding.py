@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from spade_llm.conversation.approval import Question
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
     from spade_llm.services.chat import Reply, Utterance
 
@@ -72,6 +72,7 @@ class InPieces(ScriptedProvider):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         completion = await self.complete(messages, tools, tool_choice=tool_choice)
         for piece in self._pieces:

@@ -85,6 +85,7 @@ class StrictModel:
         *,
         tool_choice: str = "auto",
         response_schema: object = None,
+        sampling: object = None,
     ) -> Completion:
         body = build_request(messages, tools, settings={"model": "m"}, tool_choice=tool_choice)
         check_request(json.dumps(body).encode())
@@ -102,6 +103,7 @@ class StrictModel:
         *,
         tool_choice: str = "auto",
         response_schema: object = None,
+        sampling: object = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         yield await self.complete(messages, tools, tool_choice=tool_choice)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
 
 ANY_ARGUMENTS = {"type": "object", "properties": {}}
@@ -329,6 +329,7 @@ class InPieces(ScriptedProvider):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         try:
             for piece in self._pieces:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import Sampling, ToolSpec
 
 END = None
 
@@ -37,6 +37,7 @@ class EndingModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         said = [piece async for piece in self.stream(messages, tools)]
         text = "".join(piece.text for piece in said if isinstance(piece, TextDelta))
@@ -50,6 +51,7 @@ class EndingModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         self.requests.append(list(messages))
         while isinstance(piece := await self.pieces.get(), str):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, TextDelta, ToolSpec
+    from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
 
 
 class GatedModel:
@@ -31,6 +31,7 @@ class GatedModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         if str(messages[-1]["content"]).startswith("wait"):
             self.was_asked.set()
@@ -44,7 +45,12 @@ class GatedModel:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncIterator[TextDelta | Completion]:
         yield await self.complete(
-            messages, tools, tool_choice=tool_choice, response_schema=response_schema
+            messages,
+            tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
         )

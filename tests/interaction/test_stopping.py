@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spade_llm.agent import LLMAgent
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ToolSpec
+    from spade_llm.providers.model import Sampling, ToolSpec
     from spade_llm.providers.scripted import ScriptedAnswer
     from tests.interaction.network import Network
 
@@ -200,6 +200,7 @@ class Dripping:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         return Completion(text=await self.drops.get())
 
@@ -210,6 +211,7 @@ class Dripping:
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         try:
             while True:

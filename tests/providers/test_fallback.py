@@ -18,7 +18,7 @@ from spade_llm.errors import (
 )
 from spade_llm.providers import FallbackModel, LLMProvider, OfflineProvider, ScriptedProvider
 from spade_llm.providers.circuit import PAUSE_S
-from spade_llm.providers.model import Completion, TextDelta
+from spade_llm.providers.model import Completion, Sampling, TextDelta
 from spade_llm.providers.retry import ModelLimits
 from tests.openai_server import Hang, Reset, Status, running_server
 from tests.providers.asking import HELLO, user
@@ -174,6 +174,7 @@ class Waits(Named):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         if len(self.requests):
             self.was_asked.set()
@@ -271,6 +272,7 @@ class Slow(Named):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> AsyncGenerator[TextDelta | Completion]:
         yield TextDelta("slow")
         await self._gate.wait()

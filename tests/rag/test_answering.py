@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import Completion, ToolSpec
+    from spade_llm.providers.model import Completion, Sampling, ToolSpec
 
 ROUTER = "Hold the blue button for nine seconds to reset the router."
 LEASE = "The router's lease ends in May."
@@ -182,6 +182,7 @@ class NeverAnswers(ScriptedProvider):
         *,
         tool_choice: str = "auto",
         response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
     ) -> Completion:
         never: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         return await never

@@ -1,0 +1,178 @@
+"""ChatClient: says things to an assistant, as a program does. Knows no stanza."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.acl import Body, Empty, new_id
+from spade_llm.conversation.wishes import NO_WISHES
+from spade_llm.errors import InvalidAnswer, RequestFailed
+from spade_llm.services.chat_bodies import ONTOLOGY, Approve, Asked, Delta, Generate, Reply, Say
+from spade_llm.services.chat_reports import AskUsage, AskWhy, UsageReport, Why
+from spade_llm.services.service import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.conversation.wishes import ContextWishes, ToolWishes
+    from spade_llm.providers.model import Sampling
+    from spade_llm.runtime import Asks
+
+M = TypeVar("M", bound=BaseModel)
+
+TURN_TIMEOUT_S = 180.0
+ASKED_TIMEOUT_S = 600.0
+"""For whoever answers questions meanwhile: a person takes their time."""
+REPORT_TIMEOUT_S = 10.0
+
+
+class ChatClient:
+    """`id`, where a method takes one: equal ids get equal answers, and cost one turn. `context` and
+    `sampling`: None, as the assistant does otherwise."""
+
+    def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TURN_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+
+    async def say(
+        self,
+        text: str,
+        *,
+        conversation_id: str = "",
+        wishes: ToolWishes = NO_WISHES,
+        id: str | None = None,
+        context: ContextWishes | None = None,
+        sampling: Sampling | None = None,
+    ) -> Reply:
+        """The whole answer. Being cancelled stops the turn. Raises RequestError."""
+        body = _say(text, wishes, context=context, sampling=sampling)
+        return await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+
+    async def say_as(
+        self,
+        text: str,
+        model: type[M],
+        *,
+        conversation_id: str = "",
+        wishes: ToolWishes = NO_WISHES,
+        id: str | None = None,
+        context: ContextWishes | None = None,
+        sampling: Sampling | None = None,
+    ) -> M:
+        """The answer as an object of a pydantic model, which the assistant's model is told to give.
+
+        Raises RequestError; RequestFailed (`invalid-answer`) where it gave none, also when it was
+        asked again.
+        """
+        schema = model.model_json_schema()
+        body = _say(text, wishes, schema=schema, context=context, sampling=sampling)
+        reply = await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+        try:
+            return model.model_validate_json(reply.text)
+        except ValidationError as error:
+            raise RequestFailed(
+                f"{self._peer.jid} gave no valid {model.__name__}: {error.errors()[0]['msg']}",
+                peer=self._peer.jid,
+                conversation_id=conversation_id,
+                wire_code=InvalidAnswer.code,
+            ) from None
+
+    async def stream(
+        self,
+        text: str,
+        *,
+        conversation_id: str = "",
+        wishes: ToolWishes = NO_WISHES,
+        can_approve: bool = False,
+        id: str | None = None,
+        context: ContextWishes | None = None,
+        sampling: Sampling | None = None,
+    ) -> AsyncGenerator[Delta | Asked | Reply]:
+        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
+
+        With `can_approve`, questions may come between: `approve` answers them while this waits.
+        The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
+        """
+        body = _say(text, wishes, can_approve=can_approve, context=context, sampling=sampling)
+        timeout_s = max(self._timeout_s, ASKED_TIMEOUT_S) if can_approve else self._timeout_s
+        # A question must come through behind a lost part, and from an assistant that began again.
+        answers = self._peer.stream(
+            body, id=id, conversation_id=conversation_id, timeout_s=timeout_s, is_news=can_approve
+        )
+        async with aclosing(answers):
+            async for message in answers:
+                yield Reply.decode(message.content) if message.is_terminal else _part(message)
+
+    async def generate(
+        self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
+    ) -> Reply:
+        """What the assistant's model makes of a prompt: without conversation, memory, documents and
+        tools, and nothing of it is kept. Its usage counts as a turn's. Raises
+        RequestError."""
+        id = id or new_id()
+        body = Generate(prompt=prompt, sampling=sampling)
+        # A thread of its own: it waits for no other.
+        return await self._peer.ask(body, Reply, id=id, conversation_id=id)
+
+    async def stream_generated(
+        self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
+    ) -> AsyncGenerator[Delta | Reply]:
+        """As `generate`; deltas in order, then the Reply. Leaving early stops it."""
+        id = id or new_id()
+        body = Generate(prompt=prompt, sampling=sampling)
+        async with aclosing(self._peer.stream(body, id=id, conversation_id=id)) as answers:
+            async for message in answers:
+                yield (Reply if message.is_terminal else Delta).decode(message.content)
+
+    async def usage(self, *, days: int = 30) -> UsageReport:
+        """What this program has used, newest day first. Raises RequestError."""
+        return await self._peer.ask(AskUsage(days=days), UsageReport, timeout_s=REPORT_TIMEOUT_S)
+
+    async def why(self, *, conversation_id: str = "") -> Why:
+        """What the last answer of this conversation was built from.
+
+        Raises RequestRefused (`not-found`) if there is none since the assistant began.
+        """
+        return await self._peer.ask(
+            AskWhy(), Why, conversation_id=conversation_id, timeout_s=REPORT_TIMEOUT_S
+        )
+
+    async def approve(self, id: str, *, is_approved: bool) -> None:
+        """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""
+        await self._peer.ask(Approve(id=id, is_approved=is_approved), Empty)
+
+
+def _say(
+    text: str,
+    wishes: ToolWishes,
+    *,
+    can_approve: bool = False,
+    schema: dict[str, object] | None = None,
+    context: ContextWishes | None = None,
+    sampling: Sampling | None = None,
+) -> Say:
+    return Say(
+        text=text,
+        tool_choice=wishes.tool_choice,
+        tool_rounds=wishes.tool_rounds,
+        tools=wishes.tools,
+        can_approve=can_approve,
+        context=context,
+        sampling=sampling,
+        response_schema=schema,
+    )
+
+
+class _Part(Body):
+    """Enough of a part to tell which it is."""
+
+    question: str = ""
+
+
+def _part(message: AclMessage) -> Delta | Asked:
+    is_asked = _Part.decode(message.content).question
+    return (Asked if is_asked else Delta).decode(message.content)
