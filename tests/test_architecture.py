@@ -46,8 +46,10 @@ MCP_SERVER = {"mcp_server"} | SERVICES
 DEPLOYMENT = {"deployment"} | XMPP
 PROGRAMS = {"programs", "settings"} | DEPLOYMENT | BEHAVIOUR
 """The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
-AGENT = {"agent"} | PROGRAMS - {"deployment", "settings"}
-TOP = {"gateway", "cli"} | AGENT | MCP_SERVER | PROGRAMS
+GATEWAY = {"gateway"} | SERVICES | XMPP
+"""HTTP over the clients of services; the agent that serves it stands in `agent`."""
+AGENT = {"agent"} | PROGRAMS - {"deployment", "settings"} | GATEWAY
+TOP = {"cli"} | AGENT | MCP_SERVER | PROGRAMS
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -77,7 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": {"settings"} | ERRORS,
     "deployment": DEPLOYMENT,
     "agent": AGENT,
-    "gateway": TOP - {"cli"},
+    "gateway": GATEWAY,
     "cli": TOP,
     "": TOP | {"old_modules", "structured_output", "utils"},
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spade_llm.agent.chat import ChatAgent
     from spade_llm.agent.coordinator import CoordinatorAgent
+    from spade_llm.agent.gateway import GatewayAgent
     from spade_llm.agent.llm import LLMAgent, Services
     from spade_llm.agent.memory import MemoryAgent
     from spade_llm.agent.rag import RAGAgent, RagOptions
@@ -30,6 +31,7 @@ __all__ = [
     "Connection",
     "CoordinatorAgent",
     "Expert",
+    "GatewayAgent",
     "LLMAgent",
     "MemoryAgent",
     "RAGAgent",
@@ -49,6 +51,7 @@ _HOME = {
     "Connection": "xmpp.connection",
     "CoordinatorAgent": "agent.coordinator",
     "Expert": "services.expert_tool",
+    "GatewayAgent": "agent.gateway",
     "LLMAgent": "agent.llm",
     "MemoryAgent": "agent.memory",
     "RAGAgent": "agent.rag",

@@ -51,6 +51,8 @@ class Network:
     directory: Path
     stack: AsyncExitStack
     passwords: dict[str, str] = field(default_factory=dict)
+    gateways: tuple[str, ...] = ()
+    """Whom agents that are started from now on take for a gateway."""
 
     async def account(self, name: str) -> str:
         jid, self.passwords[jid] = await self.server.account(name)
@@ -64,7 +66,9 @@ class Network:
         """Equal JIDs share a folder, as an agent does with the one that it was before."""
         data = self.directory / jid.partition("@")[0]
         data.mkdir(exist_ok=True)
-        return AgentOptions(connection=self.connection(), data=data, allowed=allowed)
+        return AgentOptions(
+            connection=self.connection(), data=data, allowed=allowed, gateways=self.gateways
+        )
 
     async def start(self, agent: A) -> A:
         await agent.start()

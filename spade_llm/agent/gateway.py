@@ -1,0 +1,71 @@
+"""GatewayAgent: the network over HTTP, for programs and browsers that speak no XMPP."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from spade_llm.gateway.app import build_server_app
+from spade_llm.gateway.gateway import Gateway
+from spade_llm.gateway.server import HttpServer
+from spade_llm.services import status
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+
+if TYPE_CHECKING:
+    from spade_llm.gateway.network import Addresses
+    from spade_llm.gateway.options import HttpOptions
+
+
+class GatewayAgent(XmppAgent):
+    """Agents answer it for its principals only if their `gateways` name it."""
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        *,
+        addresses: Addresses,
+        http: HttpOptions,
+        options: AgentOptions | None = None,
+    ) -> None:
+        """`http.port=0`: any free one; `url` says which.
+
+        Raises:
+            ConfigurationError: the options do not go together.
+        """
+        super().__init__(jid, password, options=options)
+        self._http = http
+        self.gateway = Gateway(
+            self.node.requester,
+            addresses,
+            http,
+            data=self.options.data,
+            is_connected=self._is_connected,
+            tracer=self._tracer,
+        )
+        self._server = HttpServer(build_server_app(self.gateway), http.host, http.port)
+        self._serving = AsyncExitStack()
+        self.announce(kind="gateway")
+        status.serve(self.node.dispatcher, kind="gateway", summary=self._summary)
+
+    @property
+    def url(self) -> str:
+        """Where it serves, once it has started."""
+        host = f"[{self._http.host}]" if ":" in self._http.host else self._http.host
+        return f"http://{host}:{self._server.port}"
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self.gateway)
+        stack.push_async_callback(self._serving.aclose)
+        await self._serving.enter_async_context(self._server)
+
+    async def _async_stop(self) -> None:
+        """What is being answered over HTTP may need the network to its end."""
+        await self._serving.aclose()
+        await super()._async_stop()
+
+    def _is_connected(self) -> bool:
+        return self.link is not None and self.link.connected.is_set()
+
+    async def _summary(self) -> str:
+        return f"{self.url}, {self.gateway.streams.open} streams"

@@ -1,0 +1,87 @@
+"""How a session is set: what was said for it, for all sessions, and what holds otherwise. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+
+from spade_llm.gateway.bodies.common import (  # pydantic reads them
+    MAX_NAMES,
+    ContextPriority,
+    ContextTokens,
+    HttpBody,
+    MemoryTypeName,
+    Namespace,
+    TopK,
+)
+
+ALL_TYPES: list[MemoryTypeName] = ["semantic", "episodic", "profile", "procedural"]
+
+
+class MemoryPart(HttpBody):
+    enabled: bool | None = None
+    types: list[MemoryTypeName] | None = Field(default=None, max_length=MAX_NAMES)
+
+
+class RagPart(HttpBody):
+    enabled: bool | None = None
+    namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
+    """Empty: all."""
+    top_k: TopK | None = None
+
+
+class PreferencesPart(HttpBody):
+    context_priority: ContextPriority | None = None
+    max_context_tokens: ContextTokens | None = None
+
+
+class Configuration(HttpBody):
+    """One layer; None: this layer says nothing about it."""
+
+    memory: MemoryPart = MemoryPart()
+    rag: RagPart = RagPart()
+    preferences: PreferencesPart = PreferencesPart()
+
+
+NOTHING_SAID = Configuration()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effective:
+    """What holds. The defaults are those of specs/4."""
+
+    use_memory: bool = True
+    memory_types: list[MemoryTypeName] = field(default_factory=ALL_TYPES.copy)
+    use_rag: bool = False
+    namespaces: list[str] = field(default_factory=list)
+    """Empty: all."""
+    top_k: int = 5
+    priority: Literal["memory", "rag", "balanced"] = "balanced"
+    max_context_tokens: int = 4000
+
+
+def merged(below: Configuration, above: Configuration) -> Configuration:
+    """Field by field, what `above` says and else what `below` says."""
+    low, high = below.model_dump(exclude_none=True), above.model_dump(exclude_none=True)
+    return Configuration.model_validate(
+        {part: low.get(part, {}) | high.get(part, {}) for part in Configuration.model_fields}
+    )
+
+
+def effective(*layers: Configuration) -> Effective:
+    """Of the layers, each above the next: the request's own fields, the session's, the global."""
+    said = NOTHING_SAID
+    for layer in reversed(layers):
+        said = merged(said, layer)
+    values = {
+        "use_memory": said.memory.enabled,
+        "memory_types": said.memory.types,
+        "use_rag": said.rag.enabled,
+        "namespaces": said.rag.namespaces,
+        "top_k": said.rag.top_k,
+        "priority": said.preferences.context_priority,
+        "max_context_tokens": said.preferences.max_context_tokens,
+    }
+    return Effective(**{name: value for name, value in values.items() if value is not None})  # type: ignore[arg-type]  # each is of its field's type

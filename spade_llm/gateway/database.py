@@ -1,0 +1,91 @@
+"""gateway.db: one small file that every part of a gateway's state has a table in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import ConfigurationError
+from spade_llm.small_database import SmallDatabase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION = 1
+FILE = "gateway.db"
+KEEP_ANSWERS_S = 24 * 3600.0
+MAX_ANSWERS = 10_000
+MAX_ANSWERS_BYTES = 64 * 1024 * 1024
+"""Of all bodies together; the oldest go first."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS principals (
+    jid TEXT PRIMARY KEY,
+    seen REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sessions (
+    principal TEXT NOT NULL,
+    session TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    PRIMARY KEY (principal, session)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS sessions_updated ON sessions(principal, updated);
+CREATE TABLE IF NOT EXISTS configurations (
+    principal TEXT NOT NULL,
+    session TEXT NOT NULL,
+    content TEXT NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    PRIMARY KEY (principal, session)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS configurations_updated ON configurations(principal, updated);
+CREATE TABLE IF NOT EXISTS tokens (
+    hash BLOB PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    principal TEXT NOT NULL,
+    is_admin INTEGER NOT NULL,
+    created REAL NOT NULL,
+    used REAL,
+    expires REAL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    principal TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    status INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    body BLOB NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (principal, key)
+);
+CREATE INDEX IF NOT EXISTS answers_at ON answers(at);
+"""
+
+_BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid FROM (
+    SELECT rowid, row_number() OVER latest AS n, sum(length(body)) OVER latest AS bytes
+    FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) WHERE n > ? OR bytes > ?)"""
+
+
+def gateway_database(folder: Path | None) -> SmallDatabase:
+    """Not open yet. `folder`: the gateway's data; None: in RAM."""
+    path = folder / FILE if folder else None
+    return SmallDatabase(path, schema=_SCHEMA, what="the gateway's state")
+
+
+def open_gateway_database(database: SmallDatabase) -> None:
+    """Raises ConfigurationError; also for a file of a later version."""
+    database.open()
+    version = database.run("PRAGMA user_version")[0][0]
+    if isinstance(version, int) and version > VERSION:
+        database.close()
+        raise ConfigurationError(
+            f"{FILE} was written by a later version of this software: use that, or move the file"
+        )
+    database.run(f"PRAGMA user_version={VERSION}")
+
+
+async def hold_bounds(database: SmallDatabase, now: float) -> None:
+    """After each row that was put, whatever it was. Raises StorageFailed."""
+    bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
+    await database.hold_bound(_BOUND_ANSWERS, *bounds)

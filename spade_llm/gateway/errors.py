@@ -1,0 +1,124 @@
+"""What goes wrong, as HTTP says it: a status, a sentence, and when to try again."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from spade_llm.errors import PeerUnavailable, RequestError, RequestTimeout, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+logger = logging.getLogger(__name__)
+
+BUSY_AGAIN_S = 1
+AWAY_AGAIN_S = 5
+"""In Retry-After: soon enough for a person, seldom enough for a service that comes up."""
+
+STATUS_OF: Mapping[str, int] = {
+    "invalid-arguments": 400,
+    "malformed": 400,
+    "context-too-long": 400,
+    "unauthorised": 403,
+    "foreign-host": 403,
+    "approval-needed": 403,
+    "not-found": 404,
+    "unknown-tool": 404,
+    "conversation-over": 409,
+    "too-large": 413,
+    "busy": 429,
+    "quota-reached": 429,
+    "rate-limited": 429,
+    "deadline-passed": 503,
+    "interrupted": 503,
+    "cancelled": 503,
+    "model-unavailable": 503,
+    "storage-failed": 503,
+}
+"""By the code on the wire (spade_llm/errors.py). Others are 500."""
+_AGAIN_S = {429: BUSY_AGAIN_S, 503: AWAY_AGAIN_S}
+INTERNAL = "Internal error; the gateway's log has it under this answer's X-Request-ID."
+
+
+class HttpError(HTTPException):
+    """A status with a sentence for people; 429 and 503 say when to try again."""
+
+    def __init__(
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        again_s = _AGAIN_S.get(status)
+        more = {"Retry-After": str(again_s)} if again_s else {}
+        super().__init__(status, detail, {**more, **(headers or {})})
+
+
+class NetworkAway(HttpError):
+    """There is no connection to the XMPP server now; the gateway comes back by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "The XMPP server is away; try again in a few seconds.")
+
+
+def status_of(error: RequestError | ServiceError) -> int:
+    if isinstance(error, PeerUnavailable | RequestTimeout):
+        return 503
+    code = error.wire_code if isinstance(error, RequestError) else error.code
+    return STATUS_OF.get(code, 500)
+
+
+def http_error(error: RequestError | ServiceError) -> HttpError:
+    """What an agent (or we) could not do, as HTTP says it. No JID of the network in it."""
+    status = status_of(error)
+    if isinstance(error, PeerUnavailable):
+        return HttpError(status, f"The agent {_name(error)} is away; try again in a few seconds.")
+    if isinstance(error, RequestTimeout):
+        return HttpError(status, f"The agent {_name(error)} did not answer in time; try again.")
+    is_internal = isinstance(error, RequestError) and error.wire_code == "internal"
+    return HttpError(status, INTERNAL if is_internal else str(error))
+
+
+def _name(error: RequestError) -> str:
+    return error.peer.partition("@")[0]
+
+
+def error_answer(error: HTTPException) -> JSONResponse:
+    return JSONResponse(
+        {"detail": error.detail}, status_code=error.status_code, headers=error.headers
+    )
+
+
+def handle_errors(app: FastAPI) -> None:
+    app.exception_handler(HTTPException)(_http)
+    app.exception_handler(RequestError)(_failed)
+    app.exception_handler(ServiceError)(_failed)
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(Exception)(_internal)
+
+
+async def _http(_request: Request, error: HTTPException) -> JSONResponse:
+    return error_answer(error)
+
+
+async def _failed(_request: Request, error: RequestError | ServiceError) -> JSONResponse:
+    answer = http_error(error)
+    if answer.status_code == 500:
+        logger.error("an agent could not answer: %s: %s", type(error).__name__, error)
+    return error_answer(answer)
+
+
+async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    """FastAPI's own list, without what was sent: that may be large, and no JSON."""
+    detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
+    return JSONResponse({"detail": detail}, status_code=422)
+
+
+async def _internal(_request: Request, _error: Exception) -> JSONResponse:
+    """The server logs the traceback."""
+    return JSONResponse({"detail": INTERNAL}, status_code=500)

@@ -1,0 +1,150 @@
+"""Who comes in: by which name, from which web page, as whom, and how often. Knows no route beyond
+which are open to all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+
+from spade_llm.errors import StorageFailed
+from spade_llm.gateway.errors import HttpError, error_answer, http_error
+from spade_llm.gateway.options import is_loopback
+from spade_llm.gateway.principal import Principal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spade_llm.gateway.gateway import Gateway
+
+OPEN = frozenset({"/", "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/console"})
+"""They say nothing of anybody; /metrics looks for itself who asks."""
+_OPEN_BELOW = ("/console/",)
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+"""Headers of a proxy: behind one, everybody comes from the loopback."""
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": (
+        "Authorization, Content-Type, Idempotency-Key, X-Request-ID, traceparent"
+    ),
+    "Access-Control-Max-Age": "600",
+}
+_EXPOSED = "X-Request-ID, Retry-After, Idempotency-Replayed"
+
+
+class Gate:
+    """Puts the Principal into `scope["state"]["principal"]`; None: nobody, where that may be."""
+
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        self._app = app
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        if origin and self._gateway.doors.lets_use(origin):
+            send = _Shared(send, origin)
+        try:
+            self._check_door(scope, headers, origin)
+            if _is_preflight(scope, headers):
+                await Response(status_code=204, headers=_PREFLIGHT)(scope, receive, send)
+                return
+            self._admit(scope, headers)
+        except HttpError as error:
+            await error_answer(error)(scope, receive, send)
+        except StorageFailed as error:
+            await error_answer(http_error(error))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check_door(self, scope: Scope, headers: Headers, origin: str) -> None:
+        """Against DNS rebinding, and pages of other sites. Raises HttpError."""
+        host, doors = headers.get("host", ""), self._gateway.doors
+        if len(headers.getlist("host")) != 1 or not doors.knows_host(host):
+            raise HttpError(403, "Host: this gateway has another name; add yours to [http] hosts")
+        if origin and not doors.knows_origin(origin, host):
+            raise HttpError(
+                403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
+            )
+        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if is_foreign and not origin and not _is_visit(scope, headers):
+            raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
+
+    def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Raises HttpError, StorageFailed."""
+        principal = self._principal(scope, headers)
+        scope["state"]["principal"] = principal
+        if principal is None:
+            if not _is_open(scope["path"]):
+                raise HttpError(
+                    401,
+                    "Authorization: say `Bearer TOKEN`; `spade-llm token` makes tokens",
+                    headers=_CHALLENGE,
+                )
+            return
+        if _is_open(scope["path"]):
+            return
+        self._gateway.state.see(principal.jid)
+        if not self._gateway.rates.take(principal.jid):
+            raise HttpError(429, "Too many requests; slow down, or raise requests_per_minute")
+
+    def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
+        given = headers.getlist("authorization")
+        if not given:
+            return self._local(scope, headers)
+        scheme, _, token = given[0].partition(" ")
+        found = None
+        if len(given) == 1 and scheme.lower() == "bearer":
+            found = self._gateway.tokens.principal(token.strip())
+        if found is None:
+            raise HttpError(
+                401, "Authorization: this token is unknown or expired", headers=_CHALLENGE
+            )
+        return found
+
+    def _local(self, scope: Scope, headers: Headers) -> Principal | None:
+        options = self._gateway.options
+        if options.local_principal and options.is_loopback and is_local(scope, headers):
+            return Principal(jid=options.local_principal, is_admin=True)
+        return None
+
+
+def is_local(scope: Scope, headers: Headers) -> bool:
+    """From a program on this machine, and not through a proxy."""
+    client = scope.get("client")
+    is_direct = not any(name in headers for name in _FORWARDED)
+    return client is not None and is_loopback(client[0]) and is_direct
+
+
+class _Shared:
+    """`send`, for a web page elsewhere that may read the answer."""
+
+    def __init__(self, send: Send, origin: str) -> None:
+        self._send = send
+        self._origin = origin
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = self._origin
+            headers["Access-Control-Expose-Headers"] = _EXPOSED
+            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            headers.add_vary_header("Origin")
+        await self._send(message)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(_OPEN_BELOW)
+
+
+def _is_visit(scope: Scope, headers: Headers) -> bool:
+    """Somebody followed a link to a page of ours."""
+    is_page = headers.get("sec-fetch-mode") == "navigate" and _is_open(scope["path"])
+    return is_page and headers.get("sec-fetch-dest") == "document" and scope["method"] == "GET"
+
+
+def _is_preflight(scope: Scope, headers: Headers) -> bool:
+    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers

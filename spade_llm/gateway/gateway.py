@@ -1,0 +1,71 @@
+"""What every route needs, in one place. Knows no route and no HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.doors import Doors
+from spade_llm.gateway.idempotency import KeptAnswers
+from spade_llm.gateway.limits import RequestRates, Streams
+from spade_llm.gateway.metrics import Metrics
+from spade_llm.gateway.network import Network
+from spade_llm.gateway.outlook import Outlook
+from spade_llm.gateway.state import State
+from spade_llm.gateway.tokens import Tokens
+from spade_llm.tracing import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Self
+
+    from spade_llm.gateway.network import Addresses
+    from spade_llm.gateway.options import HttpOptions
+    from spade_llm.runtime import Asks
+
+
+class Gateway:
+    """Open it (`async with`) before the first request comes; it closes after the last."""
+
+    def __init__(
+        self,
+        requester: Asks,
+        addresses: Addresses,
+        options: HttpOptions,
+        *,
+        data: Path | None,
+        is_connected: Callable[[], bool],
+        tracer: Tracer | None = None,
+    ) -> None:
+        """`data=None`: nothing survives. `is_connected`: to the XMPP server, now.
+
+        Raises:
+            ConfigurationError: the options do not go together.
+        """
+        options.check()
+        self.requester = requester
+        """Asks as the gateway itself: for what belongs to nobody, such as an agent's status."""
+        self.options = options
+        self.addresses = addresses
+        self.network = Network(requester, addresses)
+        self.is_connected = is_connected
+        self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
+        self.doors = Doors(options)
+        self.rates = RequestRates(options.requests_per_minute)
+        self.streams = Streams(options.max_streams)
+        self.metrics = Metrics()
+        self.metrics.watch(streams=lambda: self.streams.open, is_connected=is_connected)
+        self.outlook = Outlook(requester, addresses, self.metrics, is_connected=is_connected)
+        self._db = gateway_database(data)
+        self.state = State(self._db)
+        self.tokens = Tokens(self._db)
+        self.answers = KeptAnswers(self._db)
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError."""
+        open_gateway_database(self._db)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()

@@ -1,0 +1,67 @@
+"""What /metrics says (Prometheus): numbers, by route and status. No text, and nobody's name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+class Metrics:
+    """Of one gateway: two in a process do not share a registry."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "spade_llm_http_requests_total",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "spade_llm_http_request_seconds",
+            "From the request's head to the end of its answer.",
+            ("route",),
+            buckets=_BUCKETS_S,
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "spade_llm_http_requests_in_flight", "Requests being answered.", registry=registry
+        )
+        self._streams = Gauge(
+            "spade_llm_http_streams_open", "Answers being streamed.", registry=registry
+        )
+        self.tokens = Counter(
+            "spade_llm_chat_tokens_total",
+            "Tokens that chats through this gateway used, as models counted them.",
+            ("kind",),
+            registry=registry,
+        )
+        self._connected = Gauge(
+            "spade_llm_xmpp_connected", "1: connected to the XMPP server.", registry=registry
+        )
+        self.agents = Gauge(
+            "spade_llm_agent_available",
+            "1: the agent answered when it was last looked at.",
+            ("agent",),
+            registry=registry,
+        )
+
+    def watch(self, *, streams: Callable[[], int], is_connected: Callable[[], bool]) -> None:
+        """What is asked when somebody looks."""
+        self._streams.set_function(streams)
+        self._connected.set_function(is_connected)
+
+    def count_tokens(self, prompt: int, completion: int) -> None:
+        """Of one answer of a model."""
+        self.tokens.labels("prompt").inc(prompt)
+        self.tokens.labels("completion").inc(completion)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,75 @@
+"""specs/4 §2, readiness and metrics. None of them waits for a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from starlette.requests import Request  # FastAPI reads it
+
+from spade_llm.gateway.bodies.base import ApiInfo, Health, Readiness
+from spade_llm.gateway.bodies.common import ErrorDetail
+from spade_llm.gateway.errors import AWAY_AGAIN_S, HttpError
+from spade_llm.gateway.gate import is_local
+from spade_llm.gateway.metrics import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from spade_llm.gateway.gateway import Gateway
+
+router = APIRouter(tags=["base"])
+
+_HEALTHY = Health()
+_INFO = ApiInfo()
+
+
+@router.get("/health")
+async def health() -> Health:
+    """Whether this server runs: it asks nobody."""
+    return _HEALTHY
+
+
+@router.get("/")
+async def info() -> ApiInfo:
+    """What there is."""
+    return _INFO
+
+
+@router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
+async def ready(request: Request) -> Response:
+    """Whether chats are answered: there is a connection to the XMPP server, and the assistant is
+    there. Other agents that are away are named."""
+    gateway: Gateway = request.app.state.gateway
+    away = await _away(gateway)
+    is_ready = not {"xmpp", _name(gateway.addresses.assistants[0])} & set(away)
+    headers = None if is_ready else {"Retry-After": str(AWAY_AGAIN_S)}
+    body = Readiness(ready=is_ready, away=away)
+    return JSONResponse(body.model_dump(), 200 if is_ready else 503, headers)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+        403: {"model": ErrorDetail},
+    },
+)
+async def metrics(request: Request) -> Response:
+    """For Prometheus: to programs of this machine, and by an admin token."""
+    principal = request.scope["state"]["principal"]
+    if not (principal.is_admin if principal else is_local(request.scope, request.headers)):
+        raise HttpError(403, "Metrics are for this machine, and for admin tokens")
+    gateway: Gateway = request.app.state.gateway
+    return Response(gateway.metrics.text(), media_type=CONTENT_TYPE)
+
+
+async def _away(gateway: Gateway) -> list[str]:
+    if not gateway.is_connected():
+        return ["xmpp"]
+    seen = await gateway.outlook.look()
+    return [_name(jid) for jid, status in seen.items() if status is None]
+
+
+def _name(jid: str) -> str:
+    return jid.partition("@")[0]

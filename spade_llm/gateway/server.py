@@ -1,0 +1,153 @@
+"""uvicorn within an event loop that is somebody else's, and what it lacks: bounds of a request's
+head, in bytes and in time, and of connections. Knows no route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from spade_llm.errors import ConfigurationError, PortTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.types import ASGIApp
+
+MAX_CONNECTIONS = 1024
+"""One more is closed at once."""
+MAX_HEAD_BYTES = 32 * 1024
+"""Of a request's line and headers."""
+HEAD_S = 15.0
+"""How long they may take to come."""
+IDLE_S = 75
+"""How long a connection is kept for the next request."""
+END_S = 3
+"""How long answers may still be written after we are told to stop."""
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+class _Protocol(HttpToolsProtocol):
+    _head_bytes = 0
+    _is_in_head = True
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        if len(self.connections) >= MAX_CONNECTIONS:
+            transport.abort()
+            return
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(HEAD_S, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_timer is None:
+                self._head_timer = self.loop.call_later(HEAD_S, self.transport.close)
+        super().data_received(data)
+        if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES:
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to whoever runs the loop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpServer:
+    """Serves from `async with` on, and ends what runs at its end, within END_S."""
+
+    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
+        self._app = app
+        self._host = host
+        self._port = port
+        self._uvicorn: _Uvicorn | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The one that it listens on, once it does."""
+        return self._port
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: nobody can listen there."""
+        bound = _bind(self._host, self._port)
+        self._port = bound.getsockname()[1]
+        self._uvicorn = _Uvicorn(_config(self._app))
+        self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[bound]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._uvicorn is not None and self._serving is not None:
+            self._uvicorn.should_exit = True
+            await self._serving
+        self._uvicorn = self._serving = None
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    # proxy_headers: whoever sends X-Forwarded-For would be from wherever they say.
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=END_S,
+    )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """It listens at once: who connects before the first request is read waits for it."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigurationError(f"[http] host: {host!r} cannot be used ({error})") from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(2048)
+    except OSError as error:
+        bound.close()
+        raise PortTaken(
+            f"[http] port: nobody can listen on {host} port {port} ({error.strerror}): take"
+            " another, or stop the program that has it"
+        ) from error
+    bound.setblocking(False)
+    return bound

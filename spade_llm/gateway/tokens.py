@@ -1,0 +1,129 @@
+"""API tokens: who may ask over HTTP, and as whom. Knows no HTTP.
+
+A token is 256 random bits, shown once; what is kept is its SHA-256. It is found by that: how long
+the search takes says nothing of a token, and there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from spade_llm.errors import InvalidArguments, StorageFailed
+from spade_llm.gateway.principal import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spade_llm.small_database import SmallDatabase
+
+PREFIX = "slm_"
+"""So that people and scanners of secrets know one when they see it."""
+USED_EVERY_S = 300.0
+"""How exactly `used` is known: a write for each request would be too much."""
+MAX_TOKENS = 1000
+_NAME = re.compile(r"[\w.-]{1,64}")
+_BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
+
+_ADD = """INSERT INTO tokens(hash, name, principal, is_admin, created, expires)
+    VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING name"""
+_COLUMNS = "name, principal, is_admin, created, used, expires"
+_FIND = f"SELECT {_COLUMNS} FROM tokens WHERE hash = ?"
+_LIST = f"SELECT {_COLUMNS} FROM tokens ORDER BY name"
+_REMOVE = "DELETE FROM tokens WHERE name = ? RETURNING name"
+_USED = "UPDATE tokens SET used = ? WHERE hash = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What is known of one; times in seconds since 1970, UTC."""
+
+    name: str
+    principal: str
+    """A bare JID."""
+    is_admin: bool
+    created: float
+    used: float | None
+    """Last time, as of 5 minutes; None: never."""
+    expires: float | None
+    """None: never."""
+
+
+class Tokens:
+    """On an open gateway database; the command line may use the same file at the same time."""
+
+    def __init__(self, database: SmallDatabase, *, clock: Callable[[], float] = time.time) -> None:
+        self._db = database
+        self._clock = clock
+
+    def create(
+        self, name: str, principal: str, *, is_admin: bool = False, expires: float | None = None
+    ) -> str:
+        """The token itself, which nobody is told again.
+
+        Raises:
+            InvalidArguments: the name is taken or none, or the principal is no bare JID.
+            StorageFailed: the disk refuses.
+        """
+        if not _NAME.fullmatch(name):
+            raise InvalidArguments(
+                f"name: {name!r} is none: use up to 64 letters, digits, '.', '_' or '-'"
+            )
+        if not _BARE_JID.fullmatch(principal):
+            raise InvalidArguments(f"principal: {principal!r} is no bare JID, as ada@example.org")
+        if len(self.all()) >= MAX_TOKENS:
+            raise InvalidArguments(f"there are {MAX_TOKENS} tokens, the most: revoke one first")
+        token = PREFIX + secrets.token_urlsafe(32)
+        values = (_hash(token), name, principal.lower(), int(is_admin), self._clock(), expires)
+        if not self._db.run(_ADD, *values):
+            raise InvalidArguments(f"name: there is a token {name!r}: revoke it, or take another")
+        return token
+
+    def all(self) -> list[Token]:
+        return [_read(row) for row in self._db.run(_LIST)]
+
+    def revoke(self, name: str) -> bool:
+        """From the next request on; False: there was none."""
+        return bool(self._db.run(_REMOVE, name))
+
+    def principal(self, token: str) -> Principal | None:
+        """Whom it speaks for; None: it is unknown or expired. Raises StorageFailed."""
+        digest = _hash(token)
+        rows = self._db.run(_FIND, digest)
+        if not rows:
+            return None
+        found, now = _read(rows[0]), self._clock()
+        if found.expires is not None and found.expires <= now:
+            return None
+        if found.used is None or now - found.used >= USED_EVERY_S:
+            self._note_used(digest, now)
+        return Principal(jid=found.principal, is_admin=found.is_admin, token=found.name)
+
+    def _note_used(self, digest: bytes, now: float) -> None:
+        """A disk that is full keeps nobody out."""
+        with suppress(StorageFailed):
+            self._db.run(_USED, now, digest)
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
+
+def _read(row: tuple[object, ...]) -> Token:
+    # SQLite gives what `_ADD` put into these columns.
+    name, principal, is_admin, created, used, expires = cast(
+        "tuple[str, str, int, float, float | None, float | None]", row
+    )
+    return Token(
+        name=name,
+        principal=principal,
+        is_admin=bool(is_admin),
+        created=created,
+        used=used,
+        expires=expires,
+    )
