@@ -194,6 +194,12 @@ class UnknownTool(Refusal):
     code = "unknown-tool"
 
 
+class NotOffered(Refusal):
+    """This agent was not given what it needs for that; its settings would have to say it."""
+
+    code = "not-offered"
+
+
 class DeadlinePassed(Refusal):
     """`reply-by` was over before the request could be started."""
 
@@ -222,6 +228,12 @@ class StorageFailed(Failure):
     """The disk or the database refused."""
 
     code = "storage-failed"
+
+
+class Unavailable(Failure):
+    """Another agent that is needed for it cannot be asked now; later it may be."""
+
+    code = "unavailable"
 
 
 class Cancelled(Failure):

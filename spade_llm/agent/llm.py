@@ -17,12 +17,14 @@ from spade_llm.agent.rooms import in_room, rooms_of
 from spade_llm.agent.routing import routing_layers
 from spade_llm.agent.tool_agents import ToolAgents
 from spade_llm.agent.turn_watch import TurnWatch
+from spade_llm.behaviour.clearing import Clearing
 from spade_llm.behaviour.ending import Ending
 from spade_llm.behaviour.generating import Generating
 from spade_llm.behaviour.guarding import Guarding
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.markers import Markers
 from spade_llm.behaviour.memory import MemoryBehaviour
+from spade_llm.behaviour.sessions import sessions_of
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.answer_form import ModelForm
 from spade_llm.conversation.circles import Circles
@@ -52,6 +54,7 @@ from spade_llm.services.chat import ChatService
 from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
+from spade_llm.services.sessions import SessionsService
 from spade_llm.services.tools import ToolsClient
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
@@ -199,6 +202,7 @@ class LLMAgent(XmppAgent):
             retract=self.llm_behaviour.retract,
         )
         self.memory_behaviour.on_forget.append(manners.forget)
+        self.memory_behaviour.on_clear.append(manners.shown.forget_place)
         return manners
 
     def _memory_behaviour(
@@ -238,9 +242,21 @@ class LLMAgent(XmppAgent):
             reaction=self._reactions.feedback.line,
         )
         self._chat.attach(dispatcher)
+        self._serve_sessions()
         status.serve(dispatcher, kind="assistant", summary=self._summary)
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
+
+    def _serve_sessions(self) -> None:
+        behaviour, dispatcher = self.llm_behaviour, self.node.dispatcher
+        self.memory_behaviour.on_forget.append(dispatcher.scrub_asked)
+        clearing = Clearing(
+            dispatcher=dispatcher,
+            conversations=behaviour.conversations,
+            held=behaviour.held,
+            memory=self.memory_behaviour,
+        )
+        SessionsService(partial(sessions_of, clearing=clearing), dispatcher).attach()
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         stack.push_async_callback(self._program_memory.close)

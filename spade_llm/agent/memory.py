@@ -47,7 +47,7 @@ class MemoryAgent(XmppAgent):
         super().__init__(jid, password, options=options)
         data = self.options.data
         self._backend = SQLiteMemoryBackend(
-            data / "memory.db" if data else ":memory:", embedder=embedder
+            data / "memory.db" if data else ":memory:", embedder=embedder, is_learned_from=learns
         )
         self._embeddings = embedder.name if embedder else "none (keywords only)"
         self._learns = learns

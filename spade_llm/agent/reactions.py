@@ -24,6 +24,7 @@ class Reactions:
         self._log = FeedbackLog(data / f"feedback-{agent.jid.local}.db" if data else None)
         self.feedback = Feedback(self._log, memory.memory)
         memory.on_forget.append(self._log.forget)
+        memory.on_clear.append(self._log.forget_conversation)
         memory.on_use.append(self.feedback.note)
         agent.features.add(NAMESPACE)
         agent.on_stanza.append(self._take)

@@ -24,6 +24,7 @@ from spade_llm.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from spade_llm.conversation.outbox import Observation, Outbox
     from spade_llm.memory.store import HistoryStore
@@ -44,15 +45,30 @@ class HandingOver:
         self._outbox = outbox
         self._failures: dict[int, int] = {}
         """By the id of the first observation of a group; those that are done leave."""
+        self._underway = asyncio.Lock()
 
     async def all(self) -> None:
         """All conversations side by side. Raises RequestError or ServiceError if one must wait."""
-        await self._groups(_by_conversation(await self._outbox.oldest()))
+        async with self._underway:
+            await self._groups(_by_conversation(await self._outbox.oldest()))
 
     async def of(self, conversation: str) -> None:
         """What waits of one conversation. Raises RequestError or ServiceError."""
-        for observation in await self._outbox.oldest_of(conversation, limit=MAX_OF_CONVERSATION):
-            await self._deliver([observation])
+        async with self._underway:
+            waiting = await self._outbox.oldest_of(conversation, limit=MAX_OF_CONVERSATION)
+            for observation in waiting:
+                await self._deliver([observation])
+
+    async def about(self, subject: str) -> None:
+        """What waits of all conversations with one person. Raises RequestError or ServiceError."""
+        async with self._underway:
+            while waiting := await self._outbox.oldest_about(subject):
+                await self._groups(_by_conversation(waiting))
+
+    def paused(self) -> AbstractAsyncContextManager[object]:
+        """Within its block nothing is underway to memory: what is removed there does not come
+        back."""
+        return self._underway
 
     async def _groups(self, groups: Sequence[Sequence[Observation]]) -> None:
         outcomes = await asyncio.gather(*map(self._deliver, groups), return_exceptions=True)

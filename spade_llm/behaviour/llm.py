@@ -20,6 +20,7 @@ from spade_llm.behaviour.preparing import PreparingBehaviour
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.context_of_turn import ContextOfTurn
+from spade_llm.conversation.held import HeldConversations
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
 from spade_llm.conversation.prompt import citation, unsaid, user_message
@@ -90,6 +91,8 @@ class LLMBehaviour(Behaviour):
         """A behaviour of its own: who adds this one adds that, too."""
         # Without a memory agent they are nowhere else.
         self.conversations = Conversations(idle_s=IDLE_S if memory.memory is not None else None)
+        self.held = HeldConversations()
+        """In them, no turn begins."""
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
@@ -121,6 +124,7 @@ class LLMBehaviour(Behaviour):
             if obeyed is not None:
                 return Reply(text=obeyed)
         utterance = replace(utterance, form=utterance.form or self._form)
+        await self.held.are_free([utterance.message.owner, utterance.conversation])
         conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
         conversation.heard_from(utterance.peer)
         attempt = _Attempt()

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -21,11 +22,12 @@ from spade_llm.conversation.outbox import RETRACTED, Observation
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
 from spade_llm.errors import RequestError, ServiceError, StorageFailed
-from spade_llm.memory.store import ObservedMessage
+from spade_llm.memory.store import Cleared, ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.outbox import Outbox
@@ -46,6 +48,8 @@ MAX_KEPT_BYTES = 40_000
 """Of one message: both of an exchange fit into one request, also when they grow as JSON."""
 MAX_OF_USE = 256
 """Ids that wait to be told; beyond, the oldest are not."""
+HAND_OVER_S = 5.0
+"""For what somebody who asks has just said; longer than a memory that works takes for it."""
 RETRACT_S = 2.0
 """As recall, which may find what is to be taken back."""
 IDLE_S = 30.0
@@ -57,6 +61,9 @@ Notes = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
 
 OnForget = Callable[[str], Awaitable[None]]
 """Takes a bare JID. Raises RequestError, ServiceError."""
+
+OnClear = Callable[[str], Awaitable[None]]
+"""Takes a conversation's key. Raises ServiceError."""
 
 OnUse = Callable[["Utterance", "Sequence[str]"], Awaitable[None]]
 """Takes what was said, and ids of memories. Must not raise."""
@@ -84,6 +91,8 @@ class MemoryBehaviour(Behaviour):
         self.memory = memory
         self.on_forget: list[OnForget] = []
         """Told whom to forget, too: who keeps something about people elsewhere."""
+        self.on_clear: list[OnClear] = []
+        """Told of which conversation nothing may be left: who keeps something of it elsewhere."""
         self.on_use: list[OnUse] = []
         """Told of each exchange which memories its answer used."""
         self._probes = probes or {}
@@ -156,6 +165,8 @@ class MemoryBehaviour(Behaviour):
             await self._outbox.put(
                 Observation(conversation=said.kept_in, subject=said.peer, messages=messages)
             )
+        else:
+            conversation.said.extend(messages)
 
     async def load(self, conversation: Conversation) -> None:
         """What was said before this process began; tried again next time if memory is away."""
@@ -172,10 +183,11 @@ class MemoryBehaviour(Behaviour):
 
     async def retract(self, conversation: Conversation, turn_id: str) -> None:
         """What was kept of this exchange was said otherwise. Waited for, if memory is there."""
+        ids = (f"{turn_id}.user", f"{turn_id}.assistant")
         if self.memory is None or self._handing_over is None:
+            conversation.unsay(ids)
             return
         now = datetime.now(UTC)
-        ids = (f"{turn_id}.user", f"{turn_id}.assistant")
         messages = tuple(_observed(id, RETRACTED, "", now) for id in ids)
         taken_back = Observation(
             conversation=conversation.key, subject=conversation.peer, messages=messages
@@ -193,12 +205,51 @@ class MemoryBehaviour(Behaviour):
             await self._handing_over.of(conversation)
             await self.memory.close_conversation(conversation)
 
+    async def hand_over(self, peer: str) -> None:
+        """What this bare JID has said until now is in memory when this returns.
+
+        Raises RequestError, ServiceError, TimeoutError: memory is away.
+        """
+        if self._handing_over is not None:
+            async with asyncio.timeout(HAND_OVER_S):
+                await self._handing_over.about(peer)
+
     async def forget_peer(self, peer: str) -> int:
-        """Forget a person: what waits here, and all that memory has. Raises RequestError."""
-        await self._outbox.forget(peer)
-        for forget in self.on_forget:
-            await forget(peer)
-        return 0 if self.memory is None else await self.memory.forget_subject(peer)
+        """Forget a person: what waits here, and all that memory has; how many memories.
+
+        Raises RequestError, ServiceError.
+        """
+        return sum((await self.clear_peer(peer)).by_type.values())
+
+    async def clear_peer(self, peer: str) -> Cleared:
+        """The same, and it says what there was."""
+        async with self._paused():
+            await self._outbox.forget(peer)
+            for forget in self.on_forget:
+                await forget(peer)
+            return _NOTHING if self.memory is None else await self.memory.clear_subject(peer)
+
+    async def clear_conversation(self, key: str) -> Cleared:
+        """Remove every trace of it, here and in memory. Raises RequestError, ServiceError."""
+        async with self._paused():
+            gone = _NOTHING if self.memory is None else await self.memory.forget_session(key)
+            await self._outbox.forget_conversation(key)
+            await self.clear_here(key)
+            return gone
+
+    async def clear_messages(self, keys: Sequence[str]) -> int:
+        """Remove what was said in these, not what is remembered of it; how many messages memory
+        had. Raises RequestError, ServiceError."""
+        async with self._paused():
+            return 0 if self.memory is None else await self.memory.clear_messages(keys)
+
+    async def clear_here(self, key: str) -> None:
+        """What this process keeps of it beside what was said. Raises ServiceError."""
+        for clear in self.on_clear:
+            await clear(key)
+
+    def _paused(self) -> AbstractAsyncContextManager[object]:
+        return nullcontext() if self._handing_over is None else self._handing_over.paused()
 
     async def _wait_for_mail(self) -> None:
         try:
@@ -223,6 +274,9 @@ class MemoryBehaviour(Behaviour):
         logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+_NOTHING = Cleared(messages=0, by_type={})
 
 
 async def _is_there(probe: Probe) -> bool:

@@ -46,6 +46,9 @@ class Watching:
         """Of its last answer; None: not since this process began, or it is too long ago."""
         return self._last.get(conversation)
 
+    async def forget(self, conversation: str) -> None:
+        self._last.pop(conversation, None)
+
     def _keep(self, conversation: str, record: TurnRecord) -> None:
         keep_latest(self._last, conversation, record, most=self._max)
 

@@ -52,6 +52,7 @@ _JUDGE = "UPDATE answers SET verdict = ? WHERE number = ?"
 _UNSETTLED = f"SELECT {_COLUMNS} FROM answers WHERE verdict <> settled ORDER BY number LIMIT ?"
 _SETTLE = "UPDATE answers SET settled = ?, shifts = ? WHERE number = ?"
 _BOUND = "DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - ?"
+_FORGET_CONVERSATION = "DELETE FROM answers WHERE conversation = ?"
 _FORGET = "DELETE FROM answers WHERE peer = ?"
 
 
@@ -106,6 +107,9 @@ class FeedbackLog:
     def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
         """Its memories bear its verdict now."""
         self._db.run(_SETTLE, answer.verdict, json.dumps(dict(shifts)), answer.number)
+
+    async def forget_conversation(self, conversation: str) -> None:
+        self._db.run(_FORGET_CONVERSATION, conversation)
 
     async def forget(self, peer: str) -> None:
         self._db.run(_FORGET, peer)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
+    from spade_llm.memory.store import ObservedMessage
     from spade_llm.providers.messages import ContextMessage
 
 MAX_MESSAGES = 2000
@@ -42,6 +43,8 @@ class Conversation:
     observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Ids of messages that memory gets, and that are here already when what was said before is
     loaded at last."""
+    said: deque[ObservedMessage] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """What memory would have of it; empty where there is one."""
     last_turn: str = ""
     """Which the latest exchange comes from; empty: not known."""
     interactions: int = 0
@@ -74,6 +77,12 @@ class Conversation:
         self.last_turn, self.ended, self.is_told_over = "", "", False
         while self.messages and self.messages.pop()["role"] != "user":
             continue
+
+    def unsay(self, ids: Collection[str]) -> None:
+        """Take messages out of what was `said`."""
+        left = [message for message in self.said if message.id not in ids]
+        self.said.clear()
+        self.said.extend(left)
 
     def begin_anew(self) -> None:
         """Whatever ended it does not count any more; what was said stays."""
@@ -140,6 +149,10 @@ class Conversations:
             return self._by_key[name]
         found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
         return found[0] if name and len(found) == 1 else None
+
+    def at(self, key: str) -> Conversation | None:
+        """By its key alone; it stays as old as it is."""
+        return self._by_key.get(key)
 
     def __contains__(self, key: str) -> bool:
         return key in self._by_key

@@ -40,9 +40,14 @@ _OLDEST_OF = (
     "SELECT id, conversation, subject, messages FROM observations WHERE conversation = ?"
     " ORDER BY id LIMIT ?"
 )
+_OLDEST_ABOUT = (
+    "SELECT id, conversation, subject, messages FROM observations WHERE subject = ?"
+    " ORDER BY id LIMIT ?"
+)
 _OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
 _DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
+_FORGET_CONVERSATION = "DELETE FROM observations WHERE conversation = ?"
 _FORGET = "DELETE FROM observations WHERE subject = ? OR (subject >= ? AND subject < ?)"
 
 
@@ -92,6 +97,10 @@ class Outbox:
         """In order, of one conversation."""
         return list(map(_observation, self._db.run(_OLDEST_OF, conversation, limit)))
 
+    async def oldest_about(self, subject: str, limit: int = 100) -> list[Observation]:
+        """In order, of all conversations with this subject, without those of rooms."""
+        return list(map(_observation, self._db.run(_OLDEST_ABOUT, subject, limit)))
+
     async def of_conversation(
         self, conversation: str, *, limit: int = 200
     ) -> list[ObservedMessage]:
@@ -101,6 +110,10 @@ class Outbox:
 
     async def done(self, observations: Sequence[Observation]) -> None:
         self._db.run(_DONE, json.dumps([observation.id for observation in observations]))
+
+    async def forget_conversation(self, conversation: str) -> None:
+        """Drop what was not sent yet of it."""
+        self._db.run(_FORGET_CONVERSATION, conversation)
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject, in rooms too."""

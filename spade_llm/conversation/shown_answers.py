@@ -38,6 +38,7 @@ _OF_REQUEST = """SELECT peer, place, asked, request, turn, ids FROM shown
 _OF_PLACE = """SELECT peer, place, asked, request, turn, ids FROM shown
     WHERE place = ? ORDER BY number DESC LIMIT 1"""
 _FORGET = "DELETE FROM shown WHERE peer = ?"
+_FORGET_PLACE = "DELETE FROM shown WHERE place = ?"
 _BOUND = "DELETE FROM shown WHERE number <= (SELECT max(number) FROM shown) - ?"
 
 
@@ -87,6 +88,9 @@ class ShownAnswers:
 
     def last(self, place: str) -> ShownAnswer | None:
         return _answer(self._db.run(_OF_PLACE, place))
+
+    async def forget_place(self, place: str) -> None:
+        self._db.run(_FORGET_PLACE, place)
 
     def forget(self, peer: str) -> None:
         self._db.run(_FORGET, peer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from spade_llm.memory.store import (
+    ClearingStore,
     ConsentStore,
     DecayStore,
     GrantStore,
@@ -15,7 +16,14 @@ from spade_llm.memory.store import (
 
 
 class OwnedMemory(
-    MemoryStore, HistoryStore, LinkStore, GrantStore, DecayStore, ConsentStore, Protocol
+    MemoryStore,
+    HistoryStore,
+    ClearingStore,
+    LinkStore,
+    GrantStore,
+    DecayStore,
+    ConsentStore,
+    Protocol,
 ):
     """All that one owner has, and what it decides about it."""
 

@@ -11,16 +11,22 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.errors import NotFound
+from spade_llm.errors import NotFound, RequestRefused
 from spade_llm.memory.limits import check_number
 from spade_llm.memory.one_line import one_line
 from spade_llm.memory.relative_time import relative_time
-from spade_llm.memory.store import ANY, MemoryQuery, SearchMode
+from spade_llm.memory.store import ANY, MemoryQuery, Origin, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.store import Found, MemoryFilter, ObservedMessage, ScoredMemory
+    from spade_llm.memory.store import (
+        Found,
+        MemoryEntry,
+        MemoryFilter,
+        ObservedMessage,
+        ScoredMemory,
+    )
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 50
@@ -56,22 +62,30 @@ async def retrieve_memory(
     limit: int = DEFAULT_LIMIT,
     detail_limit: int | None = None,
     which: MemoryFilter = ANY,
+    with_messages: bool = False,
     now: datetime | None = None,
 ) -> str:
     """The Markdown of specs/2; `No memories found.` if there is none.
 
     `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
     `limit` to the best-ranked key moments, at most so many; from `limit` on to all.
+    `with_messages`: also what was said and is not remembered otherwise (yet); it has no details.
 
     Raises InvalidArguments, naming the field.
     """
     check_number("limit", limit, 1, MAX_LIMIT)
     check_number("detail_limit", detail_limit or 0, 0, 10**9)
-    wanted = MemoryQuery(text=query, mode=SearchMode.RECALL, limit=limit, which=which)
+    wanted = MemoryQuery(
+        text=query,
+        mode=SearchMode.RECALL,
+        limit=limit,
+        which=which,
+        with_messages=with_messages,
+    )
     hits = (await memory.search(wanted)).hits[:limit]
     detailed = _detailed(hits, limit, detail_limit)
     details = await asyncio.gather(
-        *(_details(memory, hit.entry.id, hit.entry.id in detailed) for hit in hits)
+        *(_details(memory, hit.entry, hit.entry.id in detailed) for hit in hits)
     )
     at = now or datetime.now(UTC)
     parts = [
@@ -94,11 +108,19 @@ def _detailed(hits: Sequence[ScoredMemory], limit: int, detail_limit: int | None
     return [hit.entry.id for hit in hits if is_key_moment(hit)][:detail_limit]
 
 
-async def _details(memory: Recallable, id: str, is_wanted: bool) -> Sequence[ObservedMessage]:
+async def _details(
+    memory: Recallable, entry: MemoryEntry, is_wanted: bool
+) -> Sequence[ObservedMessage]:
+    if not is_wanted or entry.origin is Origin.MESSAGE:
+        return ()
     try:
-        return await memory.episode_messages(id) if is_wanted else ()
+        return await memory.episode_messages(entry.id)
     except NotFound:
         # Forgotten since the search.
+        return ()
+    except RequestRefused as error:
+        if error.wire_code != NotFound.code:
+            raise
         return ()
 
 

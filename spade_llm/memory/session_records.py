@@ -30,6 +30,8 @@ class SessionHistory:
     """The latest, oldest first."""
     total_count: int
     """How many the session has in all."""
+    left: int = 0
+    """How many older ones were asked for that one answer from afar does not carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +64,5 @@ class SessionHit:
 class SessionSearch:
     query: str
     results: tuple[SessionHit, ...]
+    left_out: int = 0
+    """How many more were found that one answer from afar does not carry."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spade_llm.memory.backend import OwnedMemory
-    from spade_llm.memory.store import ScoredMemory
+    from spade_llm.memory.store import ObservedMessage, ScoredMemory
 
 DEFAULT_MESSAGES = 50
 MAX_MESSAGES = 1000
@@ -30,39 +30,66 @@ MAX_TOP_K = 20
 
 
 async def session_history(
-    memory: OwnedMemory, session: str, *, limit: int = DEFAULT_MESSAGES
+    memory: OwnedMemory, session: str, *, limit: int = DEFAULT_MESSAGES, before: str | None = None
 ) -> SessionHistory:
-    """Raises InvalidArguments, naming the field."""
+    """The latest messages, or the latest of those before the message `before`.
+
+    Raises InvalidArguments, naming the field.
+    """
     check_name("session_id", session)
     check_number("limit", limit, 1, MAX_MESSAGES)
     messages, stats = await asyncio.gather(
-        memory.history(session, limit=limit), memory.stats(session)
+        _latest(memory, session, limit, before), memory.stats(session)
     )
     return SessionHistory(session_id=session, messages=tuple(messages), total_count=stats.messages)
+
+
+async def _latest(
+    memory: OwnedMemory, session: str, limit: int, before: str | None
+) -> list[ObservedMessage]:
+    """In as many pages as it takes: from afar, one has what fits into a message."""
+    kept: list[ObservedMessage] = []
+    while len(kept) < limit:
+        first = kept[0].id if kept else before
+        page = await memory.history(session, limit=limit - len(kept), before=first)
+        if not page:
+            break
+        kept[:0] = page
+    return kept
 
 
 async def session_statistics(memory: OwnedMemory, session: str) -> SessionCounts:
     """Raises InvalidArguments, naming the field."""
     check_name("session_id", session)
     stats = await memory.stats(session)
-    return _counts(session, stats.messages, stats.by_type, tokens=stats.message_tokens)
+    return counts_of(session, stats.messages, stats.by_type, tokens=stats.message_tokens)
 
 
 async def search_sessions(
-    memory: OwnedMemory, query: str, *, top_k: int = DEFAULT_TOP_K, session: str | None = None
+    memory: OwnedMemory,
+    query: str,
+    *,
+    top_k: int = DEFAULT_TOP_K,
+    session: str | None = None,
+    subject: str | None = None,
+    with_messages: bool = False,
 ) -> SessionSearch:
-    """In one session, or (None) in all.
+    """In one session, or (None) in all; about one subject, or (None) about anybody.
 
     Raises InvalidArguments, naming the field.
     """
     check_number("top_k", top_k, 1, MAX_TOP_K)
     if session is not None:
         check_name("session_id", session)
-    which = MemoryFilter(session=session)
-    found = await memory.search(
-        MemoryQuery(text=query, mode=SearchMode.RECALL, limit=top_k, which=which)
+    wanted = MemoryQuery(
+        text=query,
+        mode=SearchMode.RECALL,
+        limit=top_k,
+        which=MemoryFilter(session=session, subject=subject),
+        with_messages=with_messages,
     )
-    return SessionSearch(query=query, results=tuple(map(_hit, found.hits)))
+    found = await memory.search(wanted)
+    return SessionSearch(query=query, results=tuple(map(_hit, found.hits)), left_out=found.left_out)
 
 
 async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
@@ -72,10 +99,10 @@ async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
     """
     check_name("session_id", session)
     cleared = await memory.forget_session(session)
-    return _counts(session, cleared.messages, cleared.by_type)
+    return counts_of(session, cleared.messages, cleared.by_type)
 
 
-def _counts(
+def counts_of(
     session: str, messages: int, by_type: Mapping[MemoryType, int], *, tokens: int = 0
 ) -> SessionCounts:
     return SessionCounts(

@@ -566,6 +566,20 @@ class HistoryStore(Protocol):
         ...
 
 
+class ClearingStore(Protocol):
+    """What people clear, and how much of it there was. Raises as MemoryStore."""
+
+    async def clear_messages(self, conversations: Sequence[str]) -> int:
+        """The messages of these (at most 1000) are neither shown, searched, counted nor exported
+        any more, and removed once what they say has been learned: at once if nobody learns here,
+        after a week in any case. What is remembered stays. Returns how many messages there were."""
+        ...
+
+    async def clear_subject(self, subject: str) -> Cleared:
+        """As `forget_subject`."""
+        ...
+
+
 class LinkStore(Protocol):
     """Which entries belong together. Raises as MemoryStore."""
 
@@ -659,6 +673,8 @@ class Stretch:
     conversation: str
     subject: str | None
     messages: tuple[ObservedMessage, ...]
+    is_over: bool = False
+    """Nothing will follow: its messages were cleared, and are there for the learner only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -714,6 +730,11 @@ class LearningStore(Protocol):
         """Add them; their messages (up to the last one's) belong to no stretch any more.
 
         Returns the ids of the entries."""
+        ...
+
+    async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
+        """What it was cut from, oldest first, also what its person has cleared since; none of an
+        episode that is gone."""
         ...
 
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:

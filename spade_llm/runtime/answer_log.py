@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.acl import AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
+from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
 from spade_llm.acl.said import IN
 from spade_llm.errors import NotFound
 from spade_llm.small_database import TRUNCATE, SmallDatabase
@@ -42,16 +42,17 @@ CREATE TABLE IF NOT EXISTS requests (
     reply_by TEXT,
     question TEXT,
     answer TEXT,
+    asker TEXT,
     PRIMARY KEY (sender, id, fingerprint)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
 """
 # A write that changes nothing: tells at once that the file or its folder is read-only.
 _PROBE = "DELETE FROM requests WHERE at < 0;"
-_NOTE = """INSERT INTO requests(sender, id, fingerprint, at, reply_by, question)
-    VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
-_START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, at, reply_by, question)
-    VALUES (?,?,?,?,?,?)"""
+_NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+    VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
+_START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+    VALUES (?,?,?,?,?,?,?)"""
 _FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
     WHERE sender = ? AND id = ? AND fingerprint = ?"""
 _ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
@@ -70,6 +71,14 @@ _SCRUB = """UPDATE requests
         SELECT CASE WHEN json_valid(json_extract(answer, '$[1]'))
             THEN json_extract(json_extract(answer, '$[1]'), :path) END AS found)
         WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)"""
+_SCRUB_ASKED = """UPDATE requests
+    SET answer = CASE WHEN json_extract(answer, '$[0].ontology') = :chat THEN ''
+        ELSE json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal) END
+    WHERE asker = :asker AND answer <> '' AND (:named IS NULL
+        OR CASE WHEN answer <> '' THEN json_extract(answer, '$[0].conversation-id') END
+        IN (SELECT value FROM json_each(:named)))"""
+_COLUMNS = "SELECT name FROM pragma_table_info('requests')"
+_ADD_ASKER = "ALTER TABLE requests ADD COLUMN asker TEXT"
 _PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
 _PURGE_MANY = """DELETE FROM requests WHERE at <
     (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max))
@@ -87,6 +96,9 @@ class Logged:
     """It was answered, the answer was sent, and is kept no longer."""
     reply_by: datetime | None = None
     """The deadline it had: another one tells that it is asked anew, not merely sent again."""
+
+
+_FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
 
 
 class AnswerLog(Protocol):
@@ -129,6 +141,11 @@ class AnswerLog(Protocol):
 
         Of a person also what they are in rooms. `peer` is the bare JID that asked; None: anybody.
         """
+        ...
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        """The same to all answers that this asker got in these conversations, or (None) at all;
+        those that people were to get are erased."""
         ...
 
     async def unfinished(self) -> Sequence[AclMessage]:
@@ -192,6 +209,9 @@ class VolatileAnswerLog:
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         """Nothing: it is gone with the process."""
 
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        """As `scrub`."""
+
     async def unfinished(self) -> Sequence[AclMessage]:
         return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]
 
@@ -220,6 +240,8 @@ class SqliteAnswerLog:
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
         self._db.open()
+        if ("asker",) not in self._db.run(_COLUMNS):
+            self._db.run(_ADD_ASKER)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -261,12 +283,17 @@ class SqliteAnswerLog:
         self._db.run(_RESTORE, _dump(answer), *_asked(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
-        refusal = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
         member = path.split(".")[1]
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
         wanted["in_room"] = IN
-        self._db.run(_SCRUB, {**wanted, "refusal": refusal})
+        self._db.run(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
+        await self._db.checkpoint(TRUNCATE)
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        named = None if conversations is None else json.dumps(list(conversations))
+        wanted = {"asker": asker, "named": named, "chat": CHAT_TEXT}
+        self._db.run(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
         await self._db.checkpoint(TRUNCATE)
 
     async def unfinished(self) -> Sequence[AclMessage]:
@@ -279,7 +306,7 @@ class SqliteAnswerLog:
 
     def _row(self, request: AclMessage) -> tuple[object, ...]:
         deadline = request.reply_by and request.reply_by.isoformat()
-        return (*_key(request), self._clock(), deadline, _dump(request))
+        return (*_key(request), request.asker, self._clock(), deadline, _dump(request))
 
     async def _purge_sometimes(self) -> None:
         self._rows_until_purge -= 1

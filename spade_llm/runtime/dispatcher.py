@@ -167,10 +167,11 @@ class Dispatcher:
             self._accept(message)
 
     def stop(
-        self, peer: str, conversation_id: str, ontologies: Collection[str], *, only: str = ""
+        self, peer: str, conversation_id: str | None, ontologies: Collection[str], *, only: str = ""
     ) -> Stopped:
-        """End what this asker waits for in one conversation, running or waiting, where it may be
-        run again (`Effect.RESUME`). Programs are answered `cancelled`, people not at all.
+        """End what this asker waits for in one conversation (None: in all), running or waiting,
+        where it may be run again (`Effect.RESUME`). Programs are answered `cancelled`, people not
+        at all.
 
         `only`: nothing but the message of this id, or its latest version, if none came after it.
         """
@@ -178,7 +179,7 @@ class Dispatcher:
             job
             for job in self._jobs()
             if job.request.asker == peer
-            and job.request.conversation_id == conversation_id
+            and conversation_id in (None, job.request.conversation_id)
             and job.request.ontology in ontologies
             and job.effect is Effect.RESUME
             and not (job.diverted_to or job.is_cancelled)
@@ -257,6 +258,15 @@ class Dispatcher:
             StorageFailed: the disk refuses.
         """
         await self._log.scrub(path, values, peer=peer)
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None = None) -> None:
+        """No answer is remembered any more that this asker got (in these conversations):
+        AnswerLog.scrub_asked.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        await self._log.scrub_asked(asker, conversations)
 
     async def close(self, *, patience_s: float = 10.0) -> None:
         """Refuse what comes, let what runs end within `patience_s`, then cancel it.

@@ -17,3 +17,8 @@ def place_of(message: AclMessage) -> str:
 def place_with(peer: str, thread: str) -> str:
     """Of a bare JID; the thread is empty where its client sends none."""
     return f"{peer}#{thread}" if thread else peer
+
+
+def thread_in(place: str | None, *, of: str) -> str | None:
+    """The thread of a bare JID's own place; None: it has none, or the place is another's."""
+    return place[len(of) + 1 :] if place and place.startswith(f"{of}#") else None

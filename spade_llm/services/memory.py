@@ -88,12 +88,14 @@ class MemoryClient:
         self.forget = forgetting.forget
         self.forget_subject = forgetting.forget_subject
         self.forget_session = forgetting.forget_session
+        self.clear_subject = forgetting.clear_subject
         self.reviewed = forgetting.reviewed
         history = HistoryClient(peer)
         self.observe = history.observe
         self.history = history.history
         self.retract = history.retract
         self.close_conversation = history.close_conversation
+        self.clear_messages = history.clear_messages
         self.episode_messages = history.episode_messages
         links = LinksClient(peer)
         self.link, self.unlink, self.links = links.link, links.unlink, links.links

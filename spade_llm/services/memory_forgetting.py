@@ -47,6 +47,11 @@ class ForgetSession(MemoryBody):
     session: str
 
 
+class ClearSubject(MemoryBody):
+    op: ClassVar[str] = "clear_subject"
+    subject: str
+
+
 class Reviewed(MemoryBody):
     op: ClassVar[str] = "reviewed"
     ids: tuple[str, ...]
@@ -58,7 +63,7 @@ class Deleted(MemoryBody):
     """False: there may be more of them; ask again."""
 
 
-class ClearedSession(MemoryBody):
+class WasCleared(MemoryBody):
     cleared: Cleared
 
 
@@ -73,6 +78,7 @@ class ForgettingService:
         service.on(Delete, self._delete, effect=Effect.WRITE)
         service.on(Forget, self._forget, effect=Effect.WRITE)
         service.on(ForgetSubject, self._forget_subject, effect=Effect.WRITE)
+        service.on(ClearSubject, self._clear_subject, effect=Effect.WRITE)
         service.on(ForgetSession, self._forget_session, effect=Effect.WRITE)
         service.on(Reviewed, self._reviewed, effect=Effect.WRITE)
 
@@ -91,15 +97,22 @@ class ForgettingService:
         return Count(count=count)
 
     async def _forget_subject(self, request: Request, body: ForgetSubject) -> Count:
-        count = await self._store(request).forget_subject(body.subject)
-        subject = str(known_as(body.subject))
-        await self._dispatcher.scrub(ENTRY_SUBJECT, [subject], peer=request.message.owner)
-        return Count(count=count)
+        cleared = await self._cleared(request, body.subject)
+        return Count(count=sum(cleared.by_type.values()))
 
-    async def _forget_session(self, request: Request, body: ForgetSession) -> ClearedSession:
+    async def _clear_subject(self, request: Request, body: ClearSubject) -> WasCleared:
+        return WasCleared(cleared=await self._cleared(request, body.subject))
+
+    async def _cleared(self, request: Request, subject: str) -> Cleared:
+        cleared = await self._store(request).clear_subject(subject)
+        known = str(known_as(subject))
+        await self._dispatcher.scrub(ENTRY_SUBJECT, [known], peer=request.message.owner)
+        return cleared
+
+    async def _forget_session(self, request: Request, body: ForgetSession) -> WasCleared:
         cleared = await self._store(request).forget_session(body.session)
         await self._dispatcher.scrub(ENTRY_SESSION, [body.session], peer=request.message.owner)
-        return ClearedSession(cleared=cleared)
+        return WasCleared(cleared=cleared)
 
     async def _reviewed(self, request: Request, body: Reviewed) -> Empty:
         await self._store(request).reviewed(body.ids)
@@ -136,8 +149,11 @@ class ForgettingClient:
     async def forget_subject(self, subject: str) -> int:
         return (await self._peer.ask(ForgetSubject(subject=subject), Count)).count
 
+    async def clear_subject(self, subject: str) -> Cleared:
+        return (await self._peer.ask(ClearSubject(subject=subject), WasCleared)).cleared
+
     async def forget_session(self, session: str) -> Cleared:
-        return (await self._peer.ask(ForgetSession(session=session), ClearedSession)).cleared
+        return (await self._peer.ask(ForgetSession(session=session), WasCleared)).cleared
 
     async def reviewed(self, ids: Sequence[str]) -> None:
         await self._peer.ask(Reviewed(ids=tuple(ids)), Empty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from spade_llm.acl import Empty
+from spade_llm.memory.limits import MAX_ROWS, check_number
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.runtime import Effect
 from spade_llm.services.memory_body import Count, MemoryBody
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from spade_llm.runtime import Request
     from spade_llm.services.memory_body import StoreOf
     from spade_llm.services.service import Peer, Service
+
+
+MAX_AT_ONCE = 40
+"""Conversations that one request clears: their names fit into it, however long."""
 
 
 class Observe(MemoryBody):
@@ -45,6 +50,11 @@ class Retract(MemoryBody):
     ids: tuple[str, ...]
 
 
+class ClearMessages(MemoryBody):
+    op: ClassVar[str] = "clear_messages"
+    conversations: tuple[str, ...]
+
+
 class EpisodeMessages(MemoryBody):
     op: ClassVar[str] = "episode_messages"
     id: str
@@ -70,6 +80,7 @@ class HistoryService:
         service.on(History, self._history)
         service.on(Retract, self._retract, effect=Effect.WRITE)
         service.on(CloseConversation, self._close, effect=Effect.WRITE)
+        service.on(ClearMessages, self._clear, effect=Effect.WRITE)
         service.on(EpisodeMessages, self._episode)
 
     async def _observe(self, request: Request, body: Observe) -> Count:
@@ -91,6 +102,11 @@ class HistoryService:
     async def _close(self, request: Request, body: CloseConversation) -> Empty:
         await self._store(request).close_conversation(body.conversation)
         return Empty()
+
+    async def _clear(self, request: Request, body: ClearMessages) -> Count:
+        count = await self._store(request).clear_messages(body.conversations)
+        self._on_observed()  # What was cleared is over, and can be learned from.
+        return Count(count=count)
 
     async def _episode(self, request: Request, body: EpisodeMessages) -> Body:
         messages = await self._store(request).episode_messages(body.id)
@@ -122,6 +138,15 @@ class HistoryClient:
 
     async def close_conversation(self, conversation: str) -> None:
         await self._peer.ask(CloseConversation(conversation=conversation), Empty)
+
+    async def clear_messages(self, conversations: Sequence[str]) -> int:
+        """More than MAX_AT_ONCE go in several requests, each a transaction of its own."""
+        check_number("conversations", len(conversations), 0, MAX_ROWS)
+        count = 0
+        for start in range(0, len(conversations), MAX_AT_ONCE):
+            some = tuple(conversations[start : start + MAX_AT_ONCE])
+            count += (await self._peer.ask(ClearMessages(conversations=some), Count)).count
+        return count
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
         return (await self._peer.ask(EpisodeMessages(id=id), Messages)).messages

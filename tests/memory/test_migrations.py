@@ -138,6 +138,7 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
     async with SQLiteMemoryBackend(path) as backend:
         await backend.for_owner(OWNER).add(MemoryDraft(content="Ada rows"))
     with closing(sqlite3.connect(path)) as file:
+        _without_clearing(file)
         file.execute("DROP TABLE consent")
         file.execute("DROP INDEX entry_pattern")
         file.execute("PRAGMA user_version = 2")
@@ -148,6 +149,29 @@ async def test_a_file_of_version_2_keeps_all_and_can_be_asked_for_consent(tmp_pa
         assert await contents(store, "who rows?") == ["Ada rows"]
         assert (await store.set_consent("ada@x", is_given=True)).since is not None
     assert verify(path) == []
+
+
+async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with SQLiteMemoryBackend(path) as backend:
+        await backend.for_owner(OWNER).observe("c", [said("1")])
+    with closing(sqlite3.connect(path)) as file:
+        _without_clearing(file)
+        file.execute("PRAGMA user_version = 3")
+
+    async with SQLiteMemoryBackend(path) as backend:
+        store = backend.for_owner(OWNER)
+
+        assert len(await store.history("c")) == 1
+        assert await store.clear_messages(["c"]) == 1
+        assert await store.history("c") == []
+    assert verify(path) == []
+
+
+def _without_clearing(file: sqlite3.Connection) -> None:
+    file.execute("DROP INDEX conversation_to_purge")
+    file.execute("ALTER TABLE conversation DROP COLUMN cleared_at")
+    file.execute("ALTER TABLE conversation DROP COLUMN cleared_at_seq")
 
 
 async def test_a_migrated_file_is_whole_and_has_nothing_of_the_old_one(old: Path) -> None:

@@ -55,7 +55,8 @@ def cut_episodes(
 
     `recalled`: content by id of the memories that messages were written with.
     """
-    return build_episodes(stretch, cut_points(stretch.messages, now=now), recalled or {})
+    points = cut_points(stretch.messages, now=now, is_over=stretch.is_over)
+    return build_episodes(stretch, points, recalled or {})
 
 
 def build_episodes(
@@ -65,9 +66,14 @@ def build_episodes(
     return [_episode(stretch, stretch.messages[start:end], recalled) for start, end in points]
 
 
-def cut_points(messages: Sequence[ObservedMessage], *, now: datetime) -> list[tuple[int, int]]:
-    """Begin and end (exclusive) of each complete episode; what follows the last is still open."""
-    talk = _Talk(messages=messages, is_closed=_has_rested(messages, now))
+def cut_points(
+    messages: Sequence[ObservedMessage], *, now: datetime, is_over: bool = False
+) -> list[tuple[int, int]]:
+    """Begin and end (exclusive) of each complete episode; what follows the last is still open.
+
+    `is_over`: nothing will follow, however short ago the last was said.
+    """
+    talk = _Talk(messages=messages, is_closed=is_over or _has_rested(messages, now))
     pieces: list[tuple[int, int]] = []
     start = 0
     while start < len(messages) and (end := _end(talk, start)) is not None:

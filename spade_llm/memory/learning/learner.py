@@ -178,7 +178,9 @@ class Learner:
 
     async def _cut(self, stretch: Stretch) -> int:
         # In threads: stems of 400 messages that were never seen before take 0.1 s.
-        points = await asyncio.to_thread(cut_points, stretch.messages, now=self._clock())
+        points = await asyncio.to_thread(
+            cut_points, stretch.messages, now=self._clock(), is_over=stretch.is_over
+        )
         if not points:
             return 0
         memory = self._backend.for_owner(stretch.owner)
@@ -249,13 +251,19 @@ class Learner:
         """Raises ModelError if the model is away, ServiceError (the store)."""
         memory = self._backend.for_owner(episode.owner)
         try:
-            reading = await _reading(memory, episode)
+            reading = await self._reading(memory, episode)
             learned = await self._extract(reading, memory)
         except NotFound:
             # Forgotten since it was listed.
             return 0
         await self._keep(episode, learned)
         return 1
+
+    async def _reading(self, memory: OwnedMemory, episode: MemoryEntry) -> Reading:
+        messages = await self._store.messages_of(episode)
+        recalled = await recalled_texts(memory, messages)
+        fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
+        return Reading(episode=episode, messages=tuple(fresh))
 
     async def _extract(self, reading: Reading, memory: OwnedMemory) -> Learned:
         try:
@@ -270,14 +278,6 @@ class Learner:
         except InvalidArguments as error:
             logger.error("what episode %s says cannot be kept: %s", episode.id, error)
             await self._store.keep_learned(episode, ())
-
-
-async def _reading(memory: OwnedMemory, episode: MemoryEntry) -> Reading:
-    """Raises NotFound."""
-    messages = await memory.episode_messages(episode.id)
-    recalled = await recalled_texts(memory, messages)
-    fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
-    return Reading(episode=episode, messages=tuple(fresh))
 
 
 def _asked_s(error: ModelError) -> float:

@@ -75,6 +75,8 @@ class SQLiteMemoryBackend:
         now: the clock, UTC.
         short_term_ttl_s: how long a `short_term` memory lives that does not say it itself.
         keep_deleted_days: how long a deleted memory stays in the file, hidden.
+        is_learned_from: a Learner runs on it: messages that are cleared stay, hidden, until it has
+            read them. Without one they are removed at once.
         is_reindexing: open it although another model made its vectors, only to `reindex`.
     """
 
@@ -86,11 +88,13 @@ class SQLiteMemoryBackend:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         short_term_ttl_s: float = SHORT_TERM_TTL_S,
         keep_deleted_days: float = KEEP_DELETED_DAYS,
+        is_learned_from: bool = False,
         is_reindexing: bool = False,
     ) -> None:
         self.path = Path(path)
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
+        self.is_learned_from = is_learned_from
         self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind, settled=self.settled)
         self._embedder, self._is_reindexing = embedder, is_reindexing
         self._worker: EmbeddingWorker | None = None

@@ -45,9 +45,9 @@ CLOSE = """
 """
 
 OF_EPISODE = f"""
-    SELECT {MESSAGE_COLUMNS} FROM message
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND episode = :episode AND episode > 0
+    SELECT {MESSAGE_COLUMNS} FROM message JOIN conversation ON number = conversation
+    WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND episode = :episode AND episode > 0 AND seq > cleared_at_seq
     ORDER BY seq
 """
 

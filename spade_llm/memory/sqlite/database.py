@@ -25,6 +25,11 @@ class Database(Protocol):
     def short_term_ttl_s(self) -> float: ...
 
     @property
+    def is_learned_from(self) -> bool:
+        """A learner reads what is said: what is cleared waits for it."""
+        ...
+
+    @property
     def ranker(self) -> Ranker: ...
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:

@@ -65,6 +65,7 @@ MESSAGES_BY_KEYS = f"""
     SELECT {MESSAGE_COLUMNS}, message.seq, name, message.subject
     FROM message JOIN conversation ON conversation.number = message.conversation
     WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq
         AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
 """
 

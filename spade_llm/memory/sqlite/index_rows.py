@@ -48,6 +48,7 @@ MESSAGE = f"""
         LEFT JOIN vector ON vector.row = message.seq * 2 + 1
         AND vector.model = (SELECT number FROM model WHERE name = :model)
     WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq
 """
 
 # In the order of an index that leads to this owner's rows and to no others.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.memory import limits
-from spade_llm.memory.sqlite import acquaintances, adding, patterns
+from spade_llm.memory.sqlite import acquaintances, adding, clearing, patterns
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.sqlite.rows import (
@@ -27,21 +27,35 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.sqlite.database import Database
     from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
-    from spade_llm.memory.store import Acquaintance, Episode, MemoryDraft, MemoryEntry
+    from spade_llm.memory.store import (
+        Acquaintance,
+        Episode,
+        MemoryDraft,
+        MemoryEntry,
+        ObservedMessage,
+    )
 
 UNTOUCHED = """
-    SELECT jid, message.owner, conversation, name, max(seq) AS last
+    SELECT jid, message.owner, conversation, name, cleared_at_seq
     FROM message JOIN conversation ON conversation.number = conversation
         JOIN owner ON owner.number = message.owner
     WHERE episode IS NULL
     GROUP BY message.owner, conversation
-    ORDER BY last LIMIT :limit
+    ORDER BY min(seq) > cleared_at_seq, max(seq) LIMIT :limit
 """
 
 STRETCH = f"""
     SELECT {MESSAGE_COLUMNS}, subject FROM message
     WHERE owner = :owner AND conversation = :conversation AND episode IS NULL
+        AND seq BETWEEN :first AND :last
     ORDER BY seq LIMIT :limit
+"""
+
+OF_EPISODE = f"""
+    SELECT {MESSAGE_COLUMNS} FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND episode =
+        (SELECT seq FROM entry WHERE {OWNED} AND id = :id AND {VISIBLE})
+    ORDER BY seq
 """
 
 PLACE = """
@@ -73,6 +87,9 @@ CLOSE = f"""
 MAX_STRETCH = 400
 """Messages."""
 
+LAST = 2**63 - 1
+"""Larger than any message's number."""
+
 
 class SqliteLearningStore:
     """A LearningStore."""
@@ -91,6 +108,15 @@ class SqliteLearningStore:
         return await self._database.write(
             partial(_keep_episodes, stretch=stretch, episodes=whole, database=self._database)
         )
+
+    async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
+        which: dict[str, Value] = {
+            "owner": episode.owner,
+            "id": UUID(episode.id).bytes,
+            "now": to_microseconds(self._database.now()),
+        }
+        rows = await self._database.read(lambda file: file.all(OF_EPISODE, which))
+        return [message_from_row(row) for row in rows]
 
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)
@@ -153,23 +179,31 @@ def _learned_draft(draft: MemoryDraft, episode: MemoryEntry) -> MemoryDraft:
 
 def _stretches(transaction: Transaction, *, limit: int) -> Sequence[Stretch]:
     return [
-        _stretch(transaction, owner, number, conversation, name)
-        for owner, number, conversation, name, _ in transaction.all(UNTOUCHED, {"limit": limit})
+        _stretch(transaction, owner, name, number, conversation, cleared)
+        for owner, number, conversation, name, cleared in transaction.all(
+            UNTOUCHED, {"limit": limit}
+        )
     ]
 
 
 def _stretch(
-    transaction: Transaction, owner: str, number: int, conversation: int, name: str
+    transaction: Transaction, owner: str, name: str, number: int, conversation: int, cleared: int
 ) -> Stretch:
-    rows = transaction.all(
-        STRETCH, {"owner": number, "conversation": conversation, "limit": MAX_STRETCH}
-    )
+    """What was cleared first, by itself: nothing follows upon it."""
+    which: dict[str, Value] = {
+        "owner": number,
+        "conversation": conversation,
+        "limit": MAX_STRETCH,
+    }
+    hidden = transaction.all(STRETCH, {**which, "first": 0, "last": cleared})
+    rows = hidden or transaction.all(STRETCH, {**which, "first": cleared + 1, "last": LAST})
     subjects = [row[-1] for row in rows if row[-1] is not None]
     return Stretch(
         owner=owner,
         conversation=name,
         subject=subjects[-1] if subjects else None,
         messages=tuple(message_from_row(row[:-1]) for row in rows),
+        is_over=0 < len(hidden) < MAX_STRETCH,
     )
 
 
@@ -224,6 +258,7 @@ def _keep_learned(
         closed = transaction.all(CLOSE, which)
         transaction.touch(episode.owner, [entry_key(seq) for (seq,) in closed])
     patterns.note_change(transaction, episode.owner, episode.subject)
+    clearing.purge(transaction, now=now, is_learned_from=True)
     rows = [
         _add(transaction, draft, episode.owner, f"{episode.id}\0{index}", database, merge=True)
         for index, draft in enumerate(drafts)

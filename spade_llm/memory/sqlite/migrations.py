@@ -13,6 +13,7 @@ from spade_llm.memory.sqlite.schema import (
     APPLICATION_ID,
     CONSENT,
     CONSENT_INDEXES,
+    CONVERSATION_INDEX,
     OLDEST_SQLITE,
     SCHEMA,
     SCHEMA_VERSION,
@@ -90,11 +91,18 @@ TO_NEWEST: Sequence[str] = (
 TO_3: Sequence[str] = (CONSENT, *CONSENT_INDEXES)
 """Whom an owner may learn about across conversations."""
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3}
+TO_4: Sequence[str] = (
+    "ALTER TABLE conversation ADD COLUMN cleared_at_seq INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversation ADD COLUMN cleared_at INTEGER",
+    CONVERSATION_INDEX,
+)
+"""Messages that are hidden until they have been learned from."""
+
+MIGRATIONS: Mapping[int, Sequence[str]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4}
 """By the version that a file has. 0: an empty file, which becomes the newest at once, as one of
 version 1 does: its tables are made anew."""
 
-AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3}
+AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4}
 """Which version each leads to."""
 
 

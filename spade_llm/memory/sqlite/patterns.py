@@ -29,6 +29,11 @@ OF_PERSON = f"""
     ORDER BY confidence DESC, entry.seq
 """
 
+CLEARED = f"""
+    SELECT 1 FROM entry WHERE {OWNED} AND id = :id
+        AND NOT EXISTS (SELECT 1 FROM message WHERE episode = entry.seq AND episode > 0)
+"""
+
 REMOVE = f"DELETE FROM entry WHERE {OWNED} AND seq = :seq"
 
 CHANGED = """
@@ -78,9 +83,17 @@ def remove_all(transaction: Transaction, owner: str, subject: str, *, now: int) 
 def remove_others(
     transaction: Transaction, owner: str, subject: str, kept: Set[bytes], *, now: int
 ) -> None:
-    """Those of this person that are not found any more."""
-    rows = [row for row in _all(transaction, owner) if row[2] == subject]
-    _remove(transaction, owner, [row for row in rows if row[1] not in kept], now=now)
+    """Those of this person that are not found any more. Where messages were cleared nobody can
+    find them: what was found there stays."""
+    rows = [row for row in _all(transaction, owner) if row[2] == subject and row[1] not in kept]
+    gone = [row for row in rows if not _is_cleared(transaction, owner, _sources(row))]
+    _remove(transaction, owner, gone, now=now)
+
+
+def _is_cleared(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
+    """One of these has no messages any more."""
+    which: dict[str, Value] = {"owner": owner}
+    return any(transaction.first(CLEARED, {**which, "id": id}) for id in episodes)
 
 
 def refuse(transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -171,23 +172,29 @@ def forget_ids(
     return _erase(transaction, owner, doomed, messages_within(scopes), now=now)
 
 
-def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
-    """Memories and messages, those of rooms too; how many memories there were."""
+def forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> Cleared:
+    """Memories and messages, those of rooms too; how many there were."""
     first, end = in_rooms(subject)
     which: dict[str, Value] = {"owner": owner, "first": first, "end": end}
     seats = [seat for (seat,) in transaction.all(SEATS, which)]
     everywhere = (subject, *seats)
-    return sum(_forget_subject(transaction, owner, one, now=now) for one in everywhere)
+    gone = [_forget_subject(transaction, owner, one, now=now) for one in everywhere]
+    return Cleared(
+        messages=sum(one.messages for one in gone),
+        by_type=sum((Counter(one.by_type) for one in gone), Counter()),
+    )
 
 
-def _forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> int:
+def _forget_subject(transaction: Transaction, owner: str, subject: str, *, now: int) -> Cleared:
     about = _of("subject", subject)
     doomed = _doomed(transaction, owner, about)
-    _erase_messages(transaction, owner, OF_SUBJECT, about.parameters, doomed=doomed, now=now)
+    messages = _erase_messages(
+        transaction, owner, OF_SUBJECT, about.parameters, doomed=doomed, now=now
+    )
     transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
-    count = _erase(transaction, owner, doomed, ALL, now=now)
+    _erase(transaction, owner, doomed, ALL, now=now)
     consent.withdraw(transaction, owner, subject, now=now)
-    return count
+    return _cleared(doomed, messages)
 
 
 def forget_session(transaction: Transaction, owner: str, session: str, *, now: int) -> Cleared:
@@ -198,8 +205,11 @@ def forget_session(transaction: Transaction, owner: str, session: str, *, now: i
     )
     transaction.count(REMOVE_EMPTY_CONVERSATIONS, {"owner": owner})
     _erase(transaction, owner, doomed, ALL, now=now)
-    types = [TYPES.value(one.type) for one in doomed]
-    return Cleared(messages=messages, by_type={type: types.count(type) for type in set(types)})
+    return _cleared(doomed, messages)
+
+
+def _cleared(doomed: Sequence[Doomed], messages: int) -> Cleared:
+    return Cleared(messages=messages, by_type=Counter(TYPES.value(one.type) for one in doomed))
 
 
 def retract(

@@ -1,4 +1,4 @@
-"""The memory's tables and indexes, version 3. Knows no query and no older file.
+"""The memory's tables and indexes, version 4. Knows no query and no older file.
 
 Times are INTEGER microseconds since 1970, UTC. Enumerations are the numbers in `codes.py`. A row's
 key in the vectors and in the index is `seq * 2` for an entry, `seq * 2 + 1` for a message.
@@ -9,7 +9,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """`SPME` in the file's header: tells our files from another program's."""
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 OLDEST_SQLITE = (3, 37)
 """STRICT tables; RETURNING and partial indexes are older."""
@@ -87,15 +87,22 @@ ENTRY_KEY = """
     ) STRICT, WITHOUT ROWID
 """
 
-# closed_at_seq: the history starts behind this message; 0 if it was never closed.
+# closed_at_seq: the history starts behind this message; 0 if it was never closed. cleared_at_seq:
+# up to it nothing is shown any more; cleared_at: since when some of that is still there.
 CONVERSATION = """
     CREATE TABLE conversation (
         number INTEGER PRIMARY KEY,
         owner INTEGER NOT NULL REFERENCES owner (number),
         name TEXT NOT NULL,
         closed_at_seq INTEGER NOT NULL DEFAULT 0,
+        cleared_at_seq INTEGER NOT NULL DEFAULT 0,
+        cleared_at INTEGER,
         UNIQUE (owner, name)
     ) STRICT
+"""
+
+CONVERSATION_INDEX = """
+    CREATE INDEX conversation_to_purge ON conversation (cleared_at) WHERE cleared_at IS NOT NULL
 """
 
 # episode: the entry that was cut from it, NULL before that, 0 if no episode holds it (any more).
@@ -269,6 +276,7 @@ SCHEMA = (
     ENTRY_KEY,
     "CREATE INDEX entry_key_by_entry ON entry_key (entry)",
     CONVERSATION,
+    CONVERSATION_INDEX,
     MESSAGE,
     *MESSAGE_INDEXES,
     MODEL,

@@ -23,7 +23,8 @@ ENTRIES = f"""
 MESSAGES = """
     SELECT count(*), coalesce(sum(length(content)), 0) FROM conversation
         JOIN message ON message.owner = conversation.owner AND conversation = number
-    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner) {in_session}
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq > cleared_at_seq {in_session}
 """
 
 # Few are wanted at any time: they are looked up one by one.
@@ -36,7 +37,7 @@ MESSAGES_WITHOUT_VECTOR = """
     SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
         JOIN conversation ON number = message.conversation
     WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND (:session IS NULL OR name = :session)
+        AND message.seq > cleared_at_seq AND (:session IS NULL OR name = :session)
 """
 
 

@@ -15,6 +15,7 @@ from spade_llm.memory import limits
 from spade_llm.memory.sqlite import (
     adding,
     changing,
+    clearing,
     consent,
     conversations,
     decay,
@@ -258,6 +259,9 @@ class SqliteMemoryStore:
         return await self._database.write(operation)
 
     async def forget_subject(self, subject: str) -> int:
+        return sum((await self.clear_subject(subject)).by_type.values())
+
+    async def clear_subject(self, subject: str) -> Cleared:
         limits.check_name("subject", subject)
         return await self._database.write(
             partial(
@@ -273,6 +277,19 @@ class SqliteMemoryStore:
         return await self._database.write(
             partial(removing.forget_session, owner=self._owner, session=session, now=self._now())
         )
+
+    async def clear_messages(self, conversations: Sequence[str]) -> int:
+        limits.check_number("conversations", len(conversations), 0, limits.MAX_ROWS)
+        for name in conversations:
+            limits.check_name("conversations", name)
+        operation = partial(
+            clearing.clear,
+            owner=self._owner,
+            conversations=conversations,
+            now=self._now(),
+            is_learned_from=self._database.is_learned_from,
+        )
+        return await self._database.write(operation)
 
     async def reviewed(self, ids: Sequence[str]) -> None:
         operation = partial(

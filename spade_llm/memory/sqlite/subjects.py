@@ -150,4 +150,5 @@ def _withdraw_all(transaction: Transaction, *, subject: str, now: int) -> Sequen
 
 def _forget_all(transaction: Transaction, *, subject: str, now: int) -> int:
     owners = [row[0] for row in transaction.all(OWNERS, _theirs(subject))]
-    return sum(removing.forget_subject(transaction, owner, subject, now=now) for owner in owners)
+    gone = [removing.forget_subject(transaction, owner, subject, now=now) for owner in owners]
+    return sum(sum(one.by_type.values()) for one in gone)

@@ -22,12 +22,14 @@ SELECT = {
             JOIN owner ON owner.number = message.owner
             JOIN conversation ON conversation.number = message.conversation
             LEFT JOIN entry ON entry.seq = message.episode
+        WHERE message.seq > cleared_at_seq
         ORDER BY message.seq
     """,
     "conversation": """
         SELECT jid AS owner, name, (
             SELECT id FROM message WHERE conversation = conversation.number
             AND message.owner = conversation.owner AND seq <= closed_at_seq
+            AND seq > cleared_at_seq
             ORDER BY seq DESC LIMIT 1
         ) AS closed_after
         FROM conversation JOIN owner ON owner.number = conversation.owner
@@ -62,7 +64,8 @@ SELECT = {
 
 COUNT = """
     SELECT (SELECT count(*) FROM entry) + (SELECT count(*) FROM entry_key)
-        + (SELECT count(*) FROM message) + (SELECT count(*) FROM conversation)
+        + (SELECT count(*) FROM message JOIN conversation ON number = conversation
+            WHERE seq > cleared_at_seq) + (SELECT count(*) FROM conversation)
         + (SELECT count(*) FROM link) + (SELECT count(*) FROM access_grant)
         + (SELECT count(*) FROM decay) + (SELECT count(*) FROM audit)
         + (SELECT count(*) FROM consent)

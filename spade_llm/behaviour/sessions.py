@@ -1,0 +1,283 @@
+"""What one person asks of their own sessions with this assistant: a Sessions, near.
+
+Everything is about them alone, and their sessions are named as they name them. Before anything is
+read, what they have just said is handed to memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.errors import NotFound, NotOffered
+from spade_llm.memory import limits
+from spade_llm.memory.retrieve import retrieve_memory
+from spade_llm.memory.session_context import (
+    MAX_TOKENS,
+    MIN_TOKENS,
+    build_context,
+    session_context,
+)
+from spade_llm.memory.session_records import SessionCounts, SessionHistory
+from spade_llm.memory.sessions import (
+    MAX_MESSAGES,
+    counts_of,
+    search_sessions,
+    session_history,
+    session_statistics,
+)
+from spade_llm.memory.store import (
+    MemoryChange,
+    MemoryFilter,
+    MemoryPage,
+    MemoryQuery,
+    MemoryType,
+    SearchMode,
+)
+from spade_llm.services.chat_place import place_with, thread_in
+from spade_llm.services.sessions import MAX_SESSIONS
+from spade_llm.text.tokens import estimated_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.behaviour.clearing import Clearing
+    from spade_llm.memory.backend import OwnedMemory
+    from spade_llm.memory.session_records import SessionContext, SessionSearch
+    from spade_llm.memory.store import Cleared, MemoryEntry, ObservedMessage
+    from spade_llm.services.sessions import Language, Sessions
+
+NO_MEMORY = "this assistant has no memory agent (`memory` in its agent.toml): it remembers nothing"
+
+
+def sessions_of(peer: str, clearing: Clearing) -> Sessions:
+    """Of a bare JID."""
+    if clearing.memory.memory is None:
+        return SpokenSessions(peer, clearing)
+    return RememberedSessions(peer, clearing, clearing.memory.memory)
+
+
+class RememberedSessions:
+    """With a memory. Raises RequestError, ServiceError, TimeoutError."""
+
+    def __init__(self, peer: str, clearing: Clearing, memory: OwnedMemory) -> None:
+        self._peer = peer
+        self._clearing = clearing
+        self._memory = memory
+
+    async def history(
+        self, session: str, *, limit: int = 50, before: str | None = None
+    ) -> SessionHistory:
+        place = await self._read(session)
+        history = await session_history(self._memory, place, limit=limit, before=before)
+        return replace(history, session_id=session)
+
+    async def stats(self, session: str) -> SessionCounts:
+        counts = await session_statistics(self._memory, await self._read(session))
+        return replace(counts, session_id=session)
+
+    async def context(
+        self,
+        session: str,
+        *,
+        max_tokens: int = 2000,
+        types: Sequence[MemoryType] = tuple(MemoryType),
+        language: Language = "es",
+    ) -> SessionContext:
+        context = await session_context(
+            self._memory,
+            await self._read(session),
+            max_tokens=max_tokens,
+            types=types,
+            subject=self._peer,
+            language=language,
+        )
+        return replace(context, session_id=session)
+
+    async def search(
+        self, query: str, *, top_k: int = 5, session: str | None = None
+    ) -> SessionSearch:
+        place = await self._read_any(session)
+        found = await search_sessions(
+            self._memory,
+            query,
+            top_k=top_k,
+            session=place,
+            subject=self._peer,
+            with_messages=True,
+        )
+        named = (replace(one, session_id=self._thread(one.session_id)) for one in found.results)
+        return replace(found, results=tuple(named))
+
+    async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
+        await self._settle()
+        return await retrieve_memory(
+            self._memory,
+            query,
+            limit=limit,
+            detail_limit=detail_limit,
+            which=MemoryFilter(subject=self._peer),
+            with_messages=True,
+        )
+
+    async def clear(self, session: str) -> SessionCounts:
+        limits.check_name("session_id", session)
+        cleared = await self._clearing.session(self._peer, session)
+        return counts_of(session, cleared.messages, cleared.by_type)
+
+    async def clear_messages(self, sessions: Sequence[str]) -> int:
+        _check_sessions(sessions)
+        return await self._clearing.messages(self._peer, sessions)
+
+    async def memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        text: str = "",
+        session: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> MemoryPage:
+        place = await self._read_any(session)
+        which = MemoryFilter(subject=self._peer, types=tuple(types), session=place)
+        if text:
+            page = await self._found(text, which, limit=limit, offset=offset)
+        else:
+            page = await self._memory.list(which, limit=limit, offset=offset)
+        return replace(page, entries=tuple(map(self._named, page.entries)))
+
+    async def correct(self, id: str, content: str) -> MemoryEntry:
+        if not [one for one in await self._memory.peek([id]) if one.subject == self._peer]:
+            raise NotFound(f"id: there is no memory {id[:64]!r}")
+        return self._named(await self._memory.update(MemoryChange(id=id, content=content)))
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        return await self._memory.forget(ids, subject=self._peer)
+
+    async def forget_everything(self) -> Cleared:
+        return await self._clearing.everything(self._peer)
+
+    async def _found(
+        self, text: str, which: MemoryFilter, *, limit: int, offset: int
+    ) -> MemoryPage:
+        """One more than asked for is looked for: there is a next page, or there is none."""
+        limits.check_number("limit", limit, 1, limits.MAX_ROWS)
+        limits.check_number("offset", offset, 0, limits.MAX_OFFSET)
+        most = min(offset + limit + 1, limits.MAX_ROWS)
+        query = MemoryQuery(
+            text=text, mode=SearchMode.RECALL, limit=most, which=which, with_messages=True
+        )
+        found = await self._memory.search(query)
+        entries = [hit.entry for hit in found.hits]
+        return MemoryPage(
+            entries=tuple(entries[offset : offset + limit]), total=len(entries) + found.left_out
+        )
+
+    async def _read(self, session: str) -> str:
+        """Where memory keeps it, once all that was said is there."""
+        limits.check_name("session_id", session)
+        await self._settle()
+        return place_with(self._peer, session)
+
+    async def _read_any(self, session: str | None) -> str | None:
+        """None: in all of them."""
+        if session is not None:
+            return await self._read(session)
+        await self._settle()
+        return None
+
+    async def _settle(self) -> None:
+        await self._clearing.memory.hand_over(self._peer)
+
+    def _named(self, entry: MemoryEntry) -> MemoryEntry:
+        return replace(entry, session=self._thread(entry.session))
+
+    def _thread(self, place: str | None) -> str | None:
+        return thread_in(place, of=self._peer)
+
+
+class SpokenSessions:
+    """Without a memory: what was said since this process began, and nothing that is remembered."""
+
+    def __init__(self, peer: str, clearing: Clearing) -> None:
+        self._peer = peer
+        self._clearing = clearing
+
+    async def history(
+        self, session: str, *, limit: int = 50, before: str | None = None
+    ) -> SessionHistory:
+        limits.check_number("limit", limit, 1, MAX_MESSAGES)
+        said = self._said(session)
+        ids = [message.id for message in said]
+        end = len(said) if before is None else (ids.index(before) if before in ids else 0)
+        latest = tuple(said[:end][-limit:])
+        return SessionHistory(session_id=session, messages=latest, total_count=len(said))
+
+    async def stats(self, session: str) -> SessionCounts:
+        said = self._said(session)
+        tokens = estimated_tokens("".join(message.content for message in said))
+        return SessionCounts(session_id=session, messages=len(said), tokens=tokens)
+
+    async def context(
+        self,
+        session: str,
+        *,
+        max_tokens: int = 2000,
+        types: Sequence[MemoryType] = tuple(MemoryType),
+        language: Language = "es",
+    ) -> SessionContext:
+        limits.check_number("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS)
+        said = self._said(session)
+        return build_context(session, said, {}, max_tokens=max_tokens, language=language)
+
+    async def search(
+        self, query: str, *, top_k: int = 5, session: str | None = None
+    ) -> SessionSearch:
+        raise _nothing()
+
+    async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
+        raise _nothing()
+
+    async def clear(self, session: str) -> SessionCounts:
+        limits.check_name("session_id", session)
+        cleared = await self._clearing.session(self._peer, session)
+        return SessionCounts(session_id=session, messages=cleared.messages)
+
+    async def clear_messages(self, sessions: Sequence[str]) -> int:
+        _check_sessions(sessions)
+        return await self._clearing.messages(self._peer, sessions)
+
+    async def memories(
+        self,
+        *,
+        types: Sequence[MemoryType] = (),
+        text: str = "",
+        session: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> MemoryPage:
+        raise _nothing()
+
+    async def correct(self, id: str, content: str) -> MemoryEntry:
+        raise _nothing()
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        raise _nothing()
+
+    async def forget_everything(self) -> Cleared:
+        return await self._clearing.everything(self._peer)
+
+    def _said(self, session: str) -> list[ObservedMessage]:
+        limits.check_name("session_id", session)
+        found = self._clearing.conversations.at(place_with(self._peer, session))
+        return list(found.said) if found else []
+
+
+def _check_sessions(sessions: Sequence[str]) -> None:
+    limits.check_number("sessions", len(sessions), 0, MAX_SESSIONS)
+    for session in sessions:
+        limits.check_name("sessions", session)
+
+
+def _nothing() -> NotOffered:
+    return NotOffered(NO_MEMORY)
