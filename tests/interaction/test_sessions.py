@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
-import pytest
-
 from spade_llm.agent import Services
-from spade_llm.errors import RequestFailed, RequestRefused
-from spade_llm.memory.store import MemoryDraft, MemoryType, Origin
 from spade_llm.runtime import SpeakingFor
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.sessions import SessionsClient
 from tests.interaction.gated_model import GatedModel
-from tests.interaction.network import answer_to, eventually, jid_of
-from tests.interaction.test_recall import memory_of
+from tests.interaction.network import jid_of
 
 if TYPE_CHECKING:
     from spade_llm.agent import ChatAgent, LLMAgent
@@ -38,11 +30,9 @@ async def _started(
     network: Network, model: GatedModel | None = None, *, has_memory: bool = True
 ) -> tuple[LLMAgent, ChatAgent]:
     gateway = await network.program("gateway")
+    network.gateways = (jid_of(gateway),)
     services = Services(memory=jid_of(await network.memory())) if has_memory else None
-    assistant = await network.assistant(
-        model or GatedModel(), services=services, gateways=(jid_of(gateway),)
-    )
-    return assistant, gateway
+    return await network.assistant(model or GatedModel(), services=services), gateway
 
 
 def _contents(messages: object) -> list[str]:
