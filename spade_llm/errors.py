@@ -19,7 +19,8 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   ├─ Refusal                       -> refuse
 │   │   ├─ InvalidArguments, ApprovalNeeded, Busy, QuotaReached, NotFound, UnknownTool,
 │   │   │  DeadlinePassed, ConversationOver, Unauthorised
-│   │   │   └─ ForeignHost
+│   │   │   ├─ ForeignHost (of Unauthorised)
+│   │   │   └─ NoSuchPath (of InvalidArguments)
 │   └─ Failure                       -> failure
 │       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer, TooLarge
 └─ ModelError                        -> failure
@@ -150,6 +151,12 @@ class InvalidArguments(Refusal):
     """A field is missing or wrong; the message names the field and the fix."""
 
     code = "invalid-arguments"
+
+
+class NoSuchPath(InvalidArguments):
+    """No file or folder that may be read has this name; whether another one has, is not said."""
+
+    code = "no-such-path"
 
 
 class Unauthorised(Refusal):

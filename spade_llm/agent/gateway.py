@@ -10,8 +10,11 @@ from spade_llm.gateway.gateway import Gateway
 from spade_llm.gateway.server import HttpServer
 from spade_llm.services import status
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.uploads import upload
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spade_llm.gateway.network import Addresses
     from spade_llm.gateway.options import HttpOptions
 
@@ -41,6 +44,7 @@ class GatewayAgent(XmppAgent):
             http,
             data=self.options.data,
             is_connected=self._is_connected,
+            put=self._put,
             tracer=self._tracer,
         )
         self._server = HttpServer(build_server_app(self.gateway), http.host, http.port)
@@ -66,6 +70,9 @@ class GatewayAgent(XmppAgent):
 
     def _is_connected(self) -> bool:
         return self.link is not None and self.link.connected.is_set()
+
+    async def _put(self, path: Path, name: str) -> str:
+        return await upload(self, path, name=name)
 
     async def _summary(self) -> str:
         return f"{self.url}, {self.gateway.streams.open} streams"

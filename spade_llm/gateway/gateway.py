@@ -13,6 +13,7 @@ from spade_llm.gateway.network import Network
 from spade_llm.gateway.outlook import Outlook
 from spade_llm.gateway.state import State
 from spade_llm.gateway.tokens import Tokens
+from spade_llm.gateway.uploads import Uploads
 from spade_llm.tracing import Tracer
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from spade_llm.gateway.network import Addresses
     from spade_llm.gateway.options import HttpOptions
+    from spade_llm.gateway.uploads import Put
     from spade_llm.runtime import Asks
 
 
@@ -36,9 +38,11 @@ class Gateway:
         *,
         data: Path | None,
         is_connected: Callable[[], bool],
+        put: Put | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """`data=None`: nothing survives. `is_connected`: to the XMPP server, now.
+        """`data=None`: nothing survives. `is_connected`: to the XMPP server, now. `put`: gives it
+        a file; None: nobody takes any.
 
         Raises:
             ConfigurationError: the options do not go together.
@@ -57,6 +61,7 @@ class Gateway:
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.streams.open, is_connected=is_connected)
         self.outlook = Outlook(requester, addresses, self.metrics, is_connected=is_connected)
+        self.uploads = Uploads(data / "uploads" if data else None, put)
         self._db = gateway_database(data)
         self.state = State(self._db)
         self.tokens = Tokens(self._db)
@@ -65,6 +70,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError."""
         open_gateway_database(self._db)
+        self.uploads.clear()
         return self
 
     async def __aexit__(self, *_: object) -> None:

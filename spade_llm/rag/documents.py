@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retriever, Scalar
 
@@ -70,6 +70,7 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], Awaitable[None]]
+PathKind = Literal["file", "folder"]
 
 
 class Access(StrEnum):
@@ -158,12 +159,14 @@ class Library(Retriever, Protocol):
         *,
         namespace: str = DEFAULT_NAMESPACE,
         is_recursive: bool = True,
+        only: PathKind | None = None,
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
         """A file, or a folder of them, below a document root of the *serving* agent.
 
-        A file of the folder that could not be taken is in the answer too, with `left_out`.
+        A file of the folder that could not be taken is in the answer too, with `left_out`. Raises
+        NoSuchPath also where there is one that is not what `only` says.
         """
         ...
 

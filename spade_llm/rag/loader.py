@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.errors import InvalidArguments, NoSuchPath
 from spade_llm.rag.loading.kinds import PACKED, Kind, kind_of, not_read
 from spade_llm.rag.loading.opening import opened_without_links
 from spade_llm.rag.loading.parse_worker import ParseLimits, ParseWorker
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO, Self
 
+    from spade_llm.rag.documents import PathKind
     from spade_llm.rag.loading.text import LoadedText
 
 MAX_FILE_BYTES = MAX_TEXT_BYTES
@@ -85,15 +86,20 @@ class Loader:
         threads.shutdown(wait=False, cancel_futures=True)
         self.parser.close()
 
-    def find(self, path: str, *, is_recursive: bool = True) -> Sequence[FoundFile | LeftOut]:
+    def find(
+        self, path: str, *, is_recursive: bool = True, only: PathKind | None = None
+    ) -> Sequence[FoundFile | LeftOut]:
         """The file, or every file of the folder, in order of their names.
 
         Raises:
-            InvalidArguments: no such path, outside the roots, an empty folder, or a file of a
-                kind that is not read.
+            NoSuchPath: there is none (of the kind `only`), or it is outside the roots.
+            InvalidArguments: an empty folder, or a file of a kind that is not read.
         """
         target = self._resolve(path)
-        if target.is_dir():
+        is_folder = target.is_dir()
+        if only and only != ("folder" if is_folder else "file"):
+            raise NoSuchPath(f"there is no {only} {path!r} below the document roots")
+        if is_folder:
             return self._some(path, self._bounded(target, is_recursive))
         found = self._judged(target)
         if isinstance(found, LeftOut):
@@ -139,23 +145,21 @@ class Loader:
     def _resolve(self, path: str) -> Path:
         _check_form(path)
         if not self._roots:
-            raise InvalidArguments("this agent has no document roots, so it reads no files")
+            raise NoSuchPath("this agent has no document roots, so it reads no files")
         places = [self._located(root, path) for root in self._roots]
         inside = [place for place in places if self._root_of(place) is not None]
         if not inside:
-            raise InvalidArguments(f"{path!r} is outside the document roots")
+            raise NoSuchPath(f"{path!r} is outside the document roots")
         for place in inside:
             if os.path.exists(place):  # False for a name too long; Path.exists raises
                 return place
-        raise InvalidArguments(f"there is no {path!r} below the document roots")
+        raise NoSuchPath(f"there is no {path!r} below the document roots")
 
     def _located(self, root: Path, path: str) -> Path:
         try:
             return (root / path).resolve()
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle (3.11, 3.12)
-            raise InvalidArguments(f"{path!r} cannot be resolved; is it a circle of links?") from (
-                error
-            )
+            raise NoSuchPath(f"{path!r} cannot be resolved; is it a circle of links?") from (error)
 
     def _root_of(self, place: Path) -> Path | None:
         return next((root for root in self._roots if place.is_relative_to(root)), None)
@@ -239,13 +243,13 @@ def _threads() -> ThreadPoolExecutor:
 
 def _check_form(path: str) -> None:
     if not path.strip() or "\0" in path:
-        raise InvalidArguments("path must not be empty, nor hold a NUL character")
+        raise NoSuchPath("path must not be empty, nor hold a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise InvalidArguments("path holds half a surrogate pair, as no file name does") from error
+        raise NoSuchPath("path holds half a surrogate pair, as no file name does") from error
     if ".." in Path(path).parts:
-        raise InvalidArguments(f"{path!r} has '..' in it; give a path below a document root")
+        raise NoSuchPath(f"{path!r} has '..' in it; give a path below a document root")
 
 
 def _printable(name: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NamespaceGrant,
         NamespaceSummary,
         OnProgress,
+        PathKind,
     )
     from spade_llm.rag.parts import LibraryParts
     from spade_llm.rag.retriever import ScoredChunk
@@ -70,12 +71,13 @@ class OwnedLibrary:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         is_recursive: bool = True,
+        only: PathKind | None = None,
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
         await self._check_writable(namespace)
         loader, files = self._parts.loader, self._parts.files
-        found = await asyncio.to_thread(loader.find, path, is_recursive=is_recursive)
+        found = await asyncio.to_thread(loader.find, path, is_recursive=is_recursive, only=only)
         take = partial(self.ingest, splitting=splitting)
         told = Told(len(found), on_progress)
         if len(found) == 1 and not isinstance(found[0], LeftOut):

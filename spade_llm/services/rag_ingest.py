@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from pydantic import Field
 
 from spade_llm.errors import InvalidArguments, Unauthorised
-from spade_llm.rag.documents import Document, Ingested, Progress
+from spade_llm.rag.documents import Document, Ingested, PathKind, Progress
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE
 from spade_llm.rag.splitter import Splitting
 from spade_llm.runtime import Effect
@@ -58,6 +58,7 @@ class IngestPath(RagBody):
     path: str = Field(min_length=1, max_length=1000)
     namespace: str = DEFAULT_NAMESPACE
     is_recursive: bool = True
+    only: PathKind | None = None
     splitting: Splitting | None = None
 
 
@@ -138,6 +139,7 @@ class IngestService:
                 body.path,
                 namespace=body.namespace,
                 is_recursive=body.is_recursive,
+                only=body.only,
                 splitting=body.splitting,
                 on_progress=reporter.tell,
             )
@@ -186,6 +188,7 @@ class IngestClient:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         is_recursive: bool = True,
+        only: PathKind | None = None,
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
     ) -> Sequence[Ingested]:
@@ -194,6 +197,7 @@ class IngestClient:
             path,
             namespace=namespace,
             is_recursive=is_recursive,
+            only=only,
             splitting=splitting,
             on_progress=on_progress,
         )
@@ -205,6 +209,7 @@ class IngestClient:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         is_recursive: bool = True,
+        only: PathKind | None = None,
         splitting: Splitting | None = None,
         on_progress: OnProgress | None = None,
         id: str | None = None,
@@ -214,7 +219,11 @@ class IngestClient:
         Equal ids get equal answers, and one that is still at work goes on.
         """
         body = IngestPath(
-            path=path, namespace=namespace, is_recursive=is_recursive, splitting=splitting
+            path=path,
+            namespace=namespace,
+            is_recursive=is_recursive,
+            only=only,
+            splitting=splitting,
         )
         return await self._watched(body, IngestReport, on_progress, id)
 

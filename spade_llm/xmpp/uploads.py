@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import httpx
 from slixmpp.exceptions import IqError, IqTimeout
 
-from spade_llm.errors import PeerUnavailable, RequestError, RequestFailed, RequestRefused
+from spade_llm.errors import PeerUnavailable, RequestError, RequestFailed, RequestRefused, TooLarge
 from spade_llm.xmpp.connection import trust
 from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO
 
@@ -71,6 +71,7 @@ async def upload(
                 f"{path.name!r} has {size} bytes and the server takes {service.max_bytes}; split "
                 "it, or put it below a document root and name its path",
                 peer=service.jid,
+                wire_code=TooLarge.code,
             )
         slot = await request_slot(agent, service, name=name or path.name, size=size)
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory import OwnedMemory
 
-KILLS = 25
+KILLS = 50
 SEED = 20261121
 
 
@@ -55,7 +55,7 @@ async def all_messages(store: OwnedMemory, conversations: set[str]) -> Counter[s
 
 
 @pytest.mark.timeout(240)
-async def test_every_acknowledged_write_outlives_25_kills_and_none_is_there_twice(
+async def test_every_acknowledged_write_outlives_50_kills_and_none_is_there_twice(
     tmp_path: Path,
 ) -> None:
     random, path = Random(SEED), tmp_path / "memory.db"

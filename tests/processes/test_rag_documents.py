@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +14,7 @@ from spade_llm.services.rag import RagClient
 from spade_llm.xmpp.uploads import upload
 from tests.cli.program import ROOT
 from tests.processes.rag_process import connected, rag_process
-from tests.rag.corpus import PDF, write_corpus
+from tests.rag.corpus import NOTES, PDF, write_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from tests.rag.corpus import Planted
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
-NOTES = 800
-PAGES = 150
 ENOUGH = 27
 """Of 30 questions: right passage among the first five."""
 
@@ -46,10 +43,8 @@ async def test_what_was_planted_in_many_documents_is_found_again(
         connected(prosody, "reader") as reader,
     ):
         client = RagClient(reader.node.requester, agent.jid)
-        planted = await asyncio.to_thread(
-            partial(write_corpus, agent.documents, notes=NOTES, pages=PAGES)
-        )
-        await asyncio.to_thread(shutil.copytree, ROOT / "docs" / "design", agent.documents / "docs")
+        planted = await asyncio.to_thread(write_corpus, agent.documents)
+        await asyncio.to_thread(shutil.copytree, ROOT / "docs", agent.documents / "docs")
         docs = await client.add_path("docs")
         notes = await client.add_path("notes", on_progress=tell)
         url = await upload(reader, agent.documents / PDF)
@@ -60,7 +55,7 @@ async def test_what_was_planted_in_many_documents_is_found_again(
     assert (told[-1].done, told[-1].total) == (NOTES, NOTES)
     assert len(told) >= 2
     assert docs.added > 10
-    assert voyages.chunks >= PAGES
+    assert voyages.chunks >= 300
     assert len(planted) == 30
     assert len(missed) <= len(planted) - ENOUGH, missed
 

@@ -105,7 +105,7 @@ async def test_similar_sentences_are_closer_than_others(embedder: MiniLmEmbedder
 async def test_a_text_has_one_vector_alone_in_a_batch_and_from_the_cache(
     embedder: MiniLmEmbedder,
 ) -> None:
-    texts = [f"{sentence} {'and so on ' * (n % 40)}" for n, sentence in enumerate(SENTENCES * 20)]
+    texts = [f"{sentence} {'and so on ' * (n % 40)}" for n, sentence in enumerate(SENTENCES * 80)]
     batch = await embedder.embed(texts)
 
     alone = await embedder.embed([texts[7]])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.errors import InvalidArguments, NoSuchPath
 from spade_llm.rag.loader import FoundFile, LeftOut, Loader, LoadLimits
 
 if TYPE_CHECKING:
@@ -76,8 +76,22 @@ def test_a_path_that_must_not_be_read_is_refused_with_the_reason(
     (root / "photo.png").write_text("x")
     os.mkfifo(root / "pipe.txt")
 
-    with pytest.raises(InvalidArguments, match=reason):
+    with pytest.raises(InvalidArguments, match=reason) as refused:
         Loader([root]).find(path)
+    is_below_the_root = path in (".hidden.txt", "photo.png", "pipe.txt")
+    assert isinstance(refused.value, NoSuchPath) is not is_below_the_root
+
+
+def test_a_folder_is_no_file_and_a_file_no_folder(root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "a.txt").write_text("x")
+    loader = Loader([root])
+
+    assert [*loader.find("sub/a.txt", only="file")] == [*loader.find("sub", only="folder")]
+    with pytest.raises(NoSuchPath, match="no folder 'sub/a.txt'"):
+        loader.find("sub/a.txt", only="folder")
+    with pytest.raises(NoSuchPath, match="no file 'sub'"):
+        loader.find("sub", only="file")
 
 
 def test_a_neighbour_whose_name_begins_like_the_root_is_outside(root: Path) -> None:

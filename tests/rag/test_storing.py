@@ -13,6 +13,7 @@ from spade_llm.rag import Document, DocumentLibrary, Progress, Splitting
 from spade_llm.rag.batches import SharedBatches
 from spade_llm.rag.in_flight import InFlight
 from spade_llm.rag.names import personal_namespace
+from spade_llm.rag.registry import MAX_NAMESPACES
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -91,13 +92,10 @@ async def test_rows_come_back_to_the_text_that_they_are_of() -> None:
             assert rows.tolist() == (await embedder.embed(some)).tolist()
 
 
-async def test_what_one_document_is_refused_for_is_no_others_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spade_llm.rag.registry.MAX_NAMESPACES", 12)
+async def test_what_one_document_is_refused_for_is_no_others_fault(tmp_path: Path) -> None:
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         mine = library.for_owner(OWNER)
-        spaces = [f"n{number}" for number in range(12)]
+        spaces = [f"n{number}" for number in range(MAX_NAMESPACES)]
         await asyncio.gather(*(mine.ingest(numbered(1, space)) for space in spaces))
 
         done = await asyncio.gather(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 MAX_TEXT_CHARS = 100_000
-"""Of a question; what is more than one message carries (128 KB) is refused with 413."""
+"""Of a question; what is more than one message carries (128 KB of JSON) is refused with 400."""
 MAX_NAMES = 100
 """In one list of a request: namespaces, tools."""
 

@@ -1,0 +1,227 @@
+"""specs/4 §3: generate and chat."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import ConfigDict, Field, field_validator
+
+from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS
+from spade_llm.gateway.bodies.common import (
+    MAX_NAMES,
+    ContextPriority,
+    ContextTokens,
+    HttpBody,
+    MemoryTypeName,
+    Namespace,
+    SessionId,
+    Text,
+    TopK,
+)
+
+if TYPE_CHECKING:
+    from spade_llm.services.chat_bodies import SourceOfAnswer, Step, ToolUse
+
+MAX_MESSAGES = 1000
+MAX_TOKENS = 1_000_000
+ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
+Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
+MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+
+
+class GenerateRequest(HttpBody):
+    prompt: Text
+    temperature: Temperature | None = 0.7
+    max_tokens: MaxTokens | None = 1000
+
+
+class GenerateResponse(HttpBody):
+    text: str
+    prompt: str
+
+
+class UserMessage(HttpBody):
+    role: Literal["user"]
+    content: Text
+
+
+class OtherMessage(HttpBody):
+    """Of a history that the client sends: taken, and neither stored nor trusted."""
+
+    role: Literal["assistant", "system", "developer", "tool"]
+    content: str = Field(max_length=1_000_000)
+
+
+class ChatRequest(HttpBody):
+    """A field that is given beats the session's configuration, which beats the global one, which
+    beats the default. null is as if it were not given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "messages": [
+                        {"role": "user", "content": "¿Cuáles son las ventajas de FastAPI?"}
+                    ],
+                    "session_id": "mi-sesion-123",
+                    "use_memory": True,
+                    "use_rag": False,
+                }
+            ]
+        }
+    )
+
+    messages: list[UserMessage | OtherMessage] = Field(
+        min_length=1,
+        max_length=MAX_MESSAGES,
+        description="The last one with role `user` is the question. The conversation so far is the"
+        " session's: what else is sent is neither stored nor trusted.",
+        json_schema_extra={
+            "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
+        },
+    )
+    session_id: SessionId | None = Field(default=None, description="Without it, a new one.")
+    temperature: Temperature | None = 0.7
+    max_tokens: MaxTokens | None = Field(default=500, description="Of the answer.")
+
+    use_memory: bool | None = Field(
+        default=True,
+        description="Whether the conversation so far and what is remembered are read. What is said"
+        " is kept in the session all the same.",
+    )
+    use_rag: bool | None = False
+    memory_types: list[MemoryTypeName] | None = Field(default=None, max_length=4)
+    rag_namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
+    rag_top_k: TopK | None = 5
+    max_context_tokens: ContextTokens | None = 4000
+    context_priority: ContextPriority | None = "balanced"
+
+    use_tools: bool | None = False
+    tool_choice: ToolName | None = Field(
+        default=AUTO, description="`auto`, `none`, `required`, or a tool's name."
+    )
+    available_tools: list[ToolName] | None = Field(
+        default=None, max_length=MAX_NAMES, description="Only these; null: all there are."
+    )
+    max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = 5
+
+    @field_validator("messages")
+    @classmethod
+    def _check_question(
+        cls, messages: list[UserMessage | OtherMessage]
+    ) -> list[UserMessage | OtherMessage]:
+        if not any(isinstance(one, UserMessage) for one in messages):
+            raise ValueError("no message has role 'user': the last one of them is the question")
+        return messages
+
+    @property
+    def question(self) -> str:
+        return next(one.content for one in reversed(self.messages) if isinstance(one, UserMessage))
+
+
+class SourceMetadata(HttpBody):
+    source: str
+    namespace: str
+    chunk_index: int
+    page: int | None = None
+    heading: str = ""
+
+
+class RagSource(HttpBody):
+    """A passage that was used."""
+
+    content: str
+    metadata: SourceMetadata
+    score: float = Field(description="0…1")
+    chunk_index: int
+
+    @classmethod
+    def of(cls, source: SourceOfAnswer) -> RagSource:
+        metadata = SourceMetadata(
+            source=source.source,
+            namespace=source.namespace,
+            chunk_index=source.chunk_index,
+            page=source.page,
+            heading=source.heading,
+        )
+        return cls(
+            content=source.content,
+            metadata=metadata,
+            score=source.score,
+            chunk_index=source.chunk_index,
+        )
+
+
+class ToolCallMade(HttpBody):
+    id: str
+    name: str
+    arguments: dict[str, object] | str = Field(
+        description="The object; the model's own words where they are none."
+    )
+    round: int = Field(description="From 1; calls of one round ran side by side.")
+
+    @classmethod
+    def of(cls, use: ToolUse) -> ToolCallMade:
+        return cls(id=use.id, name=use.name, arguments=_arguments(use), round=use.round)
+
+
+class ToolCallResult(HttpBody):
+    id: str
+    name: str
+    arguments: dict[str, object] | str
+    success: bool
+    result: str | None = Field(description="Of a success.")
+    error: str | None = Field(description="Why there is none.")
+    round: int
+    seconds: float
+
+    @classmethod
+    def of(cls, use: ToolUse) -> ToolCallResult:
+        return cls(
+            id=use.id,
+            name=use.name,
+            arguments=_arguments(use),
+            success=use.success,
+            result=use.result if use.success else None,
+            error=None if use.success else use.error,
+            round=use.round,
+            seconds=use.seconds,
+        )
+
+
+class AgentStep(HttpBody):
+    """One round of a turn with tools."""
+
+    round: int
+    text: str = Field(description="What the model said beside its calls.")
+    tools: list[str] = Field(description="Names of what it called.")
+
+    @classmethod
+    def of(cls, step: Step) -> AgentStep:
+        return cls(round=step.round, text=step.text, tools=list(step.tools))
+
+
+class ChatResponse(HttpBody):
+    response: str
+    session_id: str
+    context_text: str = Field(description="What the model was told beside the question.")
+    context_tokens: int
+    rag_sources: list[RagSource] = Field(description="The passages in it, best first.")
+    tools_used: bool
+    tool_calls: list[ToolCallMade] | None = Field(description="null without `use_tools`.")
+    tool_results: list[ToolCallResult] | None
+    agent_steps: list[AgentStep] | None
+    degraded: list[str] = Field(
+        default=[],
+        description="What could not be asked: `memory`, `documents`, `tools`.",
+    )
+    request_id: str = Field(default="", description="As the X-Request-ID header.")
+
+
+def _arguments(use: ToolUse) -> dict[str, object] | str:
+    try:
+        said = json.loads(use.arguments)
+    except ValueError:
+        return use.arguments
+    return said if isinstance(said, dict) else use.arguments

@@ -1,0 +1,185 @@
+"""specs/4 §5 and specs/2: what is remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import ConfigDict, Field
+
+from spade_llm.gateway.bodies.common import (
+    ContextTokens,
+    HttpBody,
+    MemoryTypeName,
+    SessionId,
+    Timestamp,
+    TopK,
+    as_timestamp,
+)
+from spade_llm.memory.limits import MAX_QUERY_CHARS
+from spade_llm.memory.retrieve import DEFAULT_LIMIT, MAX_LIMIT
+
+if TYPE_CHECKING:
+    from spade_llm.memory.session_records import (
+        SessionContext,
+        SessionCounts,
+        SessionHistory,
+        SessionHit,
+    )
+    from spade_llm.memory.store import ObservedMessage
+
+MemoryQueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=r"\S")]
+MAX_DETAILS = 10**6
+
+
+class ContextRequest(HttpBody):
+    session_id: SessionId
+    max_tokens: ContextTokens | None = 2000
+    memory_types: list[MemoryTypeName] | None = Field(
+        default=None, max_length=4, description="null: all."
+    )
+
+
+class ContextResponse(HttpBody):
+    session_id: str
+    context_text: str
+    token_count: int
+    memory_types_included: list[MemoryTypeName]
+    truncated: bool
+
+    @classmethod
+    def of(cls, context: SessionContext) -> ContextResponse:
+        return cls(
+            session_id=context.session_id,
+            context_text=context.context_text,
+            token_count=context.token_count,
+            memory_types_included=[one.value for one in context.memory_types_included],
+            truncated=context.truncated,
+        )
+
+
+class HistoryMessage(HttpBody):
+    role: str
+    content: str
+    timestamp: Timestamp
+
+    @classmethod
+    def of(cls, message: ObservedMessage) -> HistoryMessage:
+        return cls(role=message.role, content=message.content, timestamp=message.at)
+
+
+class HistoryResponse(HttpBody):
+    session_id: str
+    messages: list[HistoryMessage] = Field(description="The latest, oldest first.")
+    total_count: int = Field(description="Of the whole session.")
+
+    @classmethod
+    def of(cls, history: SessionHistory) -> HistoryResponse:
+        return cls(
+            session_id=history.session_id,
+            messages=[HistoryMessage.of(one) for one in history.messages],
+            total_count=history.total_count,
+        )
+
+
+class ShortTermFigures(HttpBody):
+    message_count: int
+    token_count: int
+
+
+class LongTermFigures(HttpBody):
+    semantic_facts: int
+    episodic_summaries: int
+    profile_entries: int
+    procedural_patterns: int
+
+
+class StatsResponse(HttpBody):
+    session_id: str
+    short_term: ShortTermFigures
+    long_term: LongTermFigures
+
+    @classmethod
+    def of(cls, counts: SessionCounts) -> StatsResponse:
+        return cls(
+            session_id=counts.session_id,
+            short_term=ShortTermFigures(message_count=counts.messages, token_count=counts.tokens),
+            long_term=LongTermFigures(
+                semantic_facts=counts.semantic_facts,
+                episodic_summaries=counts.episodic_summaries,
+                profile_entries=counts.profile_entries,
+                procedural_patterns=counts.procedural_patterns,
+            ),
+        )
+
+
+class SearchRequest(HttpBody):
+    query: MemoryQueryText
+    top_k: TopK | None = 5
+    session_id: SessionId | None = Field(default=None, description="null: all sessions.")
+
+
+class HitMetadata(HttpBody):
+    """Further keys are the memory's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    session_id: str | None
+    timestamp: str = Field(description="UTC", examples=["2025-12-20T14:30:00.000000"])
+
+
+class MemoryHit(HttpBody):
+    content: str
+    metadata: HitMetadata
+    score: float = Field(description="0…1, best first.")
+
+    @classmethod
+    def of(cls, hit: SessionHit) -> MemoryHit:
+        metadata = HitMetadata.model_validate(
+            {
+                **hit.metadata,
+                "session_id": hit.session_id,
+                "timestamp": as_timestamp(hit.timestamp),
+            }
+        )
+        return cls(content=hit.content, metadata=metadata, score=hit.score)
+
+
+class SearchResponse(HttpBody):
+    query: str
+    results: list[MemoryHit]
+    total_results: int
+
+
+class DeletedFigures(HttpBody):
+    messages: int
+    semantic_facts: int
+    episodic_summaries: int
+    profile_entries: int
+    procedural_patterns: int
+
+
+class SessionCleared(HttpBody):
+    success: bool
+    session_id: str
+    deleted: DeletedFigures
+
+    @classmethod
+    def of(cls, counts: SessionCounts) -> SessionCleared:
+        deleted = DeletedFigures(
+            messages=counts.messages,
+            semantic_facts=counts.semantic_facts,
+            episodic_summaries=counts.episodic_summaries,
+            profile_entries=counts.profile_entries,
+            procedural_patterns=counts.procedural_patterns,
+        )
+        return cls(success=True, session_id=counts.session_id, deleted=deleted)
+
+
+class RetrieveMemory(HttpBody):
+    query: MemoryQueryText
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = DEFAULT_LIMIT
+    detail_limit: Annotated[int, Field(ge=0, le=MAX_DETAILS)] | None = Field(
+        default=None,
+        description="null: ranks 1 and 2, if they are key moments; a number below `limit`: so many"
+        " key moments; else all.",
+    )
