@@ -145,6 +145,9 @@ CHAT_TYPE = "llm"
 FOR_MODELS = {MESSAGE_TYPE: CHAT_TYPE}
 """What programs written for spade_llm tell a chat message by."""
 
+PRINCIPAL = "principal"
+"""Attribute of `<acl/>`: whom its sender says it speaks for."""
+
 _FIELDS = {
     "performative": "performative",
     "ontology": "ontology",
@@ -156,7 +159,7 @@ _FIELDS = {
     "reply_by": "reply-by",
     "sequence": "sequence",
     "trace_parent": "traceparent",
-    "acts_for": "principal",
+    "acts_for": PRINCIPAL,
 }
 """Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
 
@@ -176,7 +179,7 @@ def to_metadata(message: AclMessage) -> dict[str, str]:
 
 
 def _without_principal(said: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in said.items() if key != _FIELDS["acts_for"]}
+    return {key: value for key, value in said.items() if key != PRINCIPAL}
 
 
 def from_metadata(
@@ -206,7 +209,7 @@ def from_metadata(
         reply_by=_moment(metadata.get("reply-by")),
         sequence=_sequence(metadata.get("sequence")),
         trace_parent=read_trace_parent(metadata.get("traceparent", "")),
-        acts_for=metadata.get("principal", "") if encoding is Encoding.ACL else "",
+        acts_for=metadata.get(PRINCIPAL, "") if encoding is Encoding.ACL else "",
         encoding=encoding,
         extra=_extra(metadata) if encoding is Encoding.FORM else {},
         said=Said.from_fields(metadata) if encoding is Encoding.PLAIN else NOTHING_SAID,

@@ -318,6 +318,12 @@ class SqliteAnswerLog:
             await self._db.checkpoint()
 
 
+def _asker(request: AclMessage) -> str:
+    """Whose row it is: of a gateway's request, whom it speaks for, as if that were a client of
+    theirs; so what is scrubbed of a person goes, whichever way they asked."""
+    return f"{request.principal}/{request.sender}" if request.principal else request.sender
+
+
 def fingerprint(request: AclMessage) -> str:
     """Tells a retry from another request under a used id, which SPADE 4.1.4 programs and some
     chat clients send (tests/runtime/test_answer_log.py)."""
@@ -331,7 +337,7 @@ _Key = tuple[str, str, str]
 
 
 def _key(request: AclMessage) -> _Key:
-    return request.sender, request.reply_with, fingerprint(request)
+    return _asker(request), request.reply_with, fingerprint(request)
 
 
 def _key_of_said(message: AclMessage) -> _Key:

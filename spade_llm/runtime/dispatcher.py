@@ -289,7 +289,7 @@ class Dispatcher:
         if any(_is_same(job.request, message) for job in self._jobs_near(message)):
             return
         diverted_to = self._diverted(message)
-        key = _id(message) if diverted_to else _conversation(message, *_id(message))
+        key = _id(message) if diverted_to else _conversation(message, _id(message))
         lane = self._lanes.get(key, _NOTHING)
         if self._is_full(lane, message.owner):
             self._refuse(message, Busy("too many requests; ask again later"))
@@ -305,10 +305,10 @@ class Dispatcher:
         route = self._routes.get(message.ontology)
         return route.divert(message) if route else None
 
-    def _jobs_near(self, message: AclMessage, asked: tuple[str, str] | None = None) -> list[Job]:
+    def _jobs_near(self, message: AclMessage, asked: _Id | None = None) -> list[Job]:
         """Of its conversation, and what was diverted from it; `asked`: another request's id."""
         asked = asked or _id(message)
-        keys = {_conversation(message, *asked), asked}
+        keys = {_conversation(message, asked), asked}
         return [job for key in keys for job in self._lanes.get(key, _NOTHING)]
 
     def _is_full(self, lane: deque[Job], peer: str) -> bool:
@@ -435,7 +435,7 @@ class Dispatcher:
         try:
             return message.reply(Performative.INFORM, await self._outcome(job))
         except Unauthorised as error:
-            logger.warning("%s may not do this: %s", message.sender, error)
+            logger.warning("%s may not do this: %s", message.owner, error)
             return _error(message, error)
         except SpadeLLMError as error:
             logger.info("conversation %s: %s", message.conversation_id, error)
@@ -575,15 +575,16 @@ class Dispatcher:
             return Effect.READ
 
     def _cancel(self, message: AclMessage) -> None:
-        """Stop what runs, and drop what waits, for this very sender; it is answered `cancelled`."""
-        asked = (message.sender, message.in_reply_to)
+        """Stop what runs, and drop what waits, for this very sender (of a gateway: for the same
+        principal); it is answered `cancelled`."""
+        asked = (message.sender, message.principal, message.in_reply_to)
         for job in self._jobs_near(message, asked):
             if _id(job.request) == asked:
                 stop(job, Cancelled("it was cancelled"))
 
     def _is_coming(self, answer: AclMessage) -> bool:
         """It was sent, or will be by whoever is at it."""
-        asked = (answer.receiver, answer.in_reply_to)
+        asked = (answer.receiver, "", answer.in_reply_to)
         return _sent_id(answer) in self._on_their_way or any(
             _id(job.request) == asked for job in self._jobs_near(answer, asked)
         )
@@ -600,8 +601,12 @@ _NOTHING: deque[Job] = deque(maxlen=0)
 _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 
-def _id(message: AclMessage) -> tuple[str, str]:
-    return message.sender, message.reply_with
+_Id = tuple[str, str, str]
+"""Sender, whom it speaks for, and the request's own id."""
+
+
+def _id(message: AclMessage) -> _Id:
+    return message.sender, message.principal, message.reply_with
 
 
 async def _is_known(has_arrived: HasArrived) -> bool:
@@ -619,11 +624,7 @@ def _sent_id(message: AclMessage) -> tuple[str, str]:
 def _is_same(one: AclMessage, other: AclMessage) -> bool:
     """The same request once more; SPADE programs and some clients use an id again for another."""
     return (
-        one.reply_with == other.reply_with
-        and one.sender == other.sender
-        and one.ontology == other.ontology
-        and one.content == other.content
-        and one.principal == other.principal
+        _id(one) == _id(other) and one.ontology == other.ontology and one.content == other.content
     )
 
 
@@ -632,13 +633,13 @@ def _is_version(message: AclMessage, id: str) -> bool:
     return id in (message.reply_with, message.said.corrects)
 
 
-def _conversation(message: AclMessage, asker: str, request_id: str) -> Hashable:
+def _conversation(message: AclMessage, asked: _Id) -> Hashable:
     """What keeps requests in order: a person's chat, or a peer's conversation; else nothing. In a
     room nobody waits for another's question."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
-        who = message.said.seat or message.principal or bare(asker)
+        who = message.said.seat or message.principal or bare(asked[0])
         return message.ontology, who, message.conversation_id
-    return asker, request_id
+    return asked
 
 
 def _may_run_again(job: Job, row: Logged) -> bool:

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import bare
+from spade_llm.acl import CHAT_TEXT, bare
 from spade_llm.errors import Unauthorised
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
     from spade_llm.runtime.requester import Asks, Question
 
-_BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
+_BARE_JID = re.compile(r"[^@/\s]{1,1023}@[^@/\s#]{1,1023}")
+"""RFC 7622. No `#`: it ends a JID in names of conversations (services/chat_place.py)."""
 
 
 def identified(message: AclMessage, gateways: Collection[str]) -> AclMessage:
@@ -34,10 +35,17 @@ def identified(message: AclMessage, gateways: Collection[str]) -> AclMessage:
             "principal: only a gateway may speak for others, and"
             f" {bare(message.sender)} is none of this agent's (`gateways` in its agent.toml)"
         )
-    principal = message.acts_for.lower()
-    if not _BARE_JID.fullmatch(principal) or principal == bare(message.receiver):
+    if message.ontology == CHAT_TEXT:
+        raise Unauthorised("principal: a text of a person's client is nobody else's")
+    principal = read_principal(message.acts_for)
+    if not principal or principal == bare(message.receiver):
         raise Unauthorised(f"principal: {message.acts_for[:80]!r} is nobody's bare JID")
     return replace(message, principal=principal)
+
+
+def read_principal(text: str) -> str:
+    """As servers write it; empty: it is no bare JID."""
+    return text.lower() if _BARE_JID.fullmatch(text) else ""
 
 
 class SpeakingFor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -67,7 +68,8 @@ class Called(Body):
 
 
 class ToolService:
-    """Who asks is the sender that the server stamps; what the context says is the asker's word."""
+    """Who asks is the sender that the server stamps; what the context says is the asker's word,
+    but a gateway's user asks for nobody else."""
 
     def __init__(self, tools: ToolboxBackend) -> None:
         self._tools = tools
@@ -89,8 +91,10 @@ class ToolService:
         return fitting(specs[body.offset :], page)
 
     async def _call(self, request: Request, body: CallTool) -> Called:
-        tools = self._tools.for_caller(request.message.owner)
-        return Called(result=await tools.call(body.name, body.arguments, context=body.context))
+        tools, context = self._tools.for_caller(request.message.owner), body.context
+        if person := request.message.principal:
+            context = replace(context, on_behalf_of=person)
+        return Called(result=await tools.call(body.name, body.arguments, context=context))
 
 
 def _fits(spec: ToolSpec) -> bool:

@@ -12,9 +12,10 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.acl import AclMessage, Encoding, ErrorBody, Performative, bare
+from spade_llm.acl import PRINCIPAL, AclMessage, Encoding, ErrorBody, Performative, bare
 from spade_llm.errors import Busy, MalformedContent, StorageFailed, Unauthorised
 from spade_llm.latest import keep_latest
+from spade_llm.runtime.gateways import read_principal
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import Standing, domain_of
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
@@ -23,7 +24,7 @@ from spade_llm.xmpp.invitations import FILES, Invitations
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from xml.etree.ElementTree import Element
 
     from spade_llm.errors import SpadeLLMError
@@ -75,10 +76,13 @@ class Door:
         *,
         own_domain: str,
         send: Callable[[str], None],
+        gateways: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`send` takes a stanza that nobody misses if it is lost."""
+        """`send` takes a stanza that nobody misses if it is lost. `gateways`: bare JIDs; they are
+        let in, and what they ask for others is counted as those others'."""
         self._admission = admission
+        self._gateways = frozenset(gateways)
         self._invitations = invitations
         self._own_domain = own_domain
         self._send = send
@@ -140,8 +144,7 @@ class Door:
         """Whether this `<message/>` goes no further; it is answered here, if at all."""
         if xml.get("type") in _UNREAD:
             return False
-        jid = bare(xml.get("from", ""))
-        standing, now_s = self._standing(jid), self._clock()
+        (jid, standing), now_s = self._who(xml), self._clock()
         sender = self._sender(jid, standing, now_s)
         if not self._is_paced and not self._is_in_time(jid, sender, xml, now_s):
             self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
@@ -151,7 +154,18 @@ class Door:
             return True
         return standing is Standing.STRANGER and self._keep_out(xml, sender)
 
+    def _who(self, xml: Element) -> tuple[str, Standing]:
+        """Who wants something of us. Whom a gateway lets in we do, if only as a guest."""
+        jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
+        if acl is None or jid not in self._gateways:
+            return jid, self._standing(jid)
+        principal = read_principal(acl.get(PRINCIPAL, "")) or jid
+        standing = self._standing(principal)
+        return principal, Standing.GUEST if standing is Standing.STRANGER else standing
+
     def _standing(self, jid: str) -> Standing:
+        if jid in self._gateways:
+            return Standing.KNOWN
         standing = self._admission.standing(jid, self._own_domain)
         if standing is not Standing.STRANGER:
             return standing
@@ -257,6 +271,7 @@ def door_of(agent: XmppAgent) -> Door:
         Invitations(options.data / name if options.data else None),
         own_domain=str(agent.jid.domain),
         send=agent.send_now,
+        gateways=options.gateways,
     )
     if not options.admission.limits_nothing:
         agent.on_stanza.append(door.is_shut_for)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
-from spade_llm.acl import CHAT_TEXT, CHAT_TYPE, MESSAGE_TYPE, AclMessage, Encoding
+from spade_llm.acl import CHAT_TEXT, CHAT_TYPE, MESSAGE_TYPE, PRINCIPAL, AclMessage, Encoding
 from spade_llm.errors import MalformedContent, RequestError
 from spade_llm.runtime import Bounce
 from spade_llm.xmpp import stanza as codec
@@ -52,12 +52,11 @@ class Inbox:
         if isinstance(incoming, Bounce):
             self._agent.node.bounced(incoming)
             return
-        if incoming is not None:
-            incoming = self._agent.node.dispatcher.identified(incoming)
-            if incoming is None:
-                return
-        if not self._is_answer(incoming) and not self._is_claimed(stanza):
-            self._receive(incoming, stanza)
+        known = incoming and self._agent.node.dispatcher.identified(incoming)
+        if incoming is not None and known is None:
+            return
+        if not self._is_answer(known) and not self._is_claimed(stanza):
+            self._receive(known, stanza)
 
     def _is_answer(self, message: AclMessage | None) -> bool:
         return message is not None and self._agent.node.is_awaited(message)
@@ -123,9 +122,14 @@ class _AnyMessage(MatcherBase):
 
 def _spade_message(stanza: Stanza) -> SpadeMessage:
     """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
-    parameters of an `<acl/>`."""
+    parameters of an `<acl/>`. A `principal` is there only where a gateway of ours has said it: not
+    what is written so in SPADE's own form, which anybody may."""
     message = SpadeMessage.from_node(stanza)
     message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
-    for key, value in codec.read_metadata(stanza.xml).items():
+    metadata = codec.read_metadata(stanza.xml)
+    if codec.encoding_of(stanza.xml) is not Encoding.ACL:
+        metadata.pop(PRINCIPAL, None)
+    message.metadata.pop(PRINCIPAL, None)
+    for key, value in metadata.items():
         message.set_metadata(key, value)
     return message

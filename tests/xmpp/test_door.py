@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN = "here.example"
+GATEWAYS = (f"gateway@{OWN}",)
 CLOSED = Admission(allow=("friend.example", "ada@other.example"), guests=("guests.example",))
 
 
@@ -41,6 +42,7 @@ class Entrance:
             self.invitations,
             own_domain=OWN,
             send=self._hear,
+            gateways=GATEWAYS,
             clock=lambda: self.now_s,
         )
 
@@ -64,6 +66,7 @@ def request(
     *,
     ontology: str = "spade-llm.memory/1",
     performative: Performative = Performative.REQUEST,
+    principal: str = "",
 ) -> Element:
     message = AclMessage(
         performative=performative,
@@ -72,6 +75,7 @@ def request(
         content="{}",
         ontology=ontology,
         encoding=Encoding.ACL,
+        acts_for=principal,
     )
     xml = encode(message).replace("<message ", f"<message from='{sender}/p' ", 1)
     return fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
@@ -356,6 +360,37 @@ def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> Non
     assert chats == [True] * 3 + [False] * 2
     assert all('"busy"' in one for one in entrance.said)
     assert len(entrance.said) == 2
+
+
+def test_what_a_gateway_asks_for_others_is_counted_as_theirs() -> None:
+    entrance = Entrance(LIMITED)
+
+    def heard(sender: str, principal: str) -> int:
+        chat = "spade-llm.chat/1"
+        asked = (request(sender, ontology=chat, principal=principal) for _ in range(10))
+        return sum(map(entrance.lets_in, asked))
+
+    assert heard(GATEWAYS[0], f"ada@{OWN}") == 3
+    assert heard(GATEWAYS[0], f"bob@{OWN}") == 3
+    assert heard(GATEWAYS[0], "") == 3
+    assert not entrance.lets_in(text(f"ada@{OWN}"))
+    assert heard(f"eve@{OWN}", f"cid@{OWN}") == 3
+    assert heard(f"eve@{OWN}", f"dan@{OWN}") == 0
+    assert entrance.lets_in(text(f"cid@{OWN}"))
+
+
+def test_a_closed_door_takes_whom_a_gateway_speaks_for_as_guests_and_believes_nobody_else() -> None:
+    entrance = Entrance(replace(CLOSED, guest_talk=Rate(per_s=0.1, burst=1)))
+
+    def chat(sender: str, principal: str) -> Element:
+        return request(sender, ontology="spade-llm.chat/1", principal=principal)
+
+    assert entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
+    assert not entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
+    assert all(entrance.lets_in(chat(GATEWAYS[0], "ada@other.example")) for _ in range(5))
+    assert entrance.door.is_guest("stranger@far.example")
+    assert not entrance.lets_in(text("stranger@far.example"))
+    assert not entrance.lets_in(chat("eve@far.example", "ada@other.example"))
 
 
 def test_the_accounts_of_one_other_domain_are_bounded_together() -> None:
