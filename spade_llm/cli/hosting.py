@@ -265,6 +265,7 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         data=host.place.data / "agents" / definition.jid,
         allowed=tuple(definition.settings.allowed),
         announce_to=tuple(map(definition.full, definition.settings.announce_to)),
+        gateways=tuple(map(definition.full, definition.settings.gateways)),
         admission=admission_of(definition.settings.admission),
         telemetry=_telemetry(definition.settings.telemetry),
         identity=identity_of(definition),

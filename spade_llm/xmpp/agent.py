@@ -125,7 +125,7 @@ class XmppAgent(Agent):
         local, address = str(self.jid.local), str(self.jid)
         self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
-        self.node.dispatcher.gateways = frozenset(self.options.gateways)
+        self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
         self.node.dispatcher.is_there = self._is_there
         self.node.dispatcher.has_arrived = self._has_arrived
         self.link: Link | None = None

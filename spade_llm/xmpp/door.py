@@ -271,7 +271,7 @@ def door_of(agent: XmppAgent) -> Door:
         Invitations(options.data / name if options.data else None),
         own_domain=str(agent.jid.domain),
         send=agent.send_now,
-        gateways=options.gateways,
+        gateways=agent.node.dispatcher.gateways,
     )
     if not options.admission.limits_nothing:
         agent.on_stanza.append(door.is_shut_for)
