@@ -11,12 +11,14 @@ from spade_llm.runtime.gateways import SpeakingFor
 from spade_llm.runtime.in_memory import InMemoryNetwork, InMemoryTransport
 from spade_llm.runtime.job import Stopped
 from spade_llm.runtime.node import Asker, Node
+from spade_llm.runtime.recent import Answered
 from spade_llm.runtime.requester import Asks, Question, Requester
 from spade_llm.runtime.route import Effect, Handler, Request, Route
 from spade_llm.runtime.transport import Bounce, Receiver, Send, Transport
 
 __all__ = [
     "AnswerLog",
+    "Answered",
     "Asker",
     "Asks",
     "Bounce",

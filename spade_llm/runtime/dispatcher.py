@@ -43,6 +43,7 @@ from spade_llm.errors import (
 )
 from spade_llm.runtime.gateways import identified
 from spade_llm.runtime.job import Job, Stopped, come_back, step_aside, stop
+from spade_llm.runtime.recent import Recent
 from spade_llm.runtime.route import Effect, Request
 from spade_llm.tracing import Tracer
 
@@ -107,6 +108,7 @@ class Dispatcher:
         self._tracer = tracer or NO_TRACES
         self.gateways: frozenset[str] = frozenset()
         """Bare JIDs that may speak for others here."""
+        self.recent = Recent()
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
@@ -296,7 +298,7 @@ class Dispatcher:
             return
         self._open += 1
         self._open_of[message.owner] += 1
-        self._enqueue(key, Job(message, self._effect(message), diverted_to))
+        self._enqueue(key, Job(message, self._effect(message), diverted_to=diverted_to))
 
     def _jobs(self) -> Iterator[Job]:
         return (job for lane in self._lanes.values() for job in lane)
@@ -430,6 +432,11 @@ class Dispatcher:
         return answer
 
     async def _answer(self, job: Job) -> AclMessage:
+        answer = await self._answer_or_error(job)
+        self.recent.note(job.request, answer, since_s=job.since_s)
+        return answer
+
+    async def _answer_or_error(self, job: Job) -> AclMessage:
         """The error boundary: every request gets exactly one answer, and no peer our internals."""
         message = job.request
         try:

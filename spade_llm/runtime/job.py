@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 class Job:
     request: AclMessage
     effect: Effect
+    since_s: float = field(default_factory=time.monotonic)
+    """When it arrived."""
     diverted_to: Handler | None = None
     """Instead of the route's handler."""
     has_place: bool = False

@@ -1,4 +1,4 @@
-"""`spade-llm.agent/1`: what every agent says of itself."""
+"""`spade-llm.agent/1`: what every agent says of itself, and of what it has answered lately."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, ClassVar
 
 from spade_llm.acl import Body
-from spade_llm.services.service import Peer, Service
+from spade_llm.errors import InvalidArguments
+from spade_llm.runtime import Answered
+from spade_llm.services.service import Peer, Service, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.runtime import Asks, Dispatcher, Request
 
 ONTOLOGY = "spade-llm.agent/1"
+MAX_RECENT = 100
 
 
 class AskStatus(Body):
@@ -22,7 +25,7 @@ class AskStatus(Body):
 
 class AgentStatus(Body):
     kind: str
-    """assistant, memory, rag or tools."""
+    """assistant, memory, rag, tools or gateway."""
     summary: str
     """One line for people, for instance `model gpt-5-mini, 3 conversations`."""
     running: int = 0
@@ -32,6 +35,23 @@ class AgentStatus(Body):
     """What people should know: who is away, what waits for them."""
     ontologies: tuple[str, ...] = ()
     """What can be asked of it; empty: an agent of 0.2.0 or before, which does not say."""
+    answered: int = 0
+    """Requests since it began, without questions such as this one."""
+    per_minute: int = 0
+    """Of them, those of the last minute."""
+
+
+class AskRecent(Body):
+    """Whoever asks sees what was asked by it; a gateway that asks for nobody sees all."""
+
+    op: ClassVar[str] = "recent"
+    limit: int = 50
+    """1…100."""
+
+
+class RecentRequests(Body):
+    requests: tuple[Answered, ...] = ()
+    """Newest first."""
 
 
 def serve(
@@ -50,16 +70,40 @@ def serve(
             queued=load.queued,
             notes=tuple(notes()),
             ontologies=tuple(sorted(dispatcher.ontologies)),
+            answered=dispatcher.recent.answered,
+            per_minute=dispatcher.recent.per_minute,
         )
 
+    async def recent(request: Request, body: AskRecent) -> Body:
+        if not 1 <= body.limit <= MAX_RECENT:
+            raise InvalidArguments(f"limit is {body.limit}; it must be 1 to {MAX_RECENT}")
+        message = request.message
+        is_for_all = message.owner in dispatcher.gateways and not message.principal
+        seen = dispatcher.recent.latest(body.limit, of=None if is_for_all else message.owner)
+        return fitting(seen, lambda some: RecentRequests(requests=tuple(some)))
+
+    dispatcher.recent.left_out.add(ONTOLOGY)
     service = Service(ONTOLOGY)
     service.on(AskStatus, status)
+    service.on(AskRecent, recent)
     service.attach(dispatcher)
 
 
 async def ask_status(requester: Asks, jid: str, *, timeout_s: float) -> AgentStatus:
     """Raises RequestError."""
     return await Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s).ask(AskStatus(), AgentStatus)
+
+
+async def ask_recent(
+    requester: Asks, jid: str, *, limit: int = 50, timeout_s: float
+) -> Sequence[Answered]:
+    """What it has answered lately, newest first (AskRecent says whose); fewer than `limit` (1…100)
+    where one message cannot carry them.
+
+    Raises RequestError; RequestNotUnderstood: the agent is older than this op.
+    """
+    peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+    return (await peer.ask(AskRecent(limit=limit), RecentRequests)).requests
 
 
 async def locate(requester: Asks, jid: str, *, timeout_s: float) -> tuple[AgentStatus, str]:
