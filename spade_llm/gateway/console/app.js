@@ -7,6 +7,8 @@
 //   go(...segments)    to another address: go("chat", id); replace(...segments) without a step back
 //   heading({title, detail, actions})   the bar above the view
 //   key(key, does, run)                 a shortcut while the view is shown
+//   sessions           the conversations (sessions.js)
+//   onPerson(run)      when `me` is there, or has changed
 //   onRecovered(run)   after the gateway could not be reached, and can be again
 //   remount()          the view from the start
 
@@ -35,6 +37,7 @@ const t = texts({
 class App {
   #shown = null; // {name, view, root, abort, args}
   #me = null;
+  #people = new EventTarget();
 
   constructor() {
     this.main = el("main", { id: "view", tabindex: "-1" });
@@ -92,6 +95,7 @@ class App {
       this.#me = null;
     }
     this.sidebar.showPrincipal(this.#me);
+    this.#people.dispatchEvent(new Event("changed"));
     if (this.#me) this.sidebar.sessions.load();
   }
 
@@ -140,6 +144,7 @@ class App {
         document.title = `${heading.title} · ${t("product")}`;
       },
       key: (key, does, run) => this.shortcuts.add(key, does, run, signal),
+      onPerson: (run) => this.#people.addEventListener("changed", run, { signal }),
       onRecovered: (run) => connection.addEventListener("recovered", run, { signal }),
       remount: () => this.#route(true),
       sessions: this.sidebar.sessions,

@@ -44,7 +44,7 @@ export function when(iso) {
   const date = moment(iso);
   const isToday = date.toDateString() === new Date().toDateString();
   const day = isToday ? {} : { day: "numeric", month: "short" };
-  return new Intl.DateTimeFormat(language(), { ...day, hour: "2-digit", minute: "2-digit" }).format(
+  return new Intl.DateTimeFormat(language(), { ...day, hour: "numeric", minute: "2-digit" }).format(
     date,
   );
 }

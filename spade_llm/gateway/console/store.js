@@ -1,18 +1,33 @@
 // What the page itself remembers: preferences (localStorage), and what belongs to this tab
 // (sessionStorage): the open conversation, drafts, the API token. Everything else is the server's.
 
-const PREFERENCES = { theme: "system", language: "", keys: true, sendTools: true };
+const PREFERENCES = { theme: "system", language: "", keys: true, tools: true, answerTokens: 2000 };
+const MAX_SESSIONS = 200; // whose own tools switch is kept
 const watchers = new Map();
 const unsaved = new Map(); // where storage is blocked
 
 export const store = {
-  /** `theme` system|light|dark, `language` ""|en|es, `keys` single-key shortcuts, `sendTools`. */
+  /**
+   * `theme` system|light|dark, `language` ""|en|es, `keys` single-key shortcuts, `tools` whether new
+   * conversations use them, `answerTokens` at most.
+   */
   preference(name) {
     return read(localStorageOrNull(), name) ?? PREFERENCES[name];
   },
   setPreference(name, value) {
     write(localStorageOrNull(), name, value);
     tell(name, value);
+  },
+
+  /** Whether a conversation uses tools: the API keeps that for nobody. */
+  usesTools(session) {
+    const own = read(localStorageOrNull(), "toolsOf") ?? {};
+    return own[session] ?? this.preference("tools");
+  },
+  setUsesTools(session, isOn) {
+    const { [session]: _, ...others } = read(localStorageOrNull(), "toolsOf") ?? {};
+    const kept = Object.entries({ ...others, [session]: isOn }).slice(-MAX_SESSIONS);
+    write(localStorageOrNull(), "toolsOf", Object.fromEntries(kept));
   },
 
   /** The conversation that is open, or was last. */

@@ -30,14 +30,16 @@ export async function askForToken() {
   if (isOpen) return;
   isOpen = true;
   const input = el("input", { class: "input", type: "password", autocomplete: "off" });
-  const use = () => input.value.trim() && opened.close(input.value.trim());
-  input.addEventListener("keydown", (event) => event.key === "Enter" && use());
+  const use = (event) => {
+    event.preventDefault();
+    if (input.value.trim()) opened.close(input.value.trim());
+  };
   const opened = dialog({
     title: t("title"),
     body: [
       el("p", null, t("text")),
       el("p", null, el("code", null, "spade-llm token add")),
-      field(t("label"), input, t("hint")),
+      el("form", { on: { submit: use } }, field(t("label"), input, t("hint"))),
     ],
     actions: [button({ label: t("use"), kind: "primary", on: use })],
     size: "small",

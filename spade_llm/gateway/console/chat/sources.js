@@ -1,0 +1,58 @@
+// The passages that an answer was built from: names below it, texts in the panel.
+
+import { el } from "../dom.js";
+import { number } from "../i18n.js";
+import { icon } from "../icons.js";
+import { t } from "./texts.js";
+
+/** `open`(sources, index) shows a passage. Null where there are none. */
+export function sourceLinks(sources, open) {
+  if (!sources?.length) return null;
+  const links = sources.map((source, index) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: "source-link",
+        "aria-label": t("source", nameOf(source)),
+        title: nameOf(source),
+        on: { click: () => open(sources, index) },
+      },
+      icon("documents"),
+      el("span", null, nameOf(source).split("/").at(-1)),
+    ),
+  );
+  return el("div", { class: "source-links", role: "group", "aria-label": t("sources") }, links);
+}
+
+/** All passages, the chosen one first to be seen. */
+export function passages(sources, chosen) {
+  return sources.map((source, index) =>
+    el(
+      "article",
+      { class: `passage ${index === chosen ? "is-chosen" : ""}`, tabindex: index === chosen ? "-1" : null },
+      el("h3", null, nameOf(source)),
+      el("p", { class: "hint" }, placeOf(source)),
+      scoreBar(source.score),
+      el("p", { class: "passage-text" }, source.content),
+    ),
+  );
+}
+
+function nameOf({ metadata }) {
+  return metadata.source;
+}
+
+function placeOf({ metadata, chunk_index: index }) {
+  const { namespace, page, heading } = metadata;
+  return [namespace, heading, page && t("page", page), t("passage", index)].filter(Boolean).join(" · ");
+}
+
+function scoreBar(score) {
+  return el(
+    "div",
+    { class: "passage-score" },
+    el("meter", { min: 0, max: 1, value: score, "aria-label": t("score") }),
+    el("span", null, number(score)),
+  );
+}
