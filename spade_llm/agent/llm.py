@@ -141,6 +141,7 @@ class LLMAgent(XmppAgent):
         self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = WatchedModel(provider)
+        self._provider_kind = _kind_of(provider)
         is_offline = isinstance(provider, OfflineProvider)
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
@@ -243,7 +244,7 @@ class LLMAgent(XmppAgent):
         )
         self._chat.attach(dispatcher)
         self._serve_sessions()
-        status.serve(dispatcher, kind="assistant", summary=self._summary)
+        status.serve(dispatcher, kind="assistant", summary=self._summary, facts=self._facts_now)
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
 
@@ -356,9 +357,17 @@ class LLMAgent(XmppAgent):
     async def _generate(self, utterance: Utterance) -> Reply:
         return await self._generating.answer(utterance)
 
+    def _facts_now(self) -> dict[str, str]:
+        return {"provider": self._provider_kind, "model": self.llm_behaviour.model.name}
+
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
+
+
+def _kind_of(provider: ChatModel) -> str:
+    """By its class: `OpenAI`, `Offline`, or what somebody calls their own."""
+    return type(provider).__name__.removesuffix("Provider").removesuffix("Model")
 
 
 def _letting_in(discover: tuple[str, ...], options: AgentOptions | None) -> AgentOptions:

@@ -65,7 +65,8 @@ class MemoryAgent(XmppAgent):
         EncryptionHint(self)
         offer_own_memories_menus(self, self._backend, self._answer_text)
         self.announce(kind="memory")
-        status.serve(self.node.dispatcher, kind="memory", summary=self._summary)
+        facts = {"storage": "SQLite", "embeddings": embedder.name if embedder else ""}
+        status.serve(self.node.dispatcher, kind="memory", summary=self._summary, facts=facts.copy)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._backend)

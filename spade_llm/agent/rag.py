@@ -81,7 +81,8 @@ class RAGAgent(XmppAgent):
         )
         service.attach(self.node.dispatcher)
         self.announce(kind="rag")
-        status.serve(self.node.dispatcher, kind="rag", summary=self._summary)
+        facts = {"storage": "Chroma", "embeddings": embedder.name if embedder else ""}
+        status.serve(self.node.dispatcher, kind="rag", summary=self._summary, facts=facts.copy)
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._library)

@@ -6,10 +6,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
-
 from spade_llm.gateway import routes
 from spade_llm.gateway.console_files import mount_console
+from spade_llm.gateway.description import COMMON, DescribedApp
 from spade_llm.gateway.errors import handle_errors
 from spade_llm.gateway.front import Front
 from spade_llm.gateway.gate import Gate
@@ -17,23 +16,21 @@ from spade_llm.gateway.reading import Reading
 from spade_llm.gateway.repeating import Repeating
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
     from starlette.types import ASGIApp
 
     from spade_llm.gateway.gateway import Gateway
-
-TITLE = "Agent Lab API"
-VERSION = "0.1.0"
-"""Of the API, as specs/4 has it."""
 
 
 def build_app(gateway: Gateway) -> FastAPI:
     """The routes, their errors and their description. `build_server_app` puts the layers around
     it, without which nobody is asking."""
-    app = FastAPI(title=TITLE, version=VERSION, redoc_url=None)
-    app.state.gateway = gateway
+    app = DescribedApp(gateway)
     handle_errors(app)
     for found in sorted(iter_modules(routes.__path__), key=lambda one: one.name):
-        app.include_router(import_module(f"{routes.__name__}.{found.name}").router)
+        common = {} if found.name == "base" else COMMON
+        router = import_module(f"{routes.__name__}.{found.name}").router
+        app.include_router(router, responses=common)
     if gateway.options.console:
         mount_console(app)
     return app

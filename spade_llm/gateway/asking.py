@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends
-from fastapi.security import HTTPBearer
 from starlette.requests import Request  # FastAPI reads it
 
 from spade_llm.gateway.errors import HttpError, NetworkAway
@@ -35,12 +34,6 @@ CLIENT_LEFT = 499
 _SESSIONS = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
 """What ids of sessions are made in that a repeated request is to find again; drawn once."""
 
-bearer = HTTPBearer(
-    auto_error=False,
-    description="A token of `spade-llm token`. None is needed over the loopback of this machine.",
-)
-"""For the API's description; the gate has read it before."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
@@ -56,9 +49,13 @@ class Asking:
     @property
     def clients(self) -> Clients:
         """What is asked through them is asked for the principal. Raises NetworkAway."""
+        self.check_network()
+        return self.gateway.network.of(self.principal.jid)
+
+    def check_network(self) -> None:
+        """Raises NetworkAway."""
         if not self.gateway.is_connected():
             raise NetworkAway
-        return self.gateway.network.of(self.principal.jid)
 
     @property
     def wire_id(self) -> str | None:
@@ -94,7 +91,7 @@ class Asking:
             continue
 
 
-async def asking(request: Request, _token: Annotated[object, Depends(bearer)] = None) -> Asking:
+async def asking(request: Request) -> Asking:
     """Raises HttpError: 401, nobody is asking."""
     state = request.scope["state"]
     if state.get("principal") is None:

@@ -116,6 +116,10 @@ async def _failed(_request: Request, error: RequestError | ServiceError) -> JSON
 
 
 async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    return invalid_answer(error)
+
+
+def invalid_answer(error: RequestValidationError) -> JSONResponse:
     """FastAPI's own list, without what was sent: that may be large, and no JSON."""
     detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
     return JSONResponse({"detail": detail}, status_code=422)

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from fastapi.exceptions import RequestValidationError
+
 from spade_llm.gateway.database import KEEP_ANSWERS_S, hold_bounds
 from spade_llm.gateway.errors import HttpError
 
@@ -28,11 +30,17 @@ WAIT_S = 200.0
 """For the first of equal requests; longer than a turn."""
 _PASSING = frozenset({401, 403, 408, 413, 429})
 """Statuses that say nothing about the request itself: asked again, it may be answered."""
+_USED = {
+    "type": "idempotency_key",
+    "loc": ("header", "Idempotency-Key"),
+    "msg": "It was used for another request; take a new key for this one",
+}
 
 _FIND = """SELECT fingerprint, status, type, body FROM answers
     WHERE principal = ? AND key = ? AND at > ?"""
 _KEEP = """INSERT OR REPLACE INTO answers(principal, key, fingerprint, status, type, body, at)
     VALUES (?,?,?,?,?,?,?)"""
+_FORGET = "DELETE FROM answers WHERE principal = ?"
 _FORGET_ALL = "DELETE FROM answers"
 
 
@@ -88,8 +96,8 @@ class KeptAnswers:
         within the block.
 
         Raises:
-            HttpError: 422, the key was used for another request; 409, the first of equal requests
-                takes too long.
+            RequestValidationError: the key was used for another request.
+            HttpError: 409, the first of equal requests takes too long.
         """
         await self._until_free(request)
         if (found := self.find(request)) is not None:
@@ -132,13 +140,15 @@ class KeptAnswers:
         self._db.run(_KEEP, *row)
         await hold_bounds(self._db, now)
 
-    def forget_all(self) -> None:
+    def forget(self, principal: str) -> None:
         """They hold what was said. Raises StorageFailed."""
+        self._db.run(_FORGET, principal)
+
+    def forget_all(self) -> None:
+        """Of everybody. Raises StorageFailed."""
         self._db.run(_FORGET_ALL)
 
 
 def _check(fingerprint: bytes, request: Keyed) -> None:
     if fingerprint != request.fingerprint:
-        raise HttpError(
-            422, "Idempotency-Key: it was used for another request; take a new key for this one"
-        )
+        raise RequestValidationError([_USED])

@@ -43,14 +43,19 @@ class Clients:
 
     chats: dict[str, ChatClient]
     """By the assistant's bare JID, in the order of Addresses."""
-    sessions: Sessions
-    """Of the first assistant."""
+    sessions_of: dict[str, Sessions]
+    """In the same order."""
     rag: RagClient | None
     tools: tuple[ToolsClient, ...]
 
     @property
     def chat(self) -> ChatClient:
         return next(iter(self.chats.values()))
+
+    @property
+    def sessions(self) -> Sessions:
+        """Of the first assistant."""
+        return next(iter(self.sessions_of.values()))
 
 
 class Network:
@@ -69,7 +74,7 @@ class Network:
         ask, to = SpeakingFor(self._requester, principal), self.addresses
         return Clients(
             chats={jid: ChatClient(ask, jid) for jid in to.assistants},
-            sessions=SessionsClient(ask, to.assistants[0]),
+            sessions_of={jid: SessionsClient(ask, jid) for jid in to.assistants},
             rag=RagClient(ask, to.rag) if to.rag else None,
             tools=tuple(ToolsClient(ask, jid) for jid in to.tools),
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from spade_llm.errors import StorageFailed
-from spade_llm.gateway.errors import HttpError, error_answer, http_error
+from spade_llm.gateway.errors import HttpError, error_answer, http_error, invalid_answer
 from spade_llm.gateway.idempotency import MAX_BODY_BYTES, KeptAnswer, keyed
 from spade_llm.gateway.reading import UPLOAD, Again
 
@@ -46,6 +47,8 @@ class Repeating:
             await self._once(request, scope, Again(first, receive), send)
         except HttpError as error:
             await error_answer(error)(scope, receive, send)
+        except RequestValidationError as error:
+            await invalid_answer(error)(scope, receive, send)
         except StorageFailed as error:
             await error_answer(http_error(error))(scope, receive, send)
 

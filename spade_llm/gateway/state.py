@@ -55,7 +55,8 @@ _BOUND = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session I
     SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
 _BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND.format, ("sessions", "configurations"))
 _COUNT = "SELECT count(*) FROM sessions"
-_FORGET = ("DELETE FROM sessions", "DELETE FROM configurations", "DELETE FROM principals")
+_FORGET = ("DELETE FROM sessions", "DELETE FROM configurations")
+_FORGET_PRINCIPALS = "DELETE FROM principals"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +143,15 @@ class State:
         """What holds: the request's own fields, else the session's, the global's, the defaults."""
         return effective(request, self.said(principal, session), self.said(principal))
 
-    def forget_all(self) -> int:
-        """Of everybody; tokens stay. How many sessions there were."""
+    def forget_all(self, *, with_principals: bool) -> int:
+        """Of everybody: sessions and how they are set; tokens stay. How many sessions there
+        were."""
         (count,) = self._db.run(_COUNT)[0]
         for statement in _FORGET:
             self._db.run(statement)
-        self._seen.clear()
+        if with_principals:
+            self._db.run(_FORGET_PRINCIPALS)
+            self._seen.clear()
         return int(str(count))
 
     async def _hold(self, bound: str, principal: str, *, is_new: bool) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
 
 from spade_llm.acl import Body
 from spade_llm.errors import InvalidArguments
@@ -39,6 +42,9 @@ class AgentStatus(Body):
     """Requests since it began, without questions such as this one."""
     per_minute: int = 0
     """Of them, those of the last minute."""
+    facts: Mapping[str, str] = Field(default_factory=dict)
+    """For programs. assistant: `provider` and `model`; memory and rag: `storage`, and `embeddings`
+    (empty: it searches by words only)."""
 
 
 class AskRecent(Body):
@@ -60,6 +66,7 @@ def serve(
     kind: str,
     summary: Callable[[], Awaitable[str]],
     notes: Callable[[], Sequence[str]] = tuple,
+    facts: Callable[[], Mapping[str, str]] = dict,
 ) -> None:
     async def status(_request: Request, _body: AskStatus) -> AgentStatus:
         load = dispatcher.load
@@ -72,6 +79,7 @@ def serve(
             ontologies=tuple(sorted(dispatcher.ontologies)),
             answered=dispatcher.recent.answered,
             per_minute=dispatcher.recent.per_minute,
+            facts=facts(),
         )
 
     async def recent(request: Request, body: AskRecent) -> Body:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.requests import Request  # FastAPI reads it
 
 from spade_llm.gateway.bodies.base import ApiInfo, Health, Readiness
 from spade_llm.gateway.bodies.common import ErrorDetail
+from spade_llm.gateway.docs_page import CSP, docs_page
 from spade_llm.gateway.errors import AWAY_AGAIN_S, HttpError
 from spade_llm.gateway.gate import is_local
 from spade_llm.gateway.metrics import CONTENT_TYPE
@@ -45,6 +46,12 @@ async def ready(request: Request) -> Response:
     headers = None if is_ready else {"Retry-After": str(AWAY_AGAIN_S)}
     body = Readiness(ready=is_ready, away=away)
     return JSONResponse(body.model_dump(), 200 if is_ready else 503, headers)
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> HTMLResponse:
+    page = docs_page(request.app.openapi())
+    return HTMLResponse(page, headers={"Content-Security-Policy": CSP})
 
 
 @router.get(

@@ -1,0 +1,62 @@
+"""Tokens, names and limits, each by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.errors import Busy, ConfigurationError, InvalidArguments
+from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.doors import Doors
+from spade_llm.gateway.limits import RequestRates, Streams
+from spade_llm.gateway.options import HttpOptions
+from spade_llm.gateway.principal import Principal
+from spade_llm.gateway.tokens import USED_EVERY_S, Tokens
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(tmp_path: Path) -> None:
+    now = [1000.0]
+    database = gateway_database(tmp_path)
+    open_gateway_database(database)
+    tokens = Tokens(database, clock=lambda: now[0])
+    token = tokens.create("phone", "Ada@x.org", is_admin=True, expires=2000.0)
+
+    found = tokens.principal(token)
+    now[0] += USED_EVERY_S + 1
+    tokens.principal(token)
+    (listed,) = tokens.all()
+    now[0] = 2000.0
+
+    assert found == Principal(jid="ada@x.org", is_admin=True, token="phone")
+    assert listed.used == pytest.approx(1301.0)
+    assert tokens.principal(token) is None
+    assert token.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert oct((tmp_path / "gateway.db").stat().st_mode & 0o777) == "0o600"
+    with pytest.raises(InvalidArguments, match="there is a token 'phone'"):
+        tokens.create("phone", "ada@x.org")
+    assert tokens.revoke("phone") and not tokens.revoke("phone")
+    database.close()
+
+
+def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"\[http\] hosts"):
+        HttpOptions(host="0.0.0.0").check()
+
+    doors = Doors(HttpOptions(host="0.0.0.0", hosts=("chat.example.org",)))
+
+    assert doors.knows_host("chat.example.org:443") and doors.knows_host("10.0.0.7:8000")
+    assert not doors.knows_host("localhost:8000") and not doors.knows_host("evil.example")
+
+
+def test_so_many_answers_are_written_at_once_and_no_more() -> None:
+    streams = Streams(1)
+
+    with streams.one_more(), pytest.raises(Busy), streams.one_more():
+        pass
+
+    assert streams.open == 0
+    assert RequestRates(0).take("ada@x.org")
