@@ -41,6 +41,8 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
         "python": settings.PythonTable,
         "human": settings.HumanTable,
         "mcp": settings.McpTable,
+        "http": settings.HttpTable,
+        "network": settings.NetworkTable,
     }
     named = set(re.findall(r"`\[*(\w+)\]*`", PAGE))
     expected = set(settings.AgentSettings.model_fields).union(

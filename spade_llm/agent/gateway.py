@@ -13,6 +13,7 @@ from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.uploads import upload
 
 if TYPE_CHECKING:
+    import socket
     from pathlib import Path
 
     from spade_llm.gateway.network import Addresses
@@ -29,9 +30,11 @@ class GatewayAgent(XmppAgent):
         *,
         addresses: Addresses,
         http: HttpOptions,
+        listener: socket.socket | None = None,
         options: AgentOptions | None = None,
     ) -> None:
-        """`http.port=0`: any free one; `url` says which.
+        """`listener`: open already, at the address in `http`. `http.port=0`: any free one; `url`
+        says which.
 
         Raises:
             ConfigurationError: the options do not go together.
@@ -47,7 +50,8 @@ class GatewayAgent(XmppAgent):
             put=self._put,
             tracer=self._tracer,
         )
-        self._server = HttpServer(build_server_app(self.gateway), http.host, http.port)
+        app = build_server_app(self.gateway)
+        self._server = HttpServer(app, http.host, http.port, listener=listener)
         self._serving = AsyncExitStack()
         self.announce(kind="gateway")
         status.serve(self.node.dispatcher, kind="gateway", summary=self._summary)

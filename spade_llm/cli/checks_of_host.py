@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State
 from spade_llm.cli.checks_of_accounts import check_accounts
+from spade_llm.cli.checks_of_gateway import check_doors
 from spade_llm.cli.checks_of_server import check_names, check_server, check_web
 from spade_llm.xmpp.srv_records import Names
 
@@ -25,6 +26,7 @@ async def check_host(place: Place, web_url: str | None) -> list[Check]:
     async with Names() as names:
         checks += await check_names(place, names)
     checks += await check_web(place, web_url)
+    checks += check_doors(place.data)
     if not _keeps_out(checks):
         checks += _once(await check_accounts(place))
     return checks

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
 UNREAD = 141
 """As a shell reports SIGPIPE."""
+HTTP_HELP = "where the gateway listens (default: its [http], else 127.0.0.1:8000 or the next free)"
+ALLOW_HOST_HELP = "a name that clients reach us by"
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
 
 
@@ -66,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_account(commands)
     _add_usage(commands)
     _add_invite(commands)
+    _add_token(commands)
     _add_doctor(commands)
     _add_host(commands)
     _add_health(commands)
@@ -96,11 +99,12 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--port", type=int, metavar="N", help="port of our own server (default: 5222 if free)")
     add("--ca", metavar="FILE", help="CA to trust for HOST, beside the system's")
     add("--register", action="store_true", help="make the accounts on HOST in-band (XEP-0077)")
-    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard four)")
+    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
     add("--processes", action="store_true", help="one process per agent, restarted when it dies")
     add("--no-chat", action="store_true", help="serve only, also on a terminal")
     add("--no-download", action="store_true", help="do not fetch the embedding model (90 MB)")
-    add("--http", metavar="ADDRESS", help="reserved for the HTTP gateway")
+    add("--http", metavar="HOST[:PORT]|off", help=f"{HTTP_HELP}; off: not at all")
+    add("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
 
 
 def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -109,6 +113,9 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
     _add_server(run)
     run.add_argument("--register", action="store_true", help="make the account in-band (XEP-0077)")
     run.add_argument("--no-download", action="store_true", help="do not fetch the embedding model")
+    run.add_argument("--http", metavar="HOST[:PORT]", help=HTTP_HELP)
+    run.add_argument("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
+    run.add_argument("--listen-fd", type=int, help=argparse.SUPPRESS)
     run.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -256,7 +263,7 @@ def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--tool-agent", metavar="JID", help="the tool agent")
     add("--agent", metavar="JID", action="append", help="who may be asked; several times for more")
     add("--http", metavar="HOST[:PORT]", help="serve streamable HTTP instead, at /mcp")
-    add("--allow-host", metavar="NAME", action="append", help="a name that clients reach us by")
+    add("--allow-host", metavar="NAME", action="append", help=ALLOW_HOST_HELP)
     token = mcp.add_mutually_exclusive_group()
     token.add_argument("--token-file", metavar="FILE", help="default: made in DATA/mcp-tokens")
     token.add_argument("--token-env", metavar="VARIABLE", help="where the bearer token is")
@@ -311,6 +318,24 @@ def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
     what.add_argument("--revoke", metavar="NAME|JID", help="withdraw an invitation, or shut out")
 
 
+def _add_token(commands: Commands[argparse.ArgumentParser]) -> None:
+    token = commands.add_parser("token", help="Say who may use the gateway over HTTP, and as whom.")
+    actions = token.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = _add(actions, "create", "Make a token; it is printed once.")
+    create.add_argument("name", metavar="NAME", help="what you call it in `list` and `revoke`")
+    create.add_argument(
+        "--principal", metavar="JID", required=True, help="whom its requests speak for"
+    )
+    create.add_argument("--admin", action="store_true", help="may see and delete everybody's")
+    create.add_argument("--days", type=_positive, metavar="N", help="default: for good")
+    create.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
+    listing = _add(actions, "list", "Show the tokens that there are, without their secrets.")
+    revoke = _add(actions, "revoke", "Take a token back, from the next request on.")
+    revoke.add_argument("name", metavar="NAME")
+    for action in (create, listing, revoke):
+        action.add_argument("--agent", metavar="JID", default="gateway", help="default: gateway")
+
+
 def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor = _add(commands, "doctor", "Check what is there, what is missing and how to mend it.")
     doctor.add_argument("--agents", metavar="DIR", help="folder of NAME/agent.toml")
@@ -331,7 +356,7 @@ def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
     add = prepare.add_argument
     add("--to", metavar="ROOT", required=True, help="folder of the deployment")
     add("--domain", metavar="D", required=True, help="what stands behind the @")
-    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard four)")
+    add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
     add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
     add("--admins", metavar="NAMES", default="", help="those of them who administer the server")
     add("--certificates", metavar="DIR", help="fullchain.pem, privkey.pem (default: an own CA)")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import spade_llm
 from spade_llm.deployment.address import full_jid
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import AgentSettings, load_agent
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 FILE = "agent.toml"
+_USERS = ("assistant", "gateway")
+"""Kinds that use others; each those before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +30,12 @@ class Definition:
     @property
     def name(self) -> str:
         return self.path.absolute().parent.name
+
+    @property
+    def wave(self) -> int:
+        """Of starting; agents of a later one use those of an earlier one, and stop before them."""
+        kind = self.settings.kind
+        return _USERS.index(kind) + 1 if kind in _USERS else 0
 
     @property
     def jid(self) -> str:
@@ -45,7 +57,7 @@ def read_definition(path: Path, *, domain: str) -> Definition:
 
 
 def read_deployment(folder: Path, *, domain: str) -> tuple[Definition, ...]:
-    """Every agent in the folder, services before the assistants that use them.
+    """Every agent in the folder, services before the assistants that use them, gateways last.
 
     Raises:
         ConfigurationError: there is none, one is wrong, or two have the same JID.
@@ -55,7 +67,13 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[Definition, ...]:
     if not found:
         raise ConfigurationError(f"--agents: there is no NAME/{FILE} in {str(folder)!r}")
     _refuse_twins(found)
-    return tuple(sorted(found, key=lambda one: one.settings.kind == "assistant"))
+    return tuple(sorted(found, key=lambda one: one.wave))
+
+
+def in_waves(definitions: Sequence[Definition]) -> list[list[Definition]]:
+    """In the order of starting; without empty ones."""
+    waves = sorted({one.wave for one in definitions})
+    return [[one for one in definitions if one.wave == wave] for wave in waves]
 
 
 def standard_deployment() -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State, check_host_machine, check_machine
+from spade_llm.cli.checks_of_gateway import check_gateways
 from spade_llm.cli.checks_of_run import check_agents, check_models, check_run
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.place import data_directory, find_place
@@ -17,6 +18,7 @@ from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from spade_llm.cli.definition import Definition
 
@@ -31,7 +33,7 @@ async def _doctor(options: argparse.Namespace) -> int:
     checks = await asyncio.to_thread(machine, data)
     definitions, problem = _definitions(options)
     checks += [problem] if problem else []
-    checks += await _deployment(options, data)
+    checks += await _deployment(options, data, definitions)
     for one in definitions:
         checks += await check_models(one) if one.settings.kind == "assistant" else []
     for check in checks:
@@ -39,10 +41,13 @@ async def _doctor(options: argparse.Namespace) -> int:
     return 1 if any(check.state is State.FAILED for check in checks) else 0
 
 
-async def _deployment(options: argparse.Namespace, data: Path) -> list[Check]:
+async def _deployment(
+    options: argparse.Namespace, data: Path, definitions: Sequence[Definition]
+) -> list[Check]:
     """Of the private `up`, or of a server for people."""
     if not options.host:
-        return [*await check_run(data), *await check_agents(data)]
+        gateways = await check_gateways(definitions, data)
+        return [*await check_run(data), *await check_agents(data), *gateways]
     from spade_llm.cli.checks_of_host import check_host
     from spade_llm.deployment.hosted import PEOPLE
 

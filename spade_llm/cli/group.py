@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.cli.definition import in_waves
 from spade_llm.cli.hosting import running_agent
 
 if TYPE_CHECKING:
@@ -43,15 +44,16 @@ class LocalGroup:
 
 @asynccontextmanager
 async def local_group(definitions: Sequence[Definition], host: Host) -> AsyncIterator[LocalGroup]:
-    """Assistants stop before the services that they use, the services together.
+    """Agents stop before those that they use; those of one wave together.
 
     Raises:
         ConfigurationError: one of them does not start.
     """
-    services = [one for one in definitions if one.settings.kind != "assistant"]
-    assistants = [one for one in definitions if one.settings.kind == "assistant"]
-    async with _together(services, host) as first, _together(assistants, host) as second:
-        yield LocalGroup([*first, *second])
+    async with AsyncExitStack() as stack:
+        waves = [
+            await stack.enter_async_context(_together(wave, host)) for wave in in_waves(definitions)
+        ]
+        yield LocalGroup([agent for wave in waves for agent in wave])
 
 
 @asynccontextmanager

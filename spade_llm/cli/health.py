@@ -1,15 +1,18 @@
-"""`spade-llm health`: whether the agents of this data hear their server. Asks no server."""
+"""`spade-llm health`: whether the agents of this data hear their server, and gateways answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.checks_of_gateway import problem_of as http_problem_of
 from spade_llm.cli.place import data_directory
 from spade_llm.deployment.heartbeat import problem_of
+from spade_llm.deployment.http_record import read_record
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 
 def main(options: argparse.Namespace) -> int:
@@ -17,7 +20,14 @@ def main(options: argparse.Namespace) -> int:
     homes = sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
     if not homes:
         raise ConfigurationError(f"no agent has run on the data in {str(data)!r}")
-    problems = {home.name: problem_of(home) for home in homes}
+    problems = {home.name: problem_of(home) or _unanswered(home) for home in homes}
     for jid, problem in problems.items():
         print(f"{jid} {problem or 'hears its server'}")
     return 1 if any(problems.values()) else 0
+
+
+def _unanswered(home: Path) -> str | None:
+    """Why a gateway does not answer over HTTP."""
+    record = read_record(home)
+    problem = http_problem_of(record) if record else None
+    return f"hears its server, but {problem} at {record.url}" if record and problem else None

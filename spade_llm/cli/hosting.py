@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,16 +19,18 @@ from spade_llm.cli.model_choice import (
 )
 from spade_llm.cli.rooms import rooms_of
 from spade_llm.deployment import lock
+from spade_llm.deployment.http_record import kept_record
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import read_environment, read_password, read_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from spade_llm.agent import AgentOptions, XmppAgent
     from spade_llm.behaviour.conduct import Conduct
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.embeddings import Embedders
+    from spade_llm.cli.listening import Listener
     from spade_llm.cli.model_choice import ModelChoice
     from spade_llm.cli.place import Place
     from spade_llm.providers import ChatModel
@@ -47,6 +49,8 @@ class Host:
     embedders: Embedders
     say: Callable[[str], None]
     """Tells the person who started us, one line each."""
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    """Of gateways, by JID."""
 
 
 @asynccontextmanager
@@ -84,6 +88,8 @@ async def _build(
             return await _rag(definition, password, host, stack)
         case "tools":
             return _tools(definition, password, host)
+        case "gateway":
+            return _gateway(definition, password, host, stack)
 
 
 async def _assistant(
@@ -254,6 +260,24 @@ def terms_of(table: TermsTable) -> Terms:
         timeout_s=table.timeout_s,
         max_concurrent=table.max_concurrent,
         max_result_chars=table.max_result_chars,
+    )
+
+
+def _gateway(definition: Definition, password: str, host: Host, stack: AsyncExitStack) -> XmppAgent:
+    from spade_llm.agent.gateway import GatewayAgent
+    from spade_llm.cli.http_options import addresses_of, http_options_of, record_of
+
+    listener = host.listeners[definition.jid]
+    http = http_options_of(definition, listener)
+    home = host.place.data / "agents" / definition.jid
+    stack.enter_context(kept_record(home, record_of(http, listener)))
+    return GatewayAgent(
+        definition.jid,
+        password,
+        addresses=addresses_of(definition),
+        http=http,
+        listener=listener.socket,
+        options=_options(definition, host),
     )
 
 

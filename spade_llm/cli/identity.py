@@ -17,6 +17,7 @@ _DESCRIPTIONS = {
     " about you: /help.",
     "rag": "Keeps documents, and finds passages in them for agents.",
     "tools": "Runs tools for agents.",
+    "gateway": "Lets web programs and browsers talk to these agents over HTTP.",
 }
 
 

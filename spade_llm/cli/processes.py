@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.hosting import Host
+    from spade_llm.cli.listening import Listener
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,9 @@ class AgentProcess:
     """One child, and its successors."""
 
     def __init__(self, definition: Definition, host: Host) -> None:
-        self.kind = definition.settings.kind
+        self.wave = definition.wave
         self._name = definition.name
+        self._listener = host.listeners.get(definition.jid)
         self._command = _command(definition, host)
         self._log = log_path(host.place.data, definition.name)
         self._say = host.say
@@ -81,7 +83,12 @@ class AgentProcess:
         move_aside(self._log)
         with self._log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=log, stderr=log, start_new_session=True
+                *self._command,
+                stdin=PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[self._listener.socket.fileno()] if self._listener else [],
             )
 
 
@@ -101,13 +108,13 @@ class ProcessGroup:
         return done.pop().result()
 
     async def stop(self) -> None:
-        """Assistants before the services that they use, the services together."""
+        """Agents before those that they use; those of one wave together."""
         for run in self._runs:
             run.cancel()
         await asyncio.wait(self._runs)
-        for is_first in (True, False):
-            wave = [agent for agent in self._agents if (agent.kind == "assistant") is is_first]
-            await asyncio.gather(*(agent.stop() for agent in wave))
+        for wave in sorted({agent.wave for agent in self._agents}, reverse=True):
+            together = [agent for agent in self._agents if agent.wave == wave]
+            await asyncio.gather(*(agent.stop() for agent in together))
 
 
 @asynccontextmanager
@@ -126,8 +133,16 @@ def _command(definition: Definition, host: Host) -> list[str]:
     server = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
     trust = ["--ca", str(place.ca)] if place.ca else []
     register = ["--register"] if place.may_register else []
+    listener = host.listeners.get(definition.jid)
+    listening = _listening(definition, listener) if listener else []
     return [
         *(sys.executable, "-m", "spade_llm.cli", "run", str(definition.path.absolute())),
         *("--data", str(place.data), "--server", server, "--domain", place.domain, *trust),
-        *(*register, "--no-download", "--with-parent"),
+        *(*register, *listening, "--no-download", "--with-parent"),
     ]
+
+
+def _listening(definition: Definition, listener: Listener) -> list[str]:
+    """What a gateway is told of the socket that it inherits."""
+    names = [word for name in definition.settings.http.hosts for word in ("--allow-host", name)]
+    return ["--http", listener.address, "--listen-fd", str(listener.socket.fileno()), *names]

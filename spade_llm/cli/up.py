@@ -17,11 +17,19 @@ from spade_llm.cli.distributions import warn_of_clashes
 from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.group import local_group
 from spade_llm.cli.hosting import Host
+from spade_llm.cli.listening import OFF, all_listening, with_names
 from spade_llm.cli.logs import log_to_file
 from spade_llm.cli.person import PERSON, logged_in
 from spade_llm.cli.processes import process_group
 from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.cli.up_lines import announce, first_assistant, login_line, ready_line, say
+from spade_llm.cli.up_lines import (
+    announce,
+    first_assistant,
+    login_line,
+    ready_line,
+    say,
+    web_lines,
+)
 from spade_llm.cli.up_server import domain_of, server_of
 from spade_llm.deployment import lock
 from spade_llm.deployment.run_record import RunRecord, remove_record
@@ -44,8 +52,6 @@ STATUS_PAUSE_S = 0.1
 
 
 def main(options: argparse.Namespace) -> int:
-    if options.http:
-        raise ConfigurationError("--http: there is no HTTP gateway yet; leave it out")
     return run_until_stopped(_up(options))
 
 
@@ -62,28 +68,34 @@ async def _up(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, data: Path) -> int:
-    definitions = _definitions(options)
-    async with (
-        Embedders(data, may_download=not options.no_download, say=say) as embedders,
-        server_of(options, data, definitions, say) as here,
-    ):
-        host = Host(place=here, embedders=embedders, say=say)
-        await announce(definitions, host)
-        _record(here, definitions)
-        start = process_group if options.processes else local_group
-        async with start(definitions, host) as group:
-            return await _attend(options, here, definitions, group)
+    everybody = with_names(_definitions(options), options)
+    is_off = options.http == OFF
+    definitions = [one for one in everybody if not (is_off and one.settings.kind == "gateway")]
+    with all_listening(definitions, None if is_off else options.http, say) as listeners:
+        async with (
+            Embedders(data, may_download=not options.no_download, say=say) as embedders,
+            server_of(options, data, everybody, say) as here,
+        ):
+            host = Host(place=here, embedders=embedders, say=say, listeners=listeners)
+            await announce(definitions, host)
+            _record(host, definitions)
+            start = process_group if options.processes else local_group
+            async with start(definitions, host) as group:
+                return await _attend(options, host, definitions, group)
 
 
 async def _attend(
-    options: argparse.Namespace, here: Place, definitions: Sequence[Definition], group: Group
+    options: argparse.Namespace, host: Host, definitions: Sequence[Definition], group: Group
 ) -> int:
     """From here on the agents run: see that they answer, then chat or wait."""
+    here = host.place
     person = here.jid(PERSON)
     async with logged_in(person, here) as client:
         await _unless_failed(_all_answer(client, definitions), group)
         group.settle()
         say(login_line(here, person))
+        for line in web_lines(definitions, host):
+            say(line)
         say(ready_line(definitions))
         if is_terminal() and not options.no_chat:
             return await _unless_failed(_chat(client, definitions, here), group)
@@ -146,7 +158,8 @@ def _definitions(options: argparse.Namespace) -> tuple[Definition, ...]:
     return definitions
 
 
-def _record(here: Place, definitions: Sequence[Definition]) -> None:
+def _record(host: Host, definitions: Sequence[Definition]) -> None:
+    here = host.place
     RunRecord(
         pid=os.getpid(),
         host=here.host,
@@ -156,4 +169,5 @@ def _record(here: Place, definitions: Sequence[Definition]) -> None:
         server=here.server,
         agents=tuple(one.jid for one in definitions),
         person=here.jid(PERSON),
+        web=tuple(listener.url for listener in host.listeners.values()),
     ).write(here.data)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from spade_llm.cli.hosting import Host
     from spade_llm.cli.place import Place
 
+CONSOLE = "/console"
+
 
 def say(line: str) -> None:
     print(line, flush=True)
@@ -37,6 +39,16 @@ def login_line(here: Place, person: str) -> str:
     trust = f", CA {here.ca}" if here.ca else ""
     password = here.accounts.get(person)
     return f"your login  {person}, password {password}, host {here.host}, port {here.port}{trust}"
+
+
+def web_lines(definitions: Sequence[Definition], host: Host) -> list[str]:
+    """What a browser opens."""
+    found = [(one, host.listeners.get(one.jid)) for one in definitions]
+    return [
+        f"web         {listener.url}{CONSOLE if one.settings.http.console else ''}"
+        for one, listener in found
+        if listener
+    ]
 
 
 def ready_line(definitions: Sequence[Definition]) -> str:

@@ -26,6 +26,8 @@ class RunRecord(BaseModel):
     agents: tuple[str, ...]
     """Bare JIDs."""
     person: str
+    web: tuple[str, ...] = ()
+    """URLs of its gateways, without a path."""
 
     def write(self, data: Path) -> None:
         """At once or not at all: a reader never sees half of it."""

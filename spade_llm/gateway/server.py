@@ -87,10 +87,14 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """Serves from `async with` on, and ends what runs at its end, within END_S."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
+    ) -> None:
+        """`listener`: open already, at that address; it is closed at the end."""
         self._app = app
         self._host = host
         self._port = port
+        self._listener = listener
         self._uvicorn: _Uvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -101,7 +105,7 @@ class HttpServer:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: nobody can listen there."""
-        bound = _bind(self._host, self._port)
+        bound = self._listener or _bind(self._host, self._port)
         self._port = bound.getsockname()[1]
         self._uvicorn = _Uvicorn(_config(self._app))
         self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[bound]))

@@ -12,6 +12,7 @@ from spade_llm.settings.environment import (
 )
 from spade_llm.settings.files_tables import FilesTable
 from spade_llm.settings.guardrail_tables import GuardrailTable
+from spade_llm.settings.http_tables import HttpTable
 from spade_llm.settings.identity_tables import IdentityTable
 from spade_llm.settings.manners_tables import MannersTable
 from spade_llm.settings.model_tables import FallbackTable, ProviderTable
@@ -25,6 +26,7 @@ from spade_llm.settings.tables import (
     LearningTable,
     LimitsTable,
     MemoryTable,
+    NetworkTable,
     PeerLimitsTable,
     ServerTable,
     ServicesTable,
@@ -55,6 +57,7 @@ __all__ = [
     "FallbackTable",
     "FilesTable",
     "GuardrailTable",
+    "HttpTable",
     "HumanTable",
     "IdentityTable",
     "LearningTable",
@@ -62,6 +65,7 @@ __all__ = [
     "MannersTable",
     "McpTable",
     "MemoryTable",
+    "NetworkTable",
     "PeerLimitsTable",
     "ProviderTable",
     "PythonTable",

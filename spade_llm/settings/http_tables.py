@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from spade_llm.settings.table import Count, Name, Table
 
@@ -17,7 +17,8 @@ class HttpTable(Table):
     """0: any free one."""
     local_principal: Name | None = "you"
     """Whom a request without a token speaks for, where `host` is a loopback address; that principal
-    may do what an admin token may. Without it, and at any other address, a token is needed."""
+    may do what an admin token may. `none`: nobody, so that a token is needed, as at any other
+    address."""
     language: Literal["en", "es"] = "es"
     """Of the headings in `context_text`."""
     hosts: list[Name] = []
@@ -33,3 +34,8 @@ class HttpTable(Table):
     """Answers that are being written at once, of all together."""
     console: bool = True
     """The web console at /console."""
+
+    @field_validator("local_principal")
+    @classmethod
+    def _or_nobody(cls, name: str | None) -> str | None:
+        return None if name == "none" else name

@@ -9,7 +9,13 @@ import pytest
 from spade_llm.cli.checks import State
 from spade_llm.cli.checks_of_run import check_models
 from spade_llm.cli.context_choice import build_context
-from spade_llm.cli.definition import Definition, read_deployment, standard_deployment
+from spade_llm.cli.definition import (
+    Definition,
+    in_waves,
+    read_deployment,
+    standard_deployment,
+)
+from spade_llm.cli.http_options import addresses_of
 from spade_llm.cli.model_choice import (
     ModelChoice,
     build_model,
@@ -45,19 +51,25 @@ def test_the_standard_agents_are_valid_and_use_one_another() -> None:
     found = read_deployment(standard_deployment(), domain="localhost")
 
     by_kind = {one.settings.kind: one for one in found}
-    assert set(by_kind) == {"assistant", "memory", "rag", "tools"}
+    assert set(by_kind) == {"assistant", "memory", "rag", "tools", "gateway"}
     used = by_kind["assistant"].settings.services
     wanted = [
         by_kind["assistant"].full(name) for name in (used.memory, used.rag, *used.tools) if name
     ]
     assert wanted == [by_kind[kind].jid for kind in ("memory", "rag", "tools")]
+    behind = addresses_of(by_kind["gateway"])
+    assert set(behind.all) == {one.jid for one in found} - {by_kind["gateway"].jid}
     assert read_prompt(by_kind["assistant"].path, by_kind["assistant"].settings)
 
 
-def test_services_start_before_the_assistants_that_use_them() -> None:
-    found = read_deployment(standard_deployment(), domain="localhost")
+def test_agents_start_after_those_that_they_use() -> None:
+    waves = in_waves(read_deployment(standard_deployment(), domain="localhost"))
 
-    assert found[-1].settings.kind == "assistant"
+    assert [{one.settings.kind for one in wave} for wave in waves] == [
+        {"memory", "rag", "tools"},
+        {"assistant"},
+        {"gateway"},
+    ]
 
 
 def test_two_agents_with_one_jid_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from spade_llm.deployment.accounts import Accounts
@@ -47,11 +49,17 @@ async def test_up_answers_and_stops_without_leaving_anything(program: Program) -
 
         answer = await program.run("ask", "what is 12 * 12?")
         doctor = await program.run("doctor", "--agents", str(program.agents))
+        (web,) = json.loads((program.data / "run.json").read_text())["web"]
+        async with httpx.AsyncClient(trust_env=False, timeout=STOP_S) as client:
+            page = await client.get(f"{web}/console", follow_redirects=True)
         status = await up.stop()
 
     assert (answer.status, "144" in answer.output) == (0, True)
     assert doctor.status == 0
     assert all(f"{name}@localhost" in doctor.output for name in ("assistant", "memory", "rag"))
+    assert f"{web} answers" in doctor.output
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert f"web         {web}/console" in up.lines
     assert status == 0
     assert processes_of(program.data) == {}
     assert not (program.data / "run.json").exists()
@@ -211,7 +219,7 @@ async def test_the_agents_and_their_tools_are_listed(alone: Program) -> None:
         listed = await alone.run("agents")
 
     assert listed.status == 0
-    for kind in ("assistant", "memory", "rag", "tools"):
+    for kind in ("assistant", "memory", "rag", "tools", "gateway"):
         assert re.search(rf"^{kind}@localhost +{kind} ", listed.output, re.MULTILINE)
     assert "urn:spade-llm:tools:1" in listed.output
     assert re.search(r"^ +tool +calculator: ", listed.output, re.MULTILINE)
@@ -260,7 +268,7 @@ async def test_agents_live_on_somebody_elses_server_with_accounts_that_exist(
 ) -> None:
     endpoint = embedded.endpoint
     accounts = Accounts(alone.data)
-    for name in ("assistant", "memory", "rag", "tools", "you"):
+    for name in ("assistant", "memory", "rag", "tools", "gateway", "you"):
         jid = f"{name}@{endpoint.domain}"
         await embedded.server.create_account(jid, accounts.get_or_make(jid))
     address = f"{endpoint.host}:{endpoint.port}"
@@ -273,13 +281,6 @@ async def test_agents_live_on_somebody_elses_server_with_accounts_that_exist(
 
     assert ("144" in answer.output, status) == (True, 0)
     assert not (alone.data / "embedded").exists()
-
-
-async def test_http_is_refused_in_so_many_words(alone: Program) -> None:
-    outcome = await alone.run("up", *alone.up_arguments, "--http", "127.0.0.1:8080")
-
-    assert outcome.status == 1
-    assert "no HTTP gateway yet" in outcome.errors
 
 
 def test_on_a_terminal_up_opens_a_chat_and_leaving_it_ends_everything(alone: Program) -> None:

@@ -47,6 +47,14 @@ def test_the_wheel_ships_what_is_added_to_prosody(wheel_names: set[str]) -> None
     assert "spade_llm/xmpp/prosody_modules/mod_spade_llm_peers.lua" in wheel_names
 
 
+def test_the_wheel_ships_the_console(wheel_names: set[str]) -> None:
+    pages = (ROOT / "spade_llm" / "gateway" / "console").rglob("*")
+    files = {str(path.relative_to(ROOT)) for path in pages if path.is_file()}
+
+    assert "spade_llm/gateway/console/index.html" in files
+    assert files <= wheel_names
+
+
 def test_the_wheel_ships_the_standard_agents(wheel_names: set[str]) -> None:
     files = [path for path in (ROOT / "agents").glob("*/*") if path.suffix in {".toml", ".md"}]
 

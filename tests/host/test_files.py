@@ -20,7 +20,7 @@ STATE = "/srv/spade-llm/"
 VARIABLE = re.compile(r"\$\{(\w+)(?:(:?[-?])([^}]*))?\}")
 ONCE = {"prepare", "accounts", "doctor", "backup", "restore"}
 SEES_ALL = {"prepare", "accounts", "backup", "restore"}
-AGENTS = {"memory", "rag", "tools", "assistant"}
+AGENTS = {"memory", "rag", "tools", "assistant", "gateway"}
 
 
 @cache

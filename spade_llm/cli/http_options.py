@@ -1,0 +1,48 @@
+"""From `[http]` and `[network]` to what a gateway is built with. Starts nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.deployment.http_record import HttpRecord
+from spade_llm.gateway.network import Addresses
+from spade_llm.gateway.options import HttpOptions
+
+if TYPE_CHECKING:
+    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.listening import Listener
+
+
+def http_options_of(definition: Definition, listener: Listener) -> HttpOptions:
+    table = definition.settings.http
+    return HttpOptions(
+        host=listener.host,
+        port=listener.port,
+        local_principal=definition.full(table.local_principal) if table.local_principal else None,
+        language=table.language,
+        hosts=tuple(table.hosts),
+        cors_origins=tuple(table.cors_origins),
+        requests_per_minute=table.requests_per_minute,
+        max_body_bytes=table.max_body_kb * 1024,
+        max_upload_bytes=table.max_upload_mb * 1024 * 1024,
+        max_streams=table.max_streams,
+        console=table.console,
+    )
+
+
+def addresses_of(definition: Definition) -> Addresses:
+    table = definition.settings.network
+    return Addresses(
+        assistants=tuple(map(definition.full, table.assistants)),
+        memory=definition.full(table.memory) if table.memory else None,
+        rag=definition.full(table.rag) if table.rag else None,
+        tools=tuple(map(definition.full, table.tools)),
+    )
+
+
+def record_of(http: HttpOptions, listener: Listener) -> HttpRecord:
+    return HttpRecord(
+        url=listener.url,
+        is_open=not http.is_loopback,
+        local_principal=http.local_principal if http.is_loopback else None,
+    )

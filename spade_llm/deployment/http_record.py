@@ -1,0 +1,44 @@
+"""A gateway's http.json, beside its state: where it serves HTTP now, and whom it lets in without a
+token. For `doctor` and `health`; no secrets."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILE = "http.json"
+
+
+class HttpRecord(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    """By which this machine reaches it; without a path."""
+    is_open: bool
+    """Other machines may reach it, too."""
+    local_principal: str | None
+    """For whom requests without a token speak; None: nobody."""
+
+
+@contextmanager
+def kept_record(home: Path, record: HttpRecord) -> Iterator[None]:
+    """It is there as long as the block runs; `home`: the gateway's folder."""
+    (home / FILE).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        (home / FILE).unlink(missing_ok=True)
+
+
+def read_record(home: Path) -> HttpRecord | None:
+    """None: there is none, or none that can be read. After a kill it is that of the run before."""
+    try:
+        return HttpRecord.model_validate_json((home / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None
