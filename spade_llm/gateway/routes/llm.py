@@ -74,6 +74,7 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
 
 @router.post(
     "/chat/stream",
+    status_code=200,
     response_class=EventStream,
     responses={
         200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": _EVENTS}}}
