@@ -129,7 +129,7 @@ def _spade_message(stanza: Stanza) -> SpadeMessage:
     metadata = codec.read_metadata(stanza.xml)
     if codec.encoding_of(stanza.xml) is not Encoding.ACL:
         metadata.pop(PRINCIPAL, None)
-    message.metadata.pop(PRINCIPAL, None)
+    message._metadata.pop(PRINCIPAL, None)
     for key, value in metadata.items():
         message.set_metadata(key, value)
     return message
