@@ -7,7 +7,12 @@
 //   unmount()         ends what `app.signal` does not end
 //   changed(args)     optional: the address changed within the view; without it, it is mounted anew
 
+import * as agents from "./views/agents.js";
 import * as chat from "./views/chat.js";
+import * as context from "./views/context.js";
+import * as documents from "./views/documents.js";
+import * as memory from "./views/memory.js";
 import * as settings from "./views/settings.js";
+import * as tools from "./views/tools.js";
 
-export const VIEWS = { chat, settings };
+export const VIEWS = { chat, memory, documents, context, tools, agents, settings };
