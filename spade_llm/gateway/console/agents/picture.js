@@ -132,23 +132,23 @@ function drawnLines({ agents, requests, chosen }, places, middle) {
   const spokes = agents
     .filter((agent) => agent.jid !== gateway)
     .map((agent) => line(agent.online ? "net-spoke" : "net-spoke is-away", gateway, agent.jid));
-  const flows = flowsOf(requests, places).map(({ from, to, age }) => [
+  const flows = flowsOf(requests, places, gateway).map(({ from, to, age }) => [
     line("net-flow", from, to, Math.max(0.2, 1 - age / SHOWN_S).toFixed(2)),
     age < LIVE_S && line("net-pulse", from, to),
   ]);
   return [...spokes, ...flows.flat().filter(Boolean)];
 }
 
-/** Who asked whom lately; of several, the youngest. */
-function flowsOf(requests, places) {
+/** Who asked whom lately; of several, the youngest. People and their programs are in the middle. */
+function flowsOf(requests, places, gateway) {
   const now = Date.now();
   const flows = new Map();
   for (const request of requests) {
     const age = (now - moment(request.at)) / 1000 - request.seconds;
-    const key = `${request.asker}>${request.agent}`;
-    if (age > SHOWN_S || flows.get(key)?.age <= age) continue;
-    if (!places.has(request.asker) || !places.has(request.agent)) continue;
-    flows.set(key, { from: request.asker, to: request.agent, age });
+    const from = places.has(request.asker) ? request.asker : gateway;
+    const key = `${from}>${request.agent}`;
+    if (age > SHOWN_S || flows.get(key)?.age <= age || !places.has(request.agent)) continue;
+    flows.set(key, { from, to: request.agent, age });
   }
   return [...flows.values()];
 }
@@ -158,6 +158,7 @@ function kindClass(agent) {
 }
 
 function line(agent) {
+  if (agent === NOBODY) return t("people");
   if (!agent.online) return t("away");
   return agent.per_minute ? t("perMinute", number(agent.per_minute, agent.per_minute < 10 ? 1 : 0)) : t("quiet");
 }

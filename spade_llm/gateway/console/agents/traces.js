@@ -6,7 +6,8 @@ import { fully, moment, seconds, when } from "../i18n.js";
 import { short } from "./picture.js";
 import { t } from "./texts.js";
 
-const OUTCOMES = { inform: "good", agree: "good", refuse: "warn", failure: "bad" };
+const GOOD = new Set(["inform", "agree"]);
+const REFUSED = new Set(["refuse", "busy", "cancelled", "invalid-arguments", "not-found", "unauthorised", "unknown-tool"]);
 const NARROWEST = 0.6; // per cent of the whole: what is over at once can still be seen
 
 /**
@@ -58,13 +59,13 @@ function itemOf(shown, group, isOpen) {
 
 function traceItem(group, isOpen) {
   const [first] = group.requests;
-  const worst = group.requests.find((one) => OUTCOMES[one.outcome] !== "good");
+  const worst = group.requests.find((one) => stateOf(one) !== "good");
   const summary = el(
     "summary",
     { class: "trace-head" },
     el("time", { class: "trace-time", datetime: first.at, title: fully(first.at) }, when(first.at)),
     el("span", { class: "trace-what" }, el("b", null, short(first.agent)), ` ${first.op}`),
-    worst ? outcomeMark(worst.outcome) : el("span", null),
+    worst ? outcomeMark(worst) : el("span", null),
     el("span", { class: "trace-count" }, t("requests", group.requests.length)),
     el("span", { class: "trace-seconds" }, seconds((group.ended - group.begun) / 1000)),
   );
@@ -76,7 +77,7 @@ function bar(request, group) {
   const whole = group.ended - group.begun || 1;
   const left = Math.min(100 - NARROWEST, ((request.begun - group.begun) / whole) * 100);
   const width = Math.max(NARROWEST, Math.min(100 - left, ((request.ended - request.begun) / whole) * 100));
-  const state = OUTCOMES[request.outcome] ?? "bad";
+  const state = stateOf(request);
   return el(
     "li",
     { class: "bar-row" },
@@ -88,12 +89,18 @@ function bar(request, group) {
       el("span", { class: `bar-span is-${state}`, css: { "--left": `${left}%`, "--width": `${width}%` } }),
     ),
     el("span", { class: "bar-seconds" }, seconds(request.seconds)),
-    state === "good" ? el("span", { class: "bar-outcome is-good" }, t("outcome.inform")) : outcomeMark(request.outcome),
+    outcomeMark(request),
   );
 }
 
-function outcomeMark(outcome) {
-  return el("span", { class: `bar-outcome is-${OUTCOMES[outcome] ?? "bad"}` }, t(`outcome.${outcome in OUTCOMES ? outcome : "other"}`));
+function outcomeMark(request) {
+  const state = stateOf(request);
+  return el("span", { class: `bar-outcome is-${state}`, title: request.outcome }, state === "good" ? t("done") : request.outcome);
+}
+
+function stateOf({ outcome }) {
+  if (GOOD.has(outcome)) return "good";
+  return REFUSED.has(outcome) ? "warn" : "bad";
 }
 
 function sameNodes(children, nodes) {

@@ -1,9 +1,8 @@
 // A context, shown: how many tokens each part takes, its sections, and the text as it was sent.
 
-import { button } from "../components/button.js";
+import { copyButton } from "../components/copy.js";
 import { empty } from "../components/states.js";
 import { tabs } from "../components/tabs.js";
-import { toast } from "../components/toast.js";
 import { el } from "../dom.js";
 import { number } from "../i18n.js";
 import { parts, sections } from "./sections.js";
@@ -65,18 +64,10 @@ function section({ title, body, part, tokens }) {
 }
 
 function asText(text) {
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      toast(t("copied"));
-    } catch {
-      toast(t("notCopied"), { kind: "failed" }); // no permission, or not a secure address
-    }
-  };
   return el(
-    "div",
-    { class: "context-text" },
-    button({ label: t("copy"), icon: "copy", on: copy }),
-    el("pre", { class: "card", tabindex: "0" }, text),
+    "figure",
+    { class: "card context-text" },
+    el("figcaption", null, copyButton(() => text)),
+    el("pre", { tabindex: "0" }, text),
   );
 }

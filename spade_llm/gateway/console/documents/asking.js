@@ -6,6 +6,7 @@ import { field, input, select } from "../components/fields.js";
 import { empty, failed, skeleton } from "../components/states.js";
 import { el, fill } from "../dom.js";
 import { isStopped } from "../errors.js";
+import { prose } from "../markdown.js";
 import { chunkList } from "./chunks.js";
 import { t } from "./texts.js";
 
@@ -28,7 +29,7 @@ export function answerPanel(names, signal) {
     const body = { query, top_k, namespace: namespace || null };
     const told = await post("llm/rag/query", body, { signal, deadlineMs: ANSWER_MS });
     return [
-      el("p", { class: "card answer as-written", role: "status" }, told.answer || told.error_message),
+      el("div", { class: "card answer", role: "status" }, prose(told.answer || told.error_message)),
       told.sources.length > 0 && el("h3", null, t("sources")),
       chunkList(told.sources),
     ];

@@ -33,8 +33,8 @@ export class Remembered {
   constructor(signal) {
     this.#signal = signal;
     this.#onlyHere = toggle({ label: t("onlyHere"), isOn: false, on: (isOn) => this.#narrow(isOn) });
-    const head = el("header", { class: "panel-head" }, el("h2", null, t("longTerm")), this.#onlyHere);
-    this.node = el("section", { class: "card panel" }, head, this.#searchField(), this.#body);
+    const head = el("header", { class: "sheet-head" }, el("h2", null, t("longTerm")), this.#onlyHere);
+    this.node = el("section", { class: "card sheet" }, head, this.#searchField(), this.#body);
   }
 
   show(session) {

@@ -22,13 +22,13 @@ export class Timeline extends EventTarget {
   #signal;
   #figures = el("p", { class: "hint" });
   #clear = button({ label: t("clear"), icon: "trash", on: () => this.#askToClear() });
-  #body = el("div", null);
+  #body = el("div", { class: "timeline-frame" });
 
   constructor(signal) {
     super();
     this.#signal = signal;
-    const head = el("header", { class: "panel-head" }, el("h2", null, t("shortTerm")), this.#clear);
-    this.node = el("section", { class: "card panel timeline-panel" }, head, this.#figures, this.#body);
+    const head = el("header", { class: "sheet-head" }, el("h2", null, t("shortTerm")), this.#clear);
+    this.node = el("section", { class: "card sheet" }, head, this.#figures, this.#body);
   }
 
   /** Nothing was chosen: "". */
@@ -59,8 +59,10 @@ export class Timeline extends EventTarget {
     const words = t("figures", number(figures.message_count), number(figures.token_count));
     fill(this.#figures, learned ? `${words} · ${t("learned", learned)}` : words);
     this.#clear.hidden = !figures.message_count && !learned;
-    if (messages.length) fill(this.#body, this.#earlier(messages, figures), timeline(messages));
-    else fill(this.#body, empty({ icon: "chat", title: t("noMessages"), text: t("noMessagesText") }));
+    if (messages.length) {
+      fill(this.#body, this.#earlier(messages, figures), timeline(messages));
+      this.#body.scrollTop = this.#body.scrollHeight; // where it is lower than its content
+    } else fill(this.#body, empty({ icon: "chat", title: t("noMessages"), text: t("noMessagesText") }));
   }
 
   #earlier(messages, figures) {

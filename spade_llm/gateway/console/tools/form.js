@@ -56,8 +56,15 @@ function controlOf(one) {
   return input({ type: "number", step: NUMBER_STEPS[one.kind], min, max, placeholder, ...attributes });
 }
 
+/** Grows with its text; Enter is for the form, Shift+Enter for a new line. */
 function textControl(one, attributes) {
-  return el("textarea", { class: "input one-line", rows: 1, maxlength: one.limits.maxLength, ...attributes });
+  const keydown = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  };
+  const look = { class: "input one-line", rows: 1, maxlength: one.limits.maxLength };
+  return el("textarea", { ...look, ...attributes, on: { keydown } });
 }
 
 function optionsOf(one) {

@@ -2,6 +2,7 @@
 
 import { post } from "../api.js";
 import { button } from "../components/button.js";
+import { confirmed } from "../components/dialog.js";
 import { foldable } from "../components/folded.js";
 import { failed } from "../components/states.js";
 import { table } from "../components/table.js";
@@ -69,9 +70,10 @@ function tryIt(tool, signal) {
     event.preventDefault();
     const given = form.read();
     if (given === null) return;
+    if (tool.needs_approval && !(await allowed(tool, given))) return;
     run.disabled = true;
     fill(result, el("p", { class: "hint" }, t("running")));
-    const shown = await call(tool.name, given, signal).catch((error) => !isStopped(error) && failed(error));
+    const shown = await call(tool, given, signal).catch((error) => !isStopped(error) && failed(error));
     fill(result, shown);
     run.disabled = false;
   }
@@ -85,15 +87,25 @@ function tryIt(tool, signal) {
   );
 }
 
-async function call(name, given, signal) {
-  const begun = performance.now();
+function allowed({ name }, given) {
+  const text = JSON.stringify(given, null, 2);
+  return confirmed({ title: t("allowTitle", name), text, yes: t("allowYes"), kind: "primary" });
+}
+
+/** A tool that needs a yes has got it by now. */
+async function call({ name, needs_approval }, given, signal) {
   const path = `api/v0/tools/${encodeURIComponent(name)}/call`;
-  const told = await post(path, { arguments: given }, { signal, deadlineMs: CALL_MS });
-  const took = seconds((performance.now() - begun) / 1000);
+  const body = { arguments: given, is_approved: Boolean(needs_approval) };
+  const told = await post(path, body, { signal, deadlineMs: CALL_MS });
+  const head = [
+    icon(told.success ? "check" : "alert"),
+    el("b", null, t(told.success ? "result" : "error")),
+    el("span", { class: "hint" }, t("took", seconds(told.seconds))),
+  ];
   return el(
     "div",
     { class: `tool-told ${told.success ? "is-good" : "is-bad"}` },
-    el("p", { class: "tool-told-head" }, icon(told.success ? "check" : "alert"), el("b", null, t(told.success ? "result" : "error")), el("span", { class: "hint" }, t("took", took))),
+    el("p", { class: "tool-told-head" }, head),
     foldable(told.success ? told.result : told.error, { class: "is-code" }),
   );
 }

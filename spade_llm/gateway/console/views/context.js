@@ -1,12 +1,12 @@
 // What the model was told for the last answers of the open conversation.
 
 import { get, post } from "../api.js";
+import { talkOf } from "../chat/talks.js";
 import { button } from "../components/button.js";
 import { field, select } from "../components/fields.js";
 import { empty, failed, skeleton } from "../components/states.js";
 import { shownContext } from "../context/shown.js";
 import { t } from "../context/texts.js";
-import { contexts } from "../contexts.js";
 import { el, fill } from "../dom.js";
 import { isStopped } from "../errors.js";
 import { when } from "../i18n.js";
@@ -21,7 +21,6 @@ export function mount(root, app) {
   const page = new ContextPage(app.signal);
   app.heading({ title: t("title"), detail: t("about") });
   fill(root, page.node);
-  contexts.addEventListener("kept", () => page.show(), { signal: app.signal });
   page.open(store.session);
 }
 
@@ -43,6 +42,7 @@ class ContextPage {
     this.#session = session;
     this.show();
     if (!session) return;
+    talkOf(session).addEventListener("changed", () => this.show(), { signal: this.#signal });
     try {
       const settings = await get(`config/session/${encodeURIComponent(session)}`, { signal: this.#signal });
       const { max_context_tokens: most, context_priority: priority } = settings.preferences;
@@ -54,9 +54,9 @@ class ContextPage {
   }
 
   show() {
-    const all = contexts.of(this.#session);
+    const all = this.#session ? told(talkOf(this.#session)) : [];
     if (!all.length) return this.#showNone();
-    const options = all.map((one, n) => [String(n), `${when(one.at.toISOString())} · ${short(one.question)}`]);
+    const options = all.map((one, n) => [String(n), `${when(one.at)} · ${short(one.question)}`]);
     const choose = (n) => fill(this.#body, shownContext(all[Number(n)], this.#limits));
     fill(this.#head, field(t("answers"), select({ options, value: "0", on: choose })));
     choose(0);
@@ -80,6 +80,15 @@ class ContextPage {
       if (!isStopped(error)) fill(this.#body, failed(error, () => this.#preview()));
     }
   }
+}
+
+/** What the model was told for the answers of this page's life, the latest first. */
+function told({ messages }) {
+  return messages
+    .map(({ reply, at }, n) => ({ reply, at, question: messages[n - 1]?.text ?? "" }))
+    .filter(({ reply }) => reply)
+    .map(({ reply, at, question }) => ({ at, question, text: reply.context_text, tokens: reply.context_tokens }))
+    .reverse();
 }
 
 function short(question) {
