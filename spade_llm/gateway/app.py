@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.gateway import routes
 from spade_llm.gateway.console_files import mount_console
-from spade_llm.gateway.description import COMMON, DescribedApp
+from spade_llm.gateway.description import DescribedApp
 from spade_llm.gateway.errors import handle_errors
 from spade_llm.gateway.front import Front
 from spade_llm.gateway.gate import Gate
@@ -28,9 +28,7 @@ def build_app(gateway: Gateway) -> FastAPI:
     app = DescribedApp(gateway)
     handle_errors(app)
     for found in sorted(iter_modules(routes.__path__), key=lambda one: one.name):
-        common = {} if found.name == "base" else COMMON
-        router = import_module(f"{routes.__name__}.{found.name}").router
-        app.include_router(router, responses=common)
+        app.include_router(import_module(f"{routes.__name__}.{found.name}").router)
     if gateway.options.console:
         mount_console(app)
     return app

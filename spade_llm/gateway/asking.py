@@ -7,9 +7,7 @@ async def sessions(asked: Asked) -> ...:
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -18,6 +16,7 @@ from starlette.requests import Request  # FastAPI reads it
 
 from spade_llm.gateway.errors import HttpError, NetworkAway
 from spade_llm.gateway.idempotency import wire_id
+from spade_llm.gateway.leaving import while_there
 from spade_llm.gateway.repeating import KEY
 
 if TYPE_CHECKING:
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
     from spade_llm.gateway.gateway import Gateway
     from spade_llm.gateway.network import Clients
     from spade_llm.gateway.principal import Principal
+    from spade_llm.services.chat_bodies import Reply
 
 T = TypeVar("T")
 
-CLIENT_LEFT = 499
-"""The status in the log of an answer that nobody waits for any more."""
 _SESSIONS = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
 """What ids of sessions are made in that a repeated request is to find again; drawn once."""
 
@@ -63,6 +61,10 @@ class Asking:
         Idempotency-Keys, also after a crash of the gateway. None: without a key any id will do."""
         return wire_id(self.principal.jid, self.key) if self.key else None
 
+    def count_tokens(self, reply: Reply) -> None:
+        """Into the metrics."""
+        self.gateway.metrics.count_tokens(reply.prompt_tokens, reply.completion_tokens)
+
     def new_session(self) -> str:
         """A UUID, for a request that names no session; a repeated request finds the first's."""
         known = self.wire_id
@@ -73,22 +75,7 @@ class Asking:
         agent, that one is told); one with an Idempotency-Key will come back, and it goes on."""
         if self.key:
             return await work
-        doing = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self._left())
-        try:
-            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if doing.done():
-                return doing.result()
-            raise HttpError(CLIENT_LEFT, "The client has left")
-        finally:
-            for task in (doing, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-
-    async def _left(self) -> None:
-        while (await self.request.receive())["type"] != "http.disconnect":
-            continue
+        return await while_there(self.request.receive, work)
 
 
 async def asking(request: Request) -> Asking:

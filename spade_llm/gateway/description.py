@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from spade_llm.gateway.bodies.common import ErrorDetail
 from spade_llm.gateway.gate import OPEN
 
 if TYPE_CHECKING:
@@ -23,19 +22,6 @@ part of that trace. A POST with an `Idempotency-Key` (1 to 255 characters) is do
 again within 24 hours, with the same path and body, it is answered as the first time.
 """
 
-_ANSWERS = {
-    401: "There is no token, or it is unknown or expired.",
-    403: "Not for this asker, this name of the gateway, or this web page.",
-    408: "The body came too slowly.",
-    413: "The body is too large.",
-    429: "Too much at once; `Retry-After` says when to try again.",
-    500: "Something failed within.",
-    503: "The XMPP server or an agent is away; `Retry-After` says when to try again.",
-}
-COMMON: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorDetail, "description": text} for status, text in _ANSWERS.items()
-}
-"""Of every operation that somebody asks."""
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 UPLOAD = "/api/v0/documents"
 BODY_S = 30.0
 """For a body; of an upload, for each part."""
-_CLOSE = {"Connection": "close"}
 
 
 class Reading:
@@ -56,7 +55,7 @@ def _check_length(length: str | None, most: int) -> None:
 
 
 def _too_large(most: int) -> HttpError:
-    return HttpError(413, f"The body is larger than {most // 1024} KB", headers=_CLOSE)
+    return HttpError(413, f"The body is larger than {most // 1024} KB")
 
 
 async def _read(receive: Receive, most: int) -> Message:
@@ -74,7 +73,7 @@ async def _read(receive: Receive, most: int) -> Message:
 
 
 def _too_slow() -> HttpError:
-    return HttpError(408, f"The body took longer than {BODY_S:g} s", headers=_CLOSE)
+    return HttpError(408, f"The body took longer than {BODY_S:g} s")
 
 
 class _Counted:

@@ -25,6 +25,9 @@ MAX_HEAD_BYTES = 32 * 1024
 """Of a request's line and headers."""
 HEAD_S = 15.0
 """How long they may take to come."""
+LINGER_S = 5.0
+"""How long the rest of a body that was refused may still come: it is thrown away. Closed at once,
+the client's system would throw the answer away (RFC 9112 §9.6)."""
 IDLE_S = 75
 """How long a connection is kept for the next request."""
 END_S = 3
@@ -38,14 +41,15 @@ _TOO_LARGE = (
 class _Protocol(HttpToolsProtocol):
     _head_bytes = 0
     _is_in_head = True
-    _head_timer: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
+    """Ends a connection whose head, or the rest of whose refused body, takes too long."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         if len(self.connections) >= MAX_CONNECTIONS:
             transport.abort()
             return
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(HEAD_S, transport.close)
+        self._close_after(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -54,8 +58,8 @@ class _Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
             self._head_bytes += len(data)
-            if self._head_timer is None:
-                self._head_timer = self.loop.call_later(HEAD_S, self.transport.close)
+            if self._timer is None:
+                self._close_after(HEAD_S)
         super().data_received(data)
         if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES:
             self.transport.write(_TOO_LARGE)
@@ -68,12 +72,21 @@ class _Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._is_in_head, self._head_bytes = True, 0
+        self._stop_timer()
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_in_head:
+            self._close_after(LINGER_S)
+
+    def _close_after(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self.transport.close)
+
     def _stop_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class _Uvicorn(uvicorn.Server):

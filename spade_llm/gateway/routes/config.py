@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from spade_llm.gateway.asking import Asked  # FastAPI reads it
-from spade_llm.gateway.bodies.common import ErrorDetail, SessionId
+from spade_llm.gateway.bodies.common import SessionId
 from spade_llm.gateway.bodies.config import (
     ConfigStatus,
     MemoryAndRag,
@@ -24,8 +24,9 @@ from spade_llm.gateway.bodies.config import (
 from spade_llm.gateway.configuration import Configuration, Effective, MemoryPart, RagPart
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.facts import config_status
+from spade_llm.gateway.failures import FAILURES
 
-router = APIRouter(prefix="/config", tags=["config"])
+router = APIRouter(prefix="/config", tags=["config"], responses=FAILURES)
 
 
 @router.get("/status")
@@ -61,7 +62,7 @@ async def update_session(body: UpdateSession, asked: Asked) -> SessionUpdated:
     )
 
 
-@router.delete("/session/{session_id}", responses={404: {"model": ErrorDetail}})
+@router.delete("/session/{session_id}")
 async def delete_session(session_id: SessionId, asked: Asked) -> SessionConfigDeleted:
     """Forget how a session was set; its messages and memories stay."""
     if not asked.gateway.state.unset(asked.principal.jid, session_id):

@@ -48,6 +48,7 @@ async def generate(asked: Asked, body: GenerateRequest) -> GenerateResponse:
     )
     chat = asked.clients.chat
     reply = await asked.unless_left(chat.generate(body.prompt, sampling=sampling, id=asked.wire_id))
+    asked.count_tokens(reply)
     return GenerateResponse(text=reply.text, prompt=body.prompt)
 
 
@@ -69,6 +70,7 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
         )
     except RequestRefused as refusal:
         raise _named_as_here(refusal) from None
+    asked.count_tokens(reply)
     return answer_of(turn, reply, request_id=asked.request_id)
 
 
@@ -119,6 +121,8 @@ async def _events(asked: Asking, client: ChatClient, turn: Turn) -> AsyncGenerat
         )
         async with aclosing(parts):
             async for part in parts:
+                if isinstance(part, Reply):
+                    asked.count_tokens(part)
                 yield _event(part, turn, asked.request_id)
     except (RequestError, ServiceError) as error:
         named = _named_as_here(error) if isinstance(error, RequestRefused) else error

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from spade_llm.gateway.asking import Asked, AskedByAdmin  # FastAPI reads them
-from spade_llm.gateway.bodies.common import ErrorDetail
 from spade_llm.gateway.bodies.session import Deleted, EverythingReset, ResetAll, SessionReset
 from spade_llm.gateway.configuration import NOTHING_SAID
 from spade_llm.gateway.errors import HttpError
+from spade_llm.gateway.failures import FAILURES
 from spade_llm.gateway.resetting import Wiped, clear_messages, wipe
 
-router = APIRouter(prefix="/session", tags=["session"])
+router = APIRouter(prefix="/session", tags=["session"], responses=FAILURES)
 
 CONFIRMATION = "DELETE"
 
@@ -29,7 +29,7 @@ async def reset(asked: Asked) -> SessionReset:
     )
 
 
-@router.post("/reset-all", responses={400: {"model": ErrorDetail}})
+@router.post("/reset-all")
 async def reset_all(body: ResetAll, asked: AskedByAdmin) -> EverythingReset:
     """Delete everything of everybody: messages, memories, documents, how sessions are set."""
     if body.confirmation != CONFIRMATION:
