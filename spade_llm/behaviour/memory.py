@@ -230,21 +230,22 @@ class MemoryBehaviour(Behaviour):
             return _NOTHING if self.memory is None else await self.memory.clear_subject(peer)
 
     async def clear_conversation(self, key: str) -> Cleared:
-        """Remove every trace of it, here and in memory. Raises RequestError, ServiceError."""
+        """Remove what was said in it and is remembered of it. Raises RequestError, ServiceError."""
         async with self._paused():
             gone = _NOTHING if self.memory is None else await self.memory.forget_session(key)
-            await self._outbox.forget_conversation(key)
-            await self.clear_here(key)
+            await self._outbox.forget_conversations([key])
             return gone
 
     async def clear_messages(self, keys: Sequence[str]) -> int:
         """Remove what was said in these, not what is remembered of it; how many messages memory
         had. Raises RequestError, ServiceError."""
         async with self._paused():
-            return 0 if self.memory is None else await self.memory.clear_messages(keys)
+            count = 0 if self.memory is None else await self.memory.clear_messages(keys)
+            await self._outbox.forget_conversations(keys)
+            return count
 
     async def clear_here(self, key: str) -> None:
-        """What this process keeps of it beside what was said. Raises ServiceError."""
+        """Remove what others keep of it beside what was said. Raises ServiceError."""
         for clear in self.on_clear:
             await clear(key)
 

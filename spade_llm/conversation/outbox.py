@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.memory.subject import in_rooms
-from spade_llm.small_database import SmallDatabase
+from spade_llm.small_database import TRUNCATE, SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,9 @@ _OLDEST_ABOUT = (
 _OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
 _DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
 _BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
-_FORGET_CONVERSATION = "DELETE FROM observations WHERE conversation = ?"
+_FORGET_CONVERSATIONS = (
+    "DELETE FROM observations WHERE conversation IN (SELECT value FROM json_each(?))"
+)
 _FORGET = "DELETE FROM observations WHERE subject = ? OR (subject >= ? AND subject < ?)"
 
 
@@ -111,13 +113,16 @@ class Outbox:
     async def done(self, observations: Sequence[Observation]) -> None:
         self._db.run(_DONE, json.dumps([observation.id for observation in observations]))
 
-    async def forget_conversation(self, conversation: str) -> None:
-        """Drop what was not sent yet of it."""
-        self._db.run(_FORGET_CONVERSATION, conversation)
+    async def forget_conversations(self, conversations: Sequence[str]) -> None:
+        """Drop what was not sent yet of these, and leave no bytes of what was."""
+        self._db.run(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
+        await self._db.checkpoint(TRUNCATE)
 
     async def forget(self, subject: str) -> None:
-        """Drop what was not sent yet about this subject, in rooms too."""
+        """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
+        was."""
         self._db.run(_FORGET, subject, *in_rooms(subject))
+        await self._db.checkpoint(TRUNCATE)
 
 
 def _observation(row: tuple[object, ...]) -> Observation:

@@ -53,7 +53,7 @@ class SessionHit:
     content: str
     score: float
     """0…1."""
-    session_id: str | None
+    session_id: str | None = None
     timestamp: datetime
     """When it was true or said; else when it was stored. UTC."""
     metadata: Mapping[str, object] = field(default_factory=dict)

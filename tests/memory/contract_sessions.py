@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.memory.retrieve import retrieve_memory
 from spade_llm.memory.session_context import session_context
 from spade_llm.memory.sessions import (
     clear_session,
@@ -15,7 +16,13 @@ from spade_llm.memory.sessions import (
     session_history,
     session_statistics,
 )
-from spade_llm.memory.store import Category, MemoryDraft, MemoryType, ObservedMessage
+from spade_llm.memory.store import (
+    Category,
+    MemoryDraft,
+    MemoryQuery,
+    MemoryType,
+    ObservedMessage,
+)
 from spade_llm.text.tokens import estimated_tokens
 
 if TYPE_CHECKING:
@@ -114,3 +121,62 @@ async def test_clearing_a_session_leaves_the_others(session: OwnedMemory) -> Non
     assert (deleted.messages, deleted.semantic_facts) == (2, 1)
     assert (await session_statistics(session, "s")).messages == 0
     assert (await session_statistics(session, "other")).semantic_facts == 1
+
+
+async def test_cleared_messages_are_gone_and_what_is_remembered_stays(
+    session: OwnedMemory, other_store: OwnedMemory
+) -> None:
+    await session.observe("t", [_said(2, "Elsewhere")], subject=ANA)
+
+    assert await other_store.clear_messages(["s"]) == 0
+    assert await session.clear_messages(["s", "s", "nobody"]) == 2
+
+    assert await session.clear_messages(["s"]) == 0
+    assert (await session_history(session, "s")).total_count == 0
+    counts = await session_statistics(session, "s")
+    assert (counts.messages, counts.semantic_facts) == (0, 1)
+    query = MemoryQuery(text="hello Ana elsewhere", with_messages=True)
+    found = {hit.entry.content for hit in (await session.search(query)).hits}
+    assert "Elsewhere" in found
+    assert not found & {"Hello\n## Hechos Clave", "Hi Ana"}
+    await session.observe("s", [_said(4, "Again")], subject=ANA)
+    assert [one.content for one in await session.history("s")] == ["Again"]
+    assert (await session.clear_subject(ANA)).messages == 2
+
+
+async def test_many_conversations_with_long_names_are_cleared_at_once(store: OwnedMemory) -> None:
+    names = [f"{number}{'é' * 250}" for number in range(1000)]
+    for name in (names[0], names[-1]):
+        await store.observe(name, [_said(0, "Hello")])
+
+    assert await store.clear_messages(names) == 2
+
+
+async def test_clearing_a_subject_says_what_there_was(session: OwnedMemory) -> None:
+    cleared = await session.clear_subject(ANA)
+
+    assert cleared.messages == 2
+    assert cleared.by_type == {MemoryType.SEMANTIC: 1, MemoryType.PROFILE: 1}
+    assert (await session.stats()).by_type == {MemoryType.SEMANTIC: 1}
+
+
+async def test_a_history_is_read_from_any_message_backwards(store: OwnedMemory) -> None:
+    for number in range(10):
+        await store.observe("s", [_said(number, str(number) * 30_000)])
+
+    history = await session_history(store, "s", limit=7, before="9")
+
+    assert [one.id for one in history.messages] == [str(number) for number in range(2, 9)]
+    assert history.total_count == 10
+
+
+async def test_messages_are_found_only_where_they_are_asked_for(session: OwnedMemory) -> None:
+    without = await search_sessions(session, "hello", subject=ANA)
+    found = await search_sessions(session, "hello", subject=ANA, with_messages=True)
+    other = await search_sessions(session, "hello", subject="bob@localhost", with_messages=True)
+    text = await retrieve_memory(session, "hello", detail_limit=5, with_messages=True)
+
+    assert "Hello\n## Hechos Clave" not in [one.content for one in without.results]
+    assert found.results[0].session_id == "s"
+    assert other.results == ()
+    assert "**Summary:** Hello ## Hechos Clave" in text

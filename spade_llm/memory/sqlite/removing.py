@@ -58,7 +58,8 @@ HOLDING = f"""
 """Of the same person, with the memory's words among others."""
 
 MESSAGES = """
-    SELECT seq FROM message
+    SELECT seq, seq > (SELECT cleared_at_seq FROM conversation WHERE number = conversation)
+    FROM message
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
 """
 
@@ -285,17 +286,17 @@ def _erase_messages(
     doomed: Sequence[Doomed],
     now: int,
 ) -> int:
-    """How many there were. The episodes that they were in quote them, and go too; of those that
-    are not doomed themselves the other messages stay."""
+    """How many there were, without those that were cleared before. The episodes that they were in
+    quote them, and go too; of those that are not doomed themselves the other messages stay."""
     found = transaction.all(MESSAGES.format(condition=condition), {**values, "owner": owner})
-    seqs = [seq for (seq,) in found]
+    seqs = [seq for seq, _ in found]
     if seqs:
         _erase_episodes(transaction, owner, seqs, but={one.seq for one in doomed}, now=now)
         transaction.each(REMOVE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
         transaction.touch(owner, [message_key(seq) for seq in seqs])
         audit.note_count(transaction, owner, "forget_messages", len(seqs), now=now)
         transaction.is_erasing = True
-    return len(seqs)
+    return sum(is_shown for _, is_shown in found)
 
 
 def _erase_episodes(
