@@ -10,11 +10,19 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, ErrorBody, from_metadata, to_metadata
+from spade_llm.acl import (
+    CHAT_TEXT,
+    AclMessage,
+    Encoding,
+    ErrorBody,
+    Performative,
+    from_metadata,
+    to_metadata,
+)
 from spade_llm.acl.said import IN
 from spade_llm.errors import NotFound
 from spade_llm.small_database import TRUNCATE, SmallDatabase
@@ -99,6 +107,12 @@ class Logged:
 
 
 _FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
+
+
+def _forgotten(answer: AclMessage) -> Logged:
+    if answer.ontology == CHAT_TEXT:
+        return Logged(None, is_erased=True)
+    return Logged(replace(answer, performative=Performative.REFUSE, content=_FORGOTTEN))
 
 
 class AnswerLog(Protocol):
@@ -210,7 +224,10 @@ class VolatileAnswerLog:
         """Nothing: it is gone with the process."""
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
-        """As `scrub`."""
+        for key, (request, row) in self._rows.items():
+            is_meant = conversations is None or request.conversation_id in conversations
+            if row.answer and request.asker == asker and is_meant:
+                self._rows[key] = (request, _forgotten(row.answer))
 
     async def unfinished(self) -> Sequence[AclMessage]:
         return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]

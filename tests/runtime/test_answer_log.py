@@ -392,6 +392,55 @@ async def test_what_was_forgotten_is_in_no_answer_and_leaves_no_bytes(tmp_path: 
     assert b"swordfish" not in bytes_left
 
 
+async def test_what_one_asker_got_in_some_conversations_leaves_no_bytes(
+    log: AnswerLog, tmp_path: Path
+) -> None:
+    ana, bob = (
+        request(id="1", sender="gateway@home/1", conversation_id="s"),
+        request(id="2", sender="gateway@home/1", conversation_id="s"),
+    )
+    ana, bob = replace(ana, principal="ana@home"), replace(bob, principal="bob@home")
+    elsewhere = replace(ana, reply_with="3", conversation_id="t")
+    said = request(id="4", ontology=CHAT_TEXT, conversation_id="s")
+    for asked in (ana, bob, elsewhere, said):
+        await log.start(asked)
+        answer = "swordfish" if asked in (ana, said) else "lobster"
+        await log.finish(asked, asked.reply(Performative.INFORM, answer))
+
+    await log.scrub_asked("ana@home", ["s", "unknown"])
+    rows = [await log.find(asked) for asked in (ana, bob, elsewhere, said)]
+    bytes_left = bytes_in(tmp_path)
+    await log.scrub_asked("ana@home", None)
+    last = await log.find(elsewhere)
+
+    answers = [row.answer for row in rows if row and row.answer]
+    assert [answer.performative for answer in answers] == ["refuse", "inform", "inform"]
+    assert [answer.content for answer in answers[1:]] == ["lobster"] * 2
+    assert rows[3] is not None
+    assert rows[3].is_erased
+    assert b"swordfish" not in bytes_left
+    assert last is not None
+    assert last.answer is not None
+    assert last.answer.performative == "refuse"
+
+
+async def test_a_log_of_an_older_version_goes_on(tmp_path: Path) -> None:
+    asked = request(id="1")
+    async with SqliteAnswerLog(tmp_path / "log.db") as log:
+        await log.start(asked)
+        await log.finish(asked, asked.reply(Performative.INFORM, "done"))
+    with closing(sqlite3.connect(tmp_path / "log.db")) as file:
+        file.execute("ALTER TABLE requests DROP COLUMN asker")
+
+    async with SqliteAnswerLog(tmp_path / "log.db") as log:
+        await log.scrub_asked("ana@home", None)
+        row = await log.find(asked)
+
+    assert row is not None
+    assert row.answer is not None
+    assert row.answer.content == "done"
+
+
 async def test_what_is_said_unasked_is_kept_until_it_has_left_and_known_after(
     log: AnswerLog,
 ) -> None:
