@@ -70,6 +70,7 @@ class TurnWatch:
         reaction: ReactionLine | None = None,
     ) -> None:
         memory.on_clear.append(self._watching.forget)
+        memory.on_forget.append(self._watching.forget_peer)
         why = WhyCommand(self._watching, memory, reaction=reaction)
         why.add_to(commands)
         UsageCommand(self.ledger, self._limits).add_to(commands)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.errors import StorageFailed
 from spade_llm.latest import keep_latest
+from spade_llm.services.chat_place import thread_in
 
 if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Outcome, Proceed
@@ -48,6 +49,11 @@ class Watching:
 
     async def forget(self, conversation: str) -> None:
         self._last.pop(conversation, None)
+
+    async def forget_peer(self, peer: str) -> None:
+        """Of all conversations with this bare JID alone."""
+        for key in [key for key in self._last if thread_in(key, of=peer) or key == peer]:
+            del self._last[key]
 
     def _keep(self, conversation: str, record: TurnRecord) -> None:
         keep_latest(self._last, conversation, record, most=self._max)

@@ -562,7 +562,8 @@ class HistoryStore(Protocol):
         ...
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
-        """What an episode was cut from, oldest first; empty for another entry. Raises NotFound."""
+        """What an episode was cut from, oldest first, without what was cleared since; empty for
+        another entry. Raises NotFound."""
         ...
 
 

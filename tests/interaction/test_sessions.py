@@ -251,6 +251,8 @@ async def test_everything_about_one_is_forgotten_and_counted(house: House) -> No
 
     cleared = await ada.sessions.forget_everything()
 
+    with pytest.raises(RequestRefused):
+        await ada.chat.why(conversation_id="t")
     assert (cleared.messages, dict(cleared.by_type)) == (4, {MemoryType.SEMANTIC: 1})
     assert await ada.said() == await ada.said("t") == []
     assert (await ada.sessions.memories()).total == 0
