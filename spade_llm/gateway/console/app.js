@@ -12,7 +12,8 @@
 //   onRecovered(run)   after the gateway could not be reached, and can be again
 //   remount()          the view from the start
 
-import { get } from "./api.js";
+import { get, traffic } from "./api.js";
+import { forgetTalks } from "./chat/talks.js";
 import { connection } from "./connection.js";
 import { el, fill } from "./dom.js";
 import { isStopped } from "./errors.js";
@@ -43,12 +44,13 @@ class App {
     this.main = el("main", { id: "view", tabindex: "-1" });
     this.shortcuts = new Shortcuts();
     this.banner = new Banner(connection);
-    this.topBar = new TopBar(() => this.sidebar.toggle());
+    this.topBar = new TopBar(() => this.sidebar.open());
     this.sidebar = new Sidebar({ go: this.go, shortcuts: this.shortcuts });
     window.addEventListener("hashchange", () => this.#route());
     store.watch("language", () => this.#draw());
     store.watch("theme", applyTheme);
-    store.watch("token", () => this.#becomeSomeone());
+    store.watch("token", () => this.#becomeAnother());
+    traffic.addEventListener("failed", ({ detail }) => detail.kind === "unknown" && askForToken());
   }
 
   start() {
@@ -86,12 +88,17 @@ class App {
     this.#route(true);
   }
 
+  #becomeAnother() {
+    forgetTalks();
+    this.#becomeSomeone();
+    this.#route(true);
+  }
+
   async #becomeSomeone() {
     try {
       this.#me = await get("api/v0/me");
     } catch (error) {
       if (isStopped(error)) return;
-      if (error.kind === "unknown") askForToken();
       this.#me = null;
     }
     this.sidebar.showPrincipal(this.#me);
@@ -100,7 +107,7 @@ class App {
   }
 
   #route(isAnew = false) {
-    const [name, ...args] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    const [name, ...args] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
     const known = name in VIEWS ? name : FIRST;
     const shown = this.#shown;
     this.sidebar.close();
@@ -149,6 +156,14 @@ class App {
       remount: () => this.#route(true),
       sessions: this.sidebar.sessions,
     };
+  }
+}
+
+function decoded(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment; // written by hand
   }
 }
 

@@ -11,6 +11,8 @@ import { sourceLinks } from "./sources.js";
 import { t } from "./texts.js";
 import { toolCalls } from "./tool_calls.js";
 
+const PARTS = ["memory", "documents", "tools"]; // whose names there is a word for
+
 export class MessageView {
   #message;
   #does;
@@ -74,7 +76,7 @@ export class MessageView {
     if (status === "writing") return [];
     if (status === "failed") return failed(error, this.#does.again);
     const isStopped = status === "stopped";
-    const missing = (reply?.degraded ?? []).map((name) => t(name)).join(", ");
+    const missing = (reply?.degraded ?? []).map((name) => (PARTS.includes(name) ? t(name) : name)).join(", ");
     return [
       missing && el("p", { class: "degraded" }, t("degraded", missing)),
       sourceLinks(reply?.rag_sources, this.#does.openSources),

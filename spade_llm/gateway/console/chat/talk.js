@@ -6,6 +6,7 @@
 
 import { ApiError, events, get, post } from "../api.js";
 import { isStopped } from "../errors.js";
+import { moment } from "../i18n.js";
 import { uuid } from "../uuid.js";
 
 const FIRST = 200;
@@ -17,6 +18,7 @@ export class Talk extends EventTarget {
   total = 0;
   isLoaded = false;
   #stopping = null;
+  #loading = null;
   #isStarted = false;
 
   constructor(id) {
@@ -28,30 +30,35 @@ export class Talk extends EventTarget {
     return this.#stopping !== null;
   }
 
-  /** Fetches what was said; what is being said stays. */
+  /** Fetches what was said before; with `all`, as much as the API gives. */
   async load({ signal, all = false } = {}) {
-    if (this.#isStarted && !all) return;
-    const path = `llm/memory/history/${encodeURIComponent(this.id)}`;
-    const history = await get(path, { query: { limit: all ? MOST : FIRST }, signal });
-    if (this.#isStarted && !all) return; // something was said meanwhile, and is in it or not
-    this.total = history.total_count;
-    this.messages = history.messages.map((one) => ({
-      key: uuid(),
-      role: one.role,
-      text: one.content,
-      at: one.timestamp,
-      status: "there",
-    }));
-    this.isLoaded = true;
-    this.#tell();
+    if (this.#isStarted && !this.isLoaded) return; // nobody knows which of it is here already
+    this.#loading = this.#fetch(all ? MOST : FIRST, signal);
+    try {
+      await this.#loading;
+    } finally {
+      this.#loading = null;
+    }
   }
 
   get earlier() {
     return this.isLoaded ? Math.max(0, Math.min(this.total, MOST) - this.messages.length) : 0;
   }
 
+  async #fetch(limit, signal) {
+    const path = `llm/memory/history/${encodeURIComponent(this.id)}`;
+    const history = await get(path, { query: { limit }, signal });
+    const before = this.messages.length ? moment(this.messages[0].at) : Infinity;
+    const earlier = history.messages.filter((one) => moment(one.timestamp) < before);
+    this.messages.unshift(...earlier.map(fromHistory));
+    this.total = Math.max(history.total_count, this.messages.length);
+    this.isLoaded = true;
+    this.#tell();
+  }
+
   /** `wishes`: further fields of /llm/chat. Ends when the answer is there, or will not come. */
   async say(text, wishes) {
+    await this.#loading?.catch(() => {}); // who loads says what is wrong
     this.#isStarted = true;
     const question = { key: uuid(), role: "user", text, at: now(), status: "there" };
     const answer = { key: uuid(), role: "assistant", text: "", at: now(), status: "writing", questions: [] };
@@ -118,6 +125,10 @@ export class Talk extends EventTarget {
   #tell() {
     this.dispatchEvent(new Event("changed"));
   }
+}
+
+function fromHistory({ role, content, timestamp }) {
+  return { key: uuid(), role, text: content, at: timestamp, status: "there" };
 }
 
 function kindOf(status) {

@@ -7,6 +7,7 @@ import { toast } from "../components/toast.js";
 import { el, fill } from "../dom.js";
 import { explain, isStopped } from "../errors.js";
 import { store } from "../store.js";
+import { uuid } from "../uuid.js";
 import { contextFields } from "./context_form.js";
 import { namespaceNames, toolsToggle } from "./session_dialog.js";
 import { t } from "./texts.js";
@@ -16,9 +17,13 @@ export function defaults(signal) {
   const system = el("section", { class: "card settings-part", hidden: true });
   const load = async () => {
     try {
-      const [status, names] = await Promise.all([get("config/status", { signal }), namespaceNames()]);
-      const { memory, rag } = status.defaults;
-      const config = { memory: { ...memory }, rag: { namespaces: [], ...rag }, tools: store.preference("tools") };
+      // A conversation that there is not has what holds for all.
+      const [status, { memory, rag }, names] = await Promise.all([
+        get("config/status", { signal }),
+        get(`config/session/${uuid()}`, { signal }),
+        namespaceNames(),
+      ]);
+      const config = { memory, rag, tools: store.preference("tools") };
       fill(set, form(config, names));
       fill(system, el("h2", null, t("system2")), facts(status));
       system.hidden = false;

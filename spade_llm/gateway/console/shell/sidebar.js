@@ -105,15 +105,22 @@ export class Sidebar {
     this.#drawSessions();
   }
 
-  toggle() {
-    const isOpen = this.node.classList.toggle("is-open");
-    if (isOpen) this.node.querySelector("button, a").focus();
+  open() {
+    this.node.classList.add("is-open");
+    this.#setStageInert(true);
+    this.node.querySelector("button, a").focus();
   }
 
   close() {
     if (!this.node.classList.contains("is-open")) return;
     this.node.classList.remove("is-open");
+    this.#setStageInert(false);
     document.querySelector(".menu-button")?.focus();
+  }
+
+  /** What the drawer covers cannot be reached while it is open. */
+  #setStageInert(isInert) {
+    if (this.node.nextElementSibling) this.node.nextElementSibling.inert = isInert;
   }
 
   showCurrent(view, args) {
@@ -152,7 +159,9 @@ export class Sidebar {
 
   #drawSessions() {
     const { all, error, isLoaded } = this.sessions;
+    const focused = this.#list.contains(document.activeElement) && document.activeElement.dataset.key;
     fill(this.#list, all.map((session) => this.#entry(session)));
+    if (focused) this.#list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     if (error) fill(this.#notice, failed(error, () => this.sessions.load()));
     else if (!isLoaded) fill(this.#notice, skeleton(3));
     else fill(this.#notice, all.length ? [] : el("p", { class: "hint" }, t("none")));
@@ -163,7 +172,7 @@ export class Sidebar {
     const isOpen = this.#current.view === "chat" && store.session === session.session_id;
     const link = el(
       "a",
-      { class: "session-link", href: `#/chat/${encodeURIComponent(session.session_id)}`, title },
+      { class: "session-link", href: `#/chat/${encodeURIComponent(session.session_id)}`, title, data: { key: `open ${session.session_id}` } },
       el("span", { class: "session-title" }, title),
       el("time", { class: "session-time", datetime: session.updated, title: fully(session.updated) }, ago(session.updated)),
     );
@@ -172,6 +181,7 @@ export class Sidebar {
       label: t("forget", title),
       icon: "trash",
       class: "session-forget",
+      data: { key: `forget ${session.session_id}` },
       on: () => this.#forget(session),
     });
     return el("li", { class: "session" }, link, forget);
@@ -188,6 +198,7 @@ export class Sidebar {
     }
     store.setDraft(session.session_id, "");
     toast(t("forgotten"));
+    this.node.querySelector(".new-session").focus();
     if (store.session === session.session_id) this.#start();
   }
 }

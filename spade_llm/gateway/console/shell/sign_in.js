@@ -24,11 +24,11 @@ const t = texts({
   },
 });
 
-let isOpen = false;
+let refused = null; // the token that was asked about already; who says no is left in peace
 
 export async function askForToken() {
-  if (isOpen) return;
-  isOpen = true;
+  if (refused === store.token) return;
+  refused = store.token;
   const input = el("input", { class: "input", type: "password", autocomplete: "off" });
   const use = (event) => {
     event.preventDefault();
@@ -46,6 +46,5 @@ export async function askForToken() {
   });
   input.focus();
   const token = await opened.closed;
-  isOpen = false;
   if (token) store.token = token;
 }

@@ -47,6 +47,7 @@ class ChatView {
   #views = new Map(); // by the message's key
   #isFollowing = true;
   #isListed = false;
+  #heading = "";
   #list = el("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": t("conversation") });
   #notice = el("div", { class: "chat-notice" });
   #said = el("div", { class: "unseen", role: "status" });
@@ -95,7 +96,7 @@ class ChatView {
   }
 
   #escape(event) {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
     if (this.#talk.isWriting) this.#talk.stop();
     else this.#panel.close();
   }
@@ -108,14 +109,17 @@ class ChatView {
 
   #drawHeading() {
     const isEmpty = !this.#talk.messages.length;
+    const shown = JSON.stringify([this.#title, isEmpty]);
+    if (shown === this.#heading) return; // its buttons keep the focus
+    this.#heading = shown;
     const file = (kind, text) => () => download(this.#title, kind, text(this.#title, this.#talk));
     const items = [
       { label: t("exportMarkdown"), icon: "download", on: file("md", asMarkdown) },
       { label: t("exportJson"), icon: "download", on: file("json", asJson) },
     ];
     const actions = [
-      iconButton({ label: t("find"), icon: "search", disabled: isEmpty, on: () => this.#search.open() }),
-      iconButton({ label: t("why"), icon: "info", disabled: isEmpty, on: () => this.#why() }),
+      !isEmpty && iconButton({ label: t("find"), icon: "search", on: () => this.#search.open() }),
+      !isEmpty && iconButton({ label: t("why"), icon: "info", on: () => this.#why() }),
       iconButton({ label: t("options"), icon: "settings", on: () => this.#options() }),
       !isEmpty && menuButton({ label: t("more"), icon: "more", items }),
     ];
