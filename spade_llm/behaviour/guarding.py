@@ -251,7 +251,7 @@ def _blocked(outcome: Outcome, text: str) -> Outcome:
         model_calls=outcome.result.model_calls,
         is_apology=True,
     )
-    return replace(outcome, result=result, recalled=Recalled(), missing=())
+    return replace(outcome, result=result, recalled=Recalled(), built=None, missing=())
 
 
 def _changed(result: TurnResult, text: str) -> TurnResult:

@@ -15,6 +15,7 @@ from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.turn import TurnResult
 
 if TYPE_CHECKING:
+    from spade_llm.conversation.built_context import Built
     from spade_llm.conversation.history import Conversation
     from spade_llm.services.chat import Utterance
 
@@ -35,6 +36,8 @@ class Outcome:
     """What who asked is told, if it is not the result's text."""
     routed_to: tuple[str, ...] = ()
     """Whom the answer went to; empty: who asked."""
+    built: Built | None = None
+    """What the model was told, where somebody wished to decide it."""
     is_for_asker: bool = True
     """False: it went to others only; a program's request ends with it all the same."""
 

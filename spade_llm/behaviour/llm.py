@@ -17,12 +17,16 @@ from spade_llm.behaviour.layers import Outcome, layered
 from spade_llm.behaviour.learning_commands import LearningCommands
 from spade_llm.behaviour.memory_commands import MemoryCommands
 from spade_llm.behaviour.preparing import PreparingBehaviour
+from spade_llm.context import NoContextManagement
+from spade_llm.conversation.built_context import Available, Built, build_context
 from spade_llm.conversation.chosen import choose
 from spade_llm.conversation.commands import STOP
 from spade_llm.conversation.context_of_turn import ContextOfTurn
+from spade_llm.conversation.counting import Counting
 from spade_llm.conversation.held import HeldConversations
 from spade_llm.conversation.history import IDLE_S, Conversations
 from spade_llm.conversation.memory_toolbox import MemoryToolbox
+from spade_llm.conversation.persons_documents import check_named
 from spade_llm.conversation.prompt import citation, unsaid, user_message
 from spade_llm.conversation.tool_calls import Person
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
@@ -36,12 +40,13 @@ from spade_llm.errors import (
 )
 from spade_llm.routing.hops import is_passed_on
 from spade_llm.services.chat import Reply, ToolUse, Utterance
+from spade_llm.services.chat_bodies import BuiltContext, SourceOfAnswer, Step
 from spade_llm.services.chat_stop import NOTHING_TO_STOP
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.behaviour import Behaviour
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
@@ -52,8 +57,10 @@ if TYPE_CHECKING:
     from spade_llm.conversation.memory_toolbox import MemoryOffer
     from spade_llm.conversation.recall import Recalled
     from spade_llm.conversation.tool_calls import CalledTool
+    from spade_llm.conversation.wishes import ContextWishes
     from spade_llm.providers.messages import ContextMessage, UserMessage
-    from spade_llm.providers.model import ChatModel
+    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.rag.retriever import ScoredChunk
     from spade_llm.tools.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
@@ -96,6 +103,7 @@ class LLMBehaviour(Behaviour):
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
+        self._counting = Counting()
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
         self._layers = layers
@@ -122,7 +130,7 @@ class LLMBehaviour(Behaviour):
         if not (is_passed_on(utterance.message.extra) or utterance.message.said.hops):
             obeyed = await self.commands.obey(utterance)
             if obeyed is not None:
-                return Reply(text=obeyed)
+                return Reply(text=obeyed, context=_context_of(None, utterance))
         utterance = replace(utterance, form=utterance.form or self._form)
         await self.held.are_free([utterance.message.owner, utterance.conversation])
         conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
@@ -137,7 +145,7 @@ class LLMBehaviour(Behaviour):
                 attempt.leave_in(conversation, utterance.id)
         unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
         missing = dict.fromkeys([*outcome.missing, *unkept])
-        return _reply(outcome, tuple(missing))
+        return _reply(outcome, tuple(missing), utterance)
 
     async def retract(self, place: str, turn_id: str, peer: str) -> None:
         """The exchange that a turn left, the last in its conversation, was meant otherwise: neither
@@ -161,6 +169,10 @@ class LLMBehaviour(Behaviour):
         self, conversation: Conversation, attempt: _Attempt, utterance: Utterance
     ) -> Outcome:
         """What every layer is around."""
+        if utterance.context is not None:
+            return await self._respond_as_wished(
+                conversation, attempt, utterance, utterance.context
+            )
         toolbox = self.toolbox_of(utterance.peer)
         _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
@@ -182,6 +194,52 @@ class LLMBehaviour(Behaviour):
             recalled=recalled,
             missing=(*recalled.missing, *self._missing_tools()),
         )
+
+    async def _respond_as_wished(
+        self,
+        conversation: Conversation,
+        attempt: _Attempt,
+        utterance: Utterance,
+        wishes: ContextWishes,
+    ) -> Outcome:
+        """What the model is told is what the wishes say, whatever this assistant tells it else."""
+        toolbox, tool_wishes = self.toolbox_of(utterance.peer), utterance.wishes
+        check_named(wishes.namespaces, person=utterance.peer)
+        is_history_known, recalled, specs, count = await asyncio.gather(
+            self._is_known(conversation, wishes),
+            self._memory.recall_wished(utterance.text, subject=utterance.peer, wishes=wishes),
+            toolbox.list(),
+            self._counting.count_for(self.model.name),
+        )
+        available = Available(
+            history=tuple(conversation.messages) if wishes.use_memory else (),
+            recalled=replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to),
+            tools=offered(specs, tool_wishes),
+            named=tool_wishes.tools or (),
+            chosen=tool_wishes.tool_choice,
+        )
+        built = build_context(wishes, available, count=count)
+        attempt.question = user_message(utterance.text, peer=utterance.speaker)
+        turn = self._turn(NoContextManagement(), toolbox)
+        history = (*built.history, attempt.question)
+        result = await self._result_of(
+            turn, history, built.recalled, utterance, attempt.result, built.tools
+        )
+        unknown = () if is_history_known else ("memory",)
+        return Outcome(
+            question=utterance.text,
+            result=result,
+            recalled=built.recalled,
+            built=built,
+            missing=(*unknown, *recalled.missing, *self._missing_tools()),
+        )
+
+    async def _is_known(self, conversation: Conversation, wishes: ContextWishes) -> bool:
+        """Whether what was said before this process began is here, if it is to be read."""
+        if not wishes.use_memory or self._memory.memory is None:
+            return True
+        await self._memory.load(conversation)
+        return conversation.is_loaded
 
     def _chosen(
         self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: Recalled
@@ -229,14 +287,17 @@ class LLMBehaviour(Behaviour):
         recalled: Recalled,
         utterance: Utterance,
         result: TurnResult,
+        tools: Sequence[ToolSpec] | None = None,
     ) -> TurnResult:
-        asker = self._asker(utterance)
+        asker = replace(self._asker(utterance), tools=tools)
         try:
             return await turn.run(history, recalled, asker=asker, result=result)
         except (ModelError, TimeoutError) as error:
             logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
             if asker.form is not None:
                 raise Failure(_apology(error)) from error
+            if utterance.context is not None:
+                raise  # Who decides so much decides, too, what to do without an answer.
             result.close_as(_apology(error))
             result.is_apology = True
             return result
@@ -301,18 +362,54 @@ async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
     return NOTHING_TO_STOP
 
 
-def _reply(outcome: Outcome, missing: tuple[str, ...]) -> Reply:
+def _reply(outcome: Outcome, missing: tuple[str, ...], utterance: Utterance) -> Reply:
     result = outcome.result
+    is_noted = not (result.is_formed or utterance.context)
     return Reply(
         text=(result.text if outcome.said is None else outcome.said)
-        + ("" if result.is_formed else _note(missing)),
+        + (_note(missing) if is_noted else ""),
         sources=tuple(citation(found) for found in outcome.recalled.passages),
         missing=missing,
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,
         tool_calls=tuple(map(_tool_use, result.called)),
         routed_to=outcome.routed_to,
+        steps=tuple(_steps(result)),
+        context=_context_of(outcome.built, utterance),
         is_for_asker=outcome.is_for_asker,
+    )
+
+
+def _steps(result: TurnResult) -> Iterator[Step]:
+    """Each message with calls is a round."""
+    wishing = (one for one in result.added if one["role"] == "assistant" and one.get("tool_calls"))
+    for number, message in enumerate(wishing, 1):
+        yield Step(
+            round=number,
+            text=str(message["content"] or "")[:MAX_REPLIED_CHARS],
+            tools=tuple(one.name for one in result.called if one.round == number),
+        )
+
+
+def _context_of(built: Built | None, utterance: Utterance) -> BuiltContext | None:
+    """None: nobody wished to decide it. Empty where the model was not asked."""
+    if utterance.context is None:
+        return None
+    built = built or Built()
+    sources = (_source(one, asker=utterance.peer) for one in built.recalled.passages)
+    return BuiltContext(text=built.text, tokens=built.tokens, sources=tuple(sources))
+
+
+def _source(found: ScoredChunk, *, asker: str) -> SourceOfAnswer:
+    chunk = found.chunk
+    return SourceOfAnswer(
+        content=chunk.text,
+        source=chunk.source,
+        namespace=chunk.namespace.removeprefix(f"{asker}/"),
+        chunk_index=chunk.index,
+        score=min(max(found.score, 0.0), 1.0),
+        page=chunk.page,
+        heading=chunk.heading,
     )
 
 

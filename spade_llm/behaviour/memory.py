@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.outbox import Outbox
+    from spade_llm.conversation.wishes import ContextWishes
     from spade_llm.memory.backend import OwnedMemory
     from spade_llm.memory.store import ScoredMemory
     from spade_llm.providers.messages import ContextMessage
@@ -118,6 +119,16 @@ class MemoryBehaviour(Behaviour):
         """What memory and documents say; names those that could not be asked."""
         recalled = await self._recall.about(question, subject=subject)
         return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
+
+    async def recall_wished(
+        self, question: str, *, subject: str, wishes: ContextWishes
+    ) -> Recalled:
+        """As `recall`, of what the wishes name."""
+        recalled = await self._recall.wished(question, subject=subject, wishes=wishes)
+        if not wishes.use_memory:
+            return recalled
+        noted = [one for one in await self._noted(subject) if one.entry.type in wishes.memory_types]
+        return replace(recalled, memories=(*noted, *recalled.memories))
 
     async def _noted(self, peer: str) -> Sequence[ScoredMemory]:
         try:

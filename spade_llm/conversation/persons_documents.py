@@ -15,7 +15,7 @@ from spade_llm.rag.names import is_one_of, is_personal, parse_address, personal_
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from spade_llm.rag.documents import DocumentPage, NamespaceSummary
     from spade_llm.rag.retriever import Retrieval, Retriever
@@ -46,8 +46,7 @@ class PersonsDocuments:
         """Raises InvalidArguments, too, for what another person gave. What is not there, or was not
         granted, is no error in a person's turn."""
         options = options or RetrievalOptions()
-        for name in options.namespaces:
-            _check(name, self._mine)
+        check_named(options.namespaces, person=self._person)
         seen = replace(options, personal=self._mine, person=self._person)
         if self._person and options.shared is None:
             seen = replace(seen, shared=())
@@ -89,6 +88,12 @@ class PersonsListing:
             return _is_seen(namespace, self._mine)
         address = parse_address(namespace, asker="")
         return is_one_of(address, self._trusted) and _is_seen(namespace, self._mine)
+
+
+def check_named(namespaces: Iterable[str], *, person: str) -> None:
+    """Raises InvalidArguments if one of them holds what another person gave the agent."""
+    for name in namespaces:
+        _check(name, _namespace_of(person))
 
 
 def _namespace_of(person: str) -> str:

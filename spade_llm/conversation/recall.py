@@ -8,23 +8,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.conversation import recorder
 from spade_llm.conversation.persons_documents import PersonsDocuments
 from spade_llm.errors import RequestError, ServiceError
-from spade_llm.memory.store import MemoryFilter, MemoryQuery, Outcome, SearchMode
+from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, Outcome, SearchMode
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
+    from spade_llm.conversation.wishes import ContextWishes
     from spade_llm.memory.store import MemoryStore, ScoredMemory
     from spade_llm.rag.retriever import Retriever, ScoredChunk
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+Ask = Callable[[], Awaitable["tuple[T, ...]"]]
+ALL_TYPES = tuple(MemoryType)
 
 DEADLINE_S = 2.0
 """For recall and retrieval together, before every turn."""
@@ -79,10 +82,26 @@ class Recall:
     async def about(self, question: str, *, subject: str) -> Recalled:
         """What is known that may help with the question; never raises for a service's sake."""
         question = question[-MAX_QUESTION_CHARS:]
+        options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
+        passages = partial(self._passages, question, subject, self._budget.passages, options)
+        return await self._found(self._memories_about(question, subject), passages)
+
+    async def wished(self, question: str, *, subject: str, wishes: ContextWishes) -> Recalled:
+        """As `about`, of what the wishes name. Of chunks in a row each is a passage of its own."""
+        question = question[-MAX_QUESTION_CHARS:]
+        memories: Ask[ScoredMemory] = _nothing
+        if wishes.use_memory and wishes.memory_types:
+            memories = self._memories_about(question, subject, wishes.memory_types)
+        passages: Ask[ScoredChunk] = _nothing
+        if wishes.use_documents:
+            options = RetrievalOptions(namespaces=wishes.namespaces, merge_neighbours=False)
+            passages = partial(self._passages, question, subject, wishes.top_k, options)
+        return await self._found(memories, passages)
+
+    async def _found(self, ask_memory: Ask[ScoredMemory], ask_rag: Ask[ScoredChunk]) -> Recalled:
         # Documents first: their answer takes longer, for the question is embedded there.
         passages, memories = await asyncio.gather(
-            self._guarded("documents", self._passages, question, subject),
-            self._guarded("memory", self._memories, question, subject),
+            self._guarded("documents", ask_rag), self._guarded("memory", ask_memory)
         )
         return Recalled(
             memories=memories or (),
@@ -94,48 +113,61 @@ class Recall:
             ),
         )
 
-    async def _memories(self, question: str, subject: str) -> tuple[ScoredMemory, ...]:
-        """Without vectors (`degraded`) it is still an answer; what is denied is not there."""
-        if self._memory is None:
-            return ()
+    def _memories_about(
+        self, question: str, subject: str, types: tuple[MemoryType, ...] = ALL_TYPES
+    ) -> Ask[ScoredMemory]:
+        """Messages of conversations count as episodes."""
+        is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
             text=question,
             mode=SearchMode.RECALL,
             limit=self._budget.memories,
-            which=MemoryFilter(subject=subject),
-            with_messages=True,
-            with_patterns=True,
+            which=MemoryFilter(subject=subject, types=() if is_all else types),
+            with_messages=MemoryType.EPISODIC in types,
+            with_patterns=MemoryType.PROCEDURAL in types,
         )
+        return partial(self._memories, query)
+
+    async def _memories(self, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
+        """Without vectors (`degraded`) it is still an answer; what is denied is not there."""
+        if self._memory is None:
+            return ()
         found = await self._memory.search(query)
         if found.outcome is Outcome.DEGRADED:
             _note_degraded("memory: by words only")
         return found.hits
 
-    async def _passages(self, question: str, subject: str) -> tuple[ScoredChunk, ...]:
+    async def _passages(
+        self, question: str, subject: str, k: int, options: RetrievalOptions
+    ) -> tuple[ScoredChunk, ...]:
         if self._retriever is None:
             return ()
-        options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
         seen = PersonsDocuments(self._retriever, person=subject)
-        found = await seen.retrieve(question, k=self._budget.passages, options=options)
+        found = await seen.retrieve(question, k=k, options=options)
         if found.degraded:
             _note_degraded(f"documents: {found.degraded}")
         return found.chunks
 
-    async def _guarded(
-        self, name: str, ask: Callable[[str, str], Awaitable[T]], question: str, subject: str
-    ) -> T | None:
+    async def _guarded(self, name: str, ask: Ask[T]) -> tuple[T, ...] | None:
         """The service's answer; None if it is away."""
+        if ask is _nothing:
+            return ()
         if self._clock() < self._away_until.get(name, 0.0):
             return None
         try:
             with recorder.phase(_PHASES[name]):
                 async with asyncio.timeout(self._deadline_s):
-                    return await ask(question, subject)
+                    return await ask()
         except (RequestError, ServiceError, TimeoutError) as error:
             reason = str(error) or f"no answer within {self._deadline_s:g} s"
             logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, reason)
             self._away_until[name] = self._clock() + AWAY_FOR_S
             return None
+
+
+async def _nothing() -> tuple[()]:
+    """What is not wished for is not missing either."""
+    return ()
 
 
 _PHASES = {"memory": "recall", "documents": "retrieve"}

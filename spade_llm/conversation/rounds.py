@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spade_llm.conversation.answer_form import FORM_NAME, AnswerFault
 from spade_llm.conversation.prompt import call_message, result_message
 from spade_llm.conversation.prompt_files import prompt
+from spade_llm.conversation.tool_calls import failed_call
 from spade_llm.conversation.tool_choice import complete_as_chosen
 from spade_llm.conversation.wishes import AUTO
 from spade_llm.errors import InvalidAnswer
@@ -63,6 +64,8 @@ class Rounds:
         self._calls = calls
         self._result = result
         self._choice = wanted.wishes.tool_choice if wanted.tools else AUTO
+        self._refused = ""
+        """Why the call that was asked for cannot be made."""
         self._rounds = wanted.wishes.tool_rounds or wanted.limits.tool_rounds
 
     async def run(self, build: BuildPrompt) -> None:
@@ -121,6 +124,7 @@ class Rounds:
                 self._complete, messages, self._wanted.tools, tool_choice=self._choice
             )
             self._result.notes.extend(filter(None, [chosen.note]))
+            self._refused = chosen.refused
             await self._say(chosen.completion.text)
             return chosen.completion
         return await self._spoken(messages, tools)
@@ -186,6 +190,11 @@ class Rounds:
 
     async def _run_tools(self, completion: Completion, number: int) -> None:
         """What ran before a stop is in the history, too."""
+        if self._refused:
+            refused = [failed_call(one, number, self._refused) for one in completion.tool_calls]
+            self._refused = ""
+            self._note_calls(completion, refused)
+            return
         room = self._limits.tool_calls - len(self._result.called)
         try:
             called = await self._calls.run(completion.tool_calls, round=number, room=room)

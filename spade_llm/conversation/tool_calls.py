@@ -112,12 +112,12 @@ class ToolCalls:
     async def _all(self, calls: Sequence[ToolCall], round: int, room: int) -> Sequence[CalledTool]:
         stopped = prompt_text("call_stopped")
         self._running = [
-            (_failed(call, round, stopped), asyncio.create_task(self._run(call, round)))
+            (failed_call(call, round, stopped), asyncio.create_task(self._run(call, round)))
             for call in calls[:room]
         ]
         ran = await asyncio.gather(*(task for _, task in self._running))
         left_out = prompt_text("calls_used_up")
-        return [*ran, *(_failed(call, round, left_out) for call in calls[room:])]
+        return [*ran, *(failed_call(call, round, left_out) for call in calls[room:])]
 
     def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[CalledTool]:
         """Of a round that was stopped: every call has its result, also those that were not run."""
@@ -126,10 +126,10 @@ class ToolCalls:
             for stopped, task in self._running
         ]
         left_out = prompt_text("calls_used_up")
-        return [*ran, *(_failed(call, round, left_out) for call in calls[len(ran) :])]
+        return [*ran, *(failed_call(call, round, left_out) for call in calls[len(ran) :])]
 
     async def _run(self, call: ToolCall, round: int) -> CalledTool:
-        called = _failed(call, round, "")
+        called = failed_call(call, round, "")
         try:
             arguments = _read(call.arguments)
         except ValueError as error:
@@ -261,7 +261,8 @@ def _read(text: str) -> dict[str, object]:
     return arguments
 
 
-def _failed(call: ToolCall, round: int, why: str) -> CalledTool:
+def failed_call(call: ToolCall, round: int, why: str) -> CalledTool:
+    """One that was not made."""
     return CalledTool(
         id=call.id,
         name=call.name,

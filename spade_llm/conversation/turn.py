@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spade_llm.conversation.tool_calls import Person
     from spade_llm.conversation.wishes import ToolWishes
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.model import ChatModel, Sampling
+    from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
 
 __all__ = ["Asker", "OnDelta", "Turn", "TurnLimits", "TurnResult"]
@@ -44,6 +44,8 @@ class Asker:
     person: Person = NOBODY
     form: AnswerForm | None = None
     sampling: Sampling | None = None
+    tools: Sequence[ToolSpec] | None = None
+    """What the model is offered; None: what there is, as the wishes say."""
 
 
 ANYBODY = Asker()
@@ -102,7 +104,9 @@ class Turn:
         result: TurnResult,
         scope: asyncio.Timeout,
     ) -> None:
-        tools = offered(await self._toolbox.list(), asker.wishes)
+        tools = asker.tools
+        if tools is None:
+            tools = offered(await self._toolbox.list(), asker.wishes)
         wanted = Wanted(
             tools=tools,
             wishes=asker.wishes,

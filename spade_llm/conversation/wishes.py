@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.memory.limits import check_number
+from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS
 from spade_llm.memory.store import MemoryType
+from spade_llm.rag.names import check_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +20,7 @@ AUTO, NONE, REQUIRED = "auto", "none", "required"
 NO_TOOL = frozenset({AUTO, NONE, REQUIRED})
 MAX_ROUNDS = 20
 """Of tools, in one turn."""
+MAX_PASSAGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,13 @@ class ContextWishes:
     """Who gets how much of what tools leave: memory 70 %, 30 % or 50 %, documents the rest."""
     language: Literal["en", "es"] = "es"
     """Of the sections' headings."""
+
+    def __post_init__(self) -> None:
+        """Raises InvalidArguments, naming the field."""
+        check_number("context.top_k", self.top_k, 1, MAX_PASSAGES)
+        check_number("context.max_tokens", self.max_tokens, MIN_TOKENS, MAX_TOKENS)
+        for name in self.namespaces:
+            check_namespace(name)
 
 
 def offered(specs: Sequence[ToolSpec], wishes: ToolWishes) -> tuple[ToolSpec, ...]:

@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parents[2] / "spade_llm" / "conversation" / "prompts"
 PINNED = {
     "answer_form": "272a6615075e",
     "assistant": "e856b50dadde",
+    "call_arguments": "d9efbc9ba291",
     "call_first": "e7e3392c23b7",
     "call_stopped": "2c3a2f9064e2",
     "calls_used_up": "ba263f5ef07b",
@@ -30,6 +31,7 @@ PINNED = {
 models make of it."""
 VALUES = {
     "answer_form": {"schema"},
+    "call_arguments": {"tool", "schema"},
     "call_first": {"names"},
     "file_summary": {"language"},
     "repair": {"fault"},

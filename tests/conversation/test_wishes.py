@@ -11,8 +11,10 @@ from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.turn import Asker, Turn, TurnLimits, TurnResult
 from spade_llm.conversation.wishes import ToolWishes
+from spade_llm.conversation.worked_out import worked_out
 from spade_llm.errors import InvalidArguments
 from spade_llm.providers import Completion, OfflineProvider, ScriptedProvider, ToolCall
+from spade_llm.providers.model import ToolSpec
 from spade_llm.tools import LLMTool, LocalToolbox, builtin_tools
 
 if TYPE_CHECKING:
@@ -89,12 +91,87 @@ async def test_a_tool_without_arguments_is_called_whatever_the_model_does() -> N
     assert result.text == "I looked."
 
 
-async def test_a_call_that_cannot_be_had_is_said() -> None:
-    model = ScriptedProvider(["hi", "hi"])
+async def test_a_call_whose_arguments_nobody_gives_fails_and_says_which_are_missing() -> None:
+    model = ScriptedProvider(["hi", "hi", "I could not."])
 
     result = await run(model, ToolWishes(tool_choice="add"))
 
-    assert result.text == "hi\n\n(The model did not call add, as was asked.)"
+    (called,) = result.called
+    assert (called.is_success, result.text) == (False, "I could not.")
+    assert "the question does not tell 'a'" in called.result
+    assert str(model.requests[2].messages[-1]["content"]) == called.result
+
+
+@pytest.mark.parametrize("answer", ['{"a": 41}', '```json\n{"a": 41}\n```'])
+async def test_a_model_that_can_call_nothing_may_write_the_arguments(answer: str) -> None:
+    model = ScriptedProvider(["hi", answer, "It is 42."])
+
+    result = await run(model, ToolWishes(tool_choice="add"))
+
+    assert '"required": ["a"]' in str(model.requests[1].messages[-3]["content"])
+    assert [called.result for called in result.called] == ["42"]
+    assert result.text == "It is 42."
+
+
+async def test_arguments_that_the_tool_does_not_take_are_not_called_with() -> None:
+    model = ScriptedProvider(["hi", '{"a": "many"}', "I could not."])
+
+    result = await run(model, ToolWishes(tool_choice="add"))
+
+    assert [called.is_success for called in result.called] == [False]
+
+
+async def test_of_several_tools_a_model_that_calls_none_is_named() -> None:
+    result = await run(ScriptedProvider(["hi", "hi"]), ToolWishes(tool_choice="required"))
+
+    assert result.text == "hi\n\n(The model did not call a tool, as was asked.)"
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("Please use the calculator: what do I get for 12 * (3 + 4)?", "84"),
+        ("¿Cuánto es 7 por 6?", "42"),
+        ("2^10 and then?", "1024"),
+    ],
+)
+async def test_rules_can_be_told_to_calculate_what_the_question_says(
+    question: str, result: str
+) -> None:
+    found = await run(OfflineProvider(), ToolWishes(tool_choice="calculator"), question)
+
+    assert [called.result for called in found.called] == [result]
+    assert result in found.text
+
+
+def a_tool(schema: dict[str, object], *required: str) -> ToolSpec:
+    parameters = {"type": "object", "properties": schema, "required": list(required)}
+    return ToolSpec(name="t", description="", parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("schema", "required", "arguments"),
+    [
+        ({"query": {"type": "string"}}, ["query"], {"query": "in metres, please"}),
+        ({"query": {"type": "string"}, "k": {"type": "integer"}}, [], {}),
+        (
+            {"q": {"type": "string"}, "k": {"type": "integer", "default": 3}},
+            ["q", "k"],
+            {"q": "in metres, please", "k": 3},
+        ),
+        ({"unit": {"enum": ["feet", "metres"]}}, ["unit"], {"unit": "metres"}),
+        ({"on": {"type": "string", "format": "date"}}, ["on"], None),
+        ({"a": {"type": "string"}, "b": {"type": "string"}}, ["a", "b"], None),
+        ({"q": {"type": "string", "maxLength": 3}}, ["q"], None),
+    ],
+)
+def test_what_a_question_tells_of_a_tools_arguments(
+    schema: dict[str, object], required: list[str], arguments: dict[str, object] | None
+) -> None:
+    found = worked_out("in metres, please", a_tool(schema, *required))
+
+    assert bool(found.why_not) == (arguments is None)
+    assert arguments is None or found.arguments == arguments
 
 
 async def test_rules_can_be_told_to_look_at_the_clock() -> None:

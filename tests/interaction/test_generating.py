@@ -51,7 +51,7 @@ async def test_guardrails_and_limits_hold_for_it_and_a_model_that_is_away_is_an_
     network: Network,
 ) -> None:
     conduct = Conduct(
-        input_guardrails=[KeywordGuardrail("words", ["forbidden"])],
+        input_guardrails=(KeywordGuardrail("words", ["forbidden"]),),
         peer_limits=PeerLimits(turns=3),
     )
     model = ScriptedProvider(["said", ModelUnavailable("gone")])

@@ -1,0 +1,86 @@
+"""Pile: entries of one kind that are kept while there is room for them. Pure; knows no kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+T = TypeVar("T")
+
+SHORTEST_CHARS = 20
+"""Of a text that was cut: less of it says nothing."""
+
+
+class Pile(Generic[T]):
+    """What is kept is always the beginning: what must go first is at the end."""
+
+    def __init__(
+        self,
+        entries: Sequence[T],
+        *,
+        write: Callable[[T], str],
+        shorten: Callable[[T, int], T],
+        headings: Mapping[str, str],
+        section_of: Callable[[T], str],
+        count: Callable[[str], int],
+    ) -> None:
+        """`write`: an entry's line. `shorten`: it with so many characters of its text."""
+        self.kept: list[T] = []
+        self._waiting = list(reversed(entries))
+        self._write = write
+        self._shorten = shorten
+        self._headings = headings
+        self._section_of = section_of
+        self._count = count
+        self._sections: set[str] = set()
+
+    def take(self, room: int, *, passes_over: bool = False, is_part_taken: bool = False) -> int:
+        """Keep entries up to the first that does not fit; returns what they cost.
+
+        `passes_over`: also those behind one that does not fit. `is_part_taken`: of the very first,
+        if it does not fit, the beginning.
+        """
+        left = room
+        passed: list[T] = []
+        if is_part_taken and self._waiting and not self.kept:
+            left -= self._take_part(self._waiting[-1], left)
+        while self._waiting:
+            if (cost := self._cost(self._waiting[-1])) <= left:
+                left -= self._keep(self._waiting.pop(), cost)
+            elif passes_over:
+                passed.append(self._waiting.pop())
+            else:
+                break
+        self._waiting += reversed(passed)
+        return room - left
+
+    def drop_last(self) -> None:
+        self.kept.pop()
+
+    def keep_only(self, is_wanted: Callable[[T], bool]) -> None:
+        self.kept = list(filter(is_wanted, self.kept))
+
+    def _keep(self, entry: T, cost: int) -> int:
+        self.kept.append(entry)
+        self._sections.add(self._section_of(entry))
+        return cost
+
+    def _cost(self, entry: T) -> int:
+        """With its line's end, and the heading that it needs."""
+        section = self._section_of(entry)
+        heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
+        return self._count(f"{self._write(entry)}\n") + (self._count(heading) if heading else 0)
+
+    def _take_part(self, entry: T, room: int) -> int:
+        if self._cost(entry) <= room:
+            return 0  # Whole, by who asked for it.
+        chars = len(self._write(entry))
+        while chars >= SHORTEST_CHARS:
+            shorter = self._shorten(entry, chars)
+            if (cost := self._cost(shorter)) <= room:
+                self._waiting.pop()
+                return self._keep(shorter, cost)
+            chars = min(chars - 1, chars * room // cost)
+        return 0
