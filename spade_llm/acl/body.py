@@ -53,6 +53,12 @@ class Body(BaseModel):
             )
         return text
 
+    def __copy__(self) -> Self:
+        """`model_copy` changes fields: what was written of them before is not the copy's."""
+        copied = super().__copy__()
+        copied.__dict__.pop("_json", None)
+        return copied
+
     @classmethod
     def decode(cls, text: str) -> Self:
         """Read a peer's JSON.

@@ -41,6 +41,7 @@ from spade_llm.services.chat_bodies import (
 )
 from spade_llm.services.chat_client import ChatClient
 from spade_llm.services.chat_place import place_of
+from spade_llm.services.chat_rest import Rests
 from spade_llm.services.chat_stop import report_stop
 from spade_llm.services.service import Service
 
@@ -127,6 +128,7 @@ class ChatService:
         self.service = Service(ONTOLOGY, ends_with_asker=True)
         """Further ops are added to it before `attach`."""
         self._questions = OpenQuestions()
+        self._rests = Rests()
         self._dispatcher: Dispatcher | None = None
 
     def attach(self, dispatcher: Dispatcher) -> None:
@@ -142,6 +144,7 @@ class ChatService:
         if self._generate is not None:
             made = partial(self._answer_prompt, self._generate)
             service.on(Generate, made, effect=Effect.RESUME)
+        self._rests.add_to(service)
         service.on(Approve, self._approve, effect=Effect.WRITE, is_diverted=True)
         service.attach(dispatcher)
 
@@ -166,7 +169,8 @@ class ChatService:
                 sampling=body.sampling,
                 form=form,
             )
-            return _fitting(await self._handler(utterance))
+            reply = await self._handler(utterance)
+            return self._rests.fitting(reply, peer=request.message.asker)
 
     async def _answer_prompt(
         self, generate: ChatHandler, request: Request, body: Generate
@@ -283,14 +287,6 @@ def _seconds_left(message: AclMessage) -> float:
         return float("inf")
     left = message.reply_by - datetime.now(UTC)
     return max(left.total_seconds() - _MARGIN_S, 0.0)
-
-
-def _fitting(reply: Reply) -> Reply:
-    """The text goes first: what its calls gave is left out where one message cannot carry it."""
-    if reply.fits_one_message:
-        return reply
-    calls = (one.model_copy(update={"result": "", "arguments": ""}) for one in reply.tool_calls)
-    return reply.model_copy(update={"tool_calls": tuple(calls)})
 
 
 class _Parts:

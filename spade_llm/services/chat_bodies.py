@@ -148,7 +148,8 @@ class Reply(Body):
     sources: tuple[str, ...] = ()
     """Documents that were quoted to the model, as `source#chunk`."""
     missing: tuple[str, ...] = ()
-    """Services that could not be asked: `memory`, `documents`, `tools`."""
+    """Services that could not be asked: `memory`, `documents`, `tools`; `context`, where it was too
+    large for this answer and cannot be fetched any more."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     tool_calls: tuple[ToolUse, ...] = ()
@@ -158,5 +159,9 @@ class Reply(Body):
     steps: tuple[Step, ...] = ()
     context: BuiltContext | None = None
     """Where `Say` had ContextWishes."""
+    rest: str = ""
+    """Id of what is fetched in pages (services/chat_rest.py), as ChatClient does; empty: this is
+    all."""
+    rest_pages: int = 0
     is_for_asker: bool = True
     """False: it went to those only; the text tells a program what they got."""

@@ -12,6 +12,7 @@ from spade_llm.conversation.wishes import NO_WISHES
 from spade_llm.errors import InvalidAnswer, RequestFailed
 from spade_llm.services.chat_bodies import ONTOLOGY, Approve, Asked, Delta, Generate, Reply, Say
 from spade_llm.services.chat_reports import AskUsage, AskWhy, UsageReport, Why
+from spade_llm.services.chat_rest import whole
 from spade_llm.services.service import Peer
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class ChatClient:
     ) -> Reply:
         """The whole answer. Being cancelled stops the turn. Raises RequestError."""
         body = _say(text, wishes, context=context, sampling=sampling)
-        return await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+        return await self._asked(body, id, conversation_id)
 
     async def say_as(
         self,
@@ -70,7 +71,7 @@ class ChatClient:
         """
         schema = model.model_json_schema()
         body = _say(text, wishes, schema=schema, context=context, sampling=sampling)
-        reply = await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+        reply = await self._asked(body, id, conversation_id)
         try:
             return model.model_validate_json(reply.text)
         except ValidationError as error:
@@ -105,7 +106,14 @@ class ChatClient:
         )
         async with aclosing(answers):
             async for message in answers:
-                yield Reply.decode(message.content) if message.is_terminal else _part(message)
+                if not message.is_terminal:
+                    yield _part(message)
+                else:
+                    yield await whole(Reply.decode(message.content), self._peer)
+
+    async def _asked(self, body: Say, id: str | None, conversation_id: str) -> Reply:
+        reply = await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+        return await whole(reply, self._peer)
 
     async def generate(
         self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
