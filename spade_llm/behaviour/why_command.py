@@ -64,12 +64,17 @@ class WhyCommand:
         record = self._watching.last(utterance.conversation)
         if record is None:
             return NOTHING
-        lines = _lines(record, await self.texts(record))
-        return "\n".join(filter(None, [*lines, self._reaction(utterance)]))
+        text = why_text(record, await self.texts(record))
+        return "\n".join(filter(None, [text, self._reaction(utterance)]))
 
 
 def _no_reaction(_utterance: Utterance) -> str:
     return ""
+
+
+def why_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
+    """A line for each thing. `texts`: of memories, by id."""
+    return "\n".join(_lines(record, texts))
 
 
 def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:

@@ -60,6 +60,14 @@ CREATE TABLE IF NOT EXISTS answers (
     PRIMARY KEY (principal, key)
 );
 CREATE INDEX IF NOT EXISTS answers_at ON answers(at);
+CREATE TABLE IF NOT EXISTS conversations (
+    principal TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    session TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (principal, digest)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS conversations_at ON conversations(principal, at);
 """
 
 _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid FROM (

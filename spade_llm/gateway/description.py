@@ -39,6 +39,7 @@ class DescribedApp(FastAPI):
             description=DESCRIPTION,
             docs_url=None,
             redoc_url=None,
+            generate_unique_id_function=lambda route: route.name,
         )
         self.state.gateway = gateway
         options = gateway.options

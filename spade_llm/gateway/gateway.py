@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.gateway.conversations import Conversations
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.doors import Doors
 from spade_llm.gateway.idempotency import KeptAnswers
@@ -64,6 +65,7 @@ class Gateway:
         self.uploads = Uploads(data / "uploads" if data else None, put)
         self._db = gateway_database(data)
         self.state = State(self._db)
+        self.conversations = Conversations(self._db)
         self.tokens = Tokens(self._db)
         self.answers = KeptAnswers(self._db)
 

@@ -11,14 +11,14 @@ from contextlib import aclosing, nullcontext, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, ClassVar
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.leaving import while_there
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
-    from contextlib import AbstractContextManager
+    from contextlib import AbstractAsyncContextManager
 
     from starlette.types import Receive, Scope, Send
 
@@ -38,7 +38,7 @@ class GrowingAnswer(Response):
         self,
         parts: AsyncGenerator[str],
         *,
-        within: AbstractContextManager[object] | None = None,
+        within: AbstractAsyncContextManager[object] | None = None,
         headers: Mapping[str, str] | None = None,
         beat_s: float = BEAT_S,
     ) -> None:
@@ -49,9 +49,10 @@ class GrowingAnswer(Response):
         self._beat_s = beat_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # An HTTPException here finds nobody: the answer has begun, and its reader has left.
-        with self._within, suppress(HTTPException, OSError):
-            await while_there(receive, self._write(send))
+        # An HttpError here finds nobody: the answer has begun, and its reader has left.
+        async with self._within:
+            with suppress(HttpError, OSError):
+                await while_there(receive, self._write(send))
 
     async def _write(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}

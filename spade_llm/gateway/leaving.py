@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from starlette.exceptions import HTTPException
+from spade_llm.gateway.errors import HttpError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CLIENT_LEFT = 499
-"""As nginx logs it; nobody reads the answer."""
+"""The status in the log of an answer that nobody waits for any more, as nginx has it."""
 
 
 async def while_there(receive: Receive, work: Coroutine[object, object, T]) -> T:
     """What `work` gives; it is cancelled when the client leaves. The body has been read.
 
     Raises:
-        HTTPException: CLIENT_LEFT.
+        HttpError: CLIENT_LEFT.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(receive))
@@ -30,7 +30,7 @@ async def while_there(receive: Receive, work: Coroutine[object, object, T]) -> T
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        raise HTTPException(CLIENT_LEFT, "The client left")
+        raise HttpError(CLIENT_LEFT, "The client has left")
     finally:
         working.cancel()
         leaving.cancel()

@@ -55,7 +55,7 @@ _BOUND = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session I
     SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
 _BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND.format, ("sessions", "configurations"))
 _COUNT = "SELECT count(*) FROM sessions"
-_FORGET = ("DELETE FROM sessions", "DELETE FROM configurations")
+_FORGET = tuple(f"DELETE FROM {table}" for table in ("sessions", "configurations", "conversations"))
 _FORGET_PRINCIPALS = "DELETE FROM principals"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
@@ -89,9 +89,9 @@ async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
     /api/v0/approve answers by its `question`; `done` the fields of /llm/chat; `error` a `detail`
     and the `status` that /llm/chat would have had. Who leaves stops the turn.
     """
-    client, place = asked.clients.chat, ExitStack()
+    client, place = asked.clients.chat, AsyncExitStack()
     place.enter_context(asked.gateway.streams.one_more())
-    with place:
+    async with place:
         turn = await _begun(asked, body)
         events = _events(asked, client, turn)
         headers = {"X-Session-ID": turn.session}

@@ -1,0 +1,231 @@
+"""Agents as models of OpenAI's API: chat programs that know nothing else can talk to them.
+
+The conversation is the agent's own: of what a client sends only the question is said to it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Header
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from spade_llm.errors import RequestError, ServiceError
+from spade_llm.gateway.asking import Asked, Asking
+from spade_llm.gateway.bodies.common import SessionId
+from spade_llm.gateway.bodies.openai import (
+    AnswerMessage,
+    ChatCompletion,
+    ChatCompletionRequest,
+    Choice,
+    ModelLine,
+    ModelList,
+    TokenUsage,
+)
+from spade_llm.gateway.errors import http_error
+from spade_llm.gateway.growing import EVENT_STREAM, EventStream, data
+from spade_llm.gateway.models import models_of
+from spade_llm.gateway.openai_errors import OPENAI_FAILURES, NoSuchModel, OpenAIRoute, envelope
+from spade_llm.providers.model import Sampling
+from spade_llm.services.chat_bodies import Asked as AskedBack
+from spade_llm.services.chat_bodies import Delta, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from spade_llm.gateway.conversations import Line
+    from spade_llm.services.chat import ChatClient
+
+router = APIRouter(
+    prefix="/v1", tags=["openai"], responses=OPENAI_FAILURES, route_class=OpenAIRoute
+)
+
+SESSION = "X-Session-ID"
+DONE = "data: [DONE]\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """One question of a conversation, and where it belongs."""
+
+    asked: Asking
+    model: str
+    client: ChatClient
+    lines: list[Line]
+    """Up to the question."""
+    session: str
+    sampling: Sampling
+
+    @property
+    def question(self) -> str:
+        return self.lines[-1][1]
+
+    @property
+    def id(self) -> str:
+        return f"chatcmpl-{self.asked.request_id}"
+
+    def answered(self, text: str) -> None:
+        """`text`: as the client has it; by that it goes on."""
+        said = [*self.lines, ("assistant", text)]
+        principal, known = self.asked.principal.jid, self.asked.gateway.conversations
+        known.note(principal, self.model, said, self.session)
+
+
+@router.get("/models")
+async def list_models(asked: Asked) -> ModelList:
+    """The assistants of the network."""
+    return ModelList(data=[ModelLine(id=name) for name in models_of(asked.gateway.addresses)])
+
+
+@router.get("/models/{model}")
+async def get_model(asked: Asked, model: str) -> ModelLine:
+    """One of them."""
+    _check_model(asked, model)
+    return ModelLine(id=model)
+
+
+@router.post(
+    "/chat/completions",
+    response_model=ChatCompletion,
+    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
+)
+async def create_chat_completion(
+    asked: Asked,
+    body: ChatCompletionRequest,
+    x_session_id: Annotated[SessionId | None, Header()] = None,
+) -> Response:
+    """An agent's answer to the last question; with `stream`, as it grows."""
+    talk = await _talk(asked, body, body.session_id or x_session_id)
+    headers = {SESSION: talk.session}
+    if body.stream:
+        place = AsyncExitStack()
+        place.enter_context(asked.gateway.streams.one_more())
+        wants_usage = bool(body.stream_options and body.stream_options.include_usage)
+        return EventStream(_chunks(talk, wants_usage), within=place, headers=headers)
+    reply = await asked.unless_left(
+        talk.client.say(
+            talk.question,
+            conversation_id=talk.session,
+            id=asked.wire_id,
+            sampling=talk.sampling,
+        )
+    )
+    talk.answered(reply.text)
+    return JSONResponse(_completion(talk, reply).model_dump(mode="json"), headers=headers)
+
+
+async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None) -> Talk:
+    """Raises NoSuchModel, NetworkAway."""
+    jid, principal = _check_model(asked, body.model), asked.principal.jid
+    client, lines = asked.clients.chats[jid], body.lines
+    if session is None:
+        known = asked.gateway.conversations.session(principal, body.model, lines[:-1])
+        session = known or asked.new_session()
+    if jid == asked.gateway.addresses.assistants[0]:
+        await asked.gateway.state.use_session(principal, session, question=lines[-1][1])
+    max_tokens = body.max_completion_tokens or body.max_tokens
+    return Talk(
+        asked=asked,
+        model=body.model,
+        client=client,
+        lines=lines,
+        session=session,
+        sampling=Sampling(temperature=body.temperature, max_tokens=max_tokens),
+    )
+
+
+def _check_model(asked: Asking, model: str) -> str:
+    """Bare JID of the assistant. Raises NoSuchModel."""
+    known = models_of(asked.gateway.addresses)
+    if model not in known:
+        raise NoSuchModel(model, ", ".join(known))
+    return known[model]
+
+
+def _completion(talk: Talk, reply: Reply) -> ChatCompletion:
+    return ChatCompletion(
+        id=talk.id,
+        created=int(time.time()),
+        model=talk.model,
+        choices=[Choice(message=AnswerMessage(content=reply.text))],
+        usage=_usage(reply),
+    )
+
+
+def _usage(reply: Reply) -> TokenUsage:
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    return TokenUsage(
+        prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion
+    )
+
+
+async def _chunks(talk: Talk, wants_usage: bool) -> AsyncGenerator[str]:
+    chunk = _Chunks(talk, wants_usage)
+    yield chunk.of({"role": "assistant", "content": ""})
+    try:
+        parts = talk.client.stream(
+            talk.question,
+            conversation_id=talk.session,
+            id=talk.asked.wire_id,
+            sampling=talk.sampling,
+        )
+        async with aclosing(parts):
+            async for part in parts:
+                for text in chunk.taken(part):
+                    yield text
+    except (RequestError, ServiceError) as error:
+        yield data(envelope(http_error(error)).model_dump())
+    yield DONE
+
+
+class _Chunks:
+    """The events of one streamed answer."""
+
+    def __init__(self, talk: Talk, wants_usage: bool) -> None:
+        self._talk = talk
+        self._wants_usage = wants_usage
+        self._created = int(time.time())
+        self._sent = ""
+
+    def taken(self, part: Delta | AskedBack | Reply) -> list[str]:
+        if isinstance(part, Delta):
+            self._sent += part.text
+            return [self.of({"content": part.text})]
+        return self._end(part) if isinstance(part, Reply) else []
+
+    def of(self, delta: dict[str, str], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return self._event([choice], {"usage": None} if self._wants_usage else {})
+
+    def _end(self, reply: Reply) -> list[str]:
+        rest = _missing(self._sent, reply.text)
+        self._talk.answered(self._sent + rest)
+        events = [self.of({"content": rest})] if rest else []
+        events.append(self.of({}, "stop"))
+        if self._wants_usage:
+            events.append(self._event([], {"usage": _usage(reply).model_dump()}))
+        return events
+
+    def _event(self, choices: list[object], more: dict[str, object]) -> str:
+        return data(
+            {
+                "id": self._talk.id,
+                "object": "chat.completion.chunk",
+                "created": self._created,
+                "model": self._talk.model,
+                "choices": choices,
+                **more,
+            }
+        )
+
+
+def _missing(sent: str, whole: str) -> str:
+    """What the client has not seen of the answer: parts may be lost, or begin again after a kill,
+    and nothing that was sent can be taken back."""
+    if sent.endswith(whole):
+        return ""
+    return whole[len(sent) :] if whole.startswith(sent) else f"\n\n{whole}"

@@ -1,0 +1,160 @@
+"""/api/v0: files and passages of whoever asks.
+
+A file is read as it comes into one of the gateway's own, which is gone when the answer ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import ClientDisconnect
+
+from spade_llm.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.gateway.asking import Asked, Asking
+from spade_llm.gateway.bodies.common import Namespace
+from spade_llm.gateway.bodies.own_documents import (
+    DocumentDeleted,
+    NotUploaded,
+    RetrieveRequest,
+    RetrieveResponse,
+    Uploaded,
+    UploadProgress,
+)
+from spade_llm.gateway.bodies.rag import source_of
+from spade_llm.gateway.errors import HttpError, http_error
+from spade_llm.gateway.failures import FAILURES
+from spade_llm.gateway.growing import JSON_LINES, JsonLines, json_line
+from spade_llm.gateway.routes.rag import rag_of, shelf_of
+from spade_llm.gateway.uploads import plain_name
+from spade_llm.rag.loading.kinds import Kind, kind_of, not_read
+from spade_llm.rag.loading.plain import parse_text
+from spade_llm.rag.names import MAX_SOURCE_CHARS
+from spade_llm.rag.retriever import RetrievalOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from spade_llm.gateway.documents import Shelf
+    from spade_llm.rag.documents import Ingested
+
+router = APIRouter(prefix="/api/v0", tags=["console"], responses=FAILURES)
+
+MAX_TEXT_BYTES = 60_000
+"""Of a file that goes as text; what it grows by on the way into a message is left room."""
+_LINES = """{"done": 0, "total": 1, "chunks": 0}
+{"success": true, "id": "…", "source": "manual.md", "namespace": "docs", "chunks": 12}
+"""
+_RAW = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.post(
+    "/documents",
+    status_code=200,
+    response_class=JsonLines,
+    openapi_extra=_RAW,
+    responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINES}}}},
+)
+async def upload_document(
+    asked: Asked,
+    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["manual.md"])],
+    namespace: Annotated[Namespace | None, Query()] = None,
+) -> JsonLines:
+    """The body is the file, and `name` what it is called from now on.
+
+    Lines of JSON tell how far it is (`done`, `total`, `chunks`); the last one has `success`, and
+    what was added, or `detail` and `status`.
+    """
+    source = plain_name(name)
+    if kind_of(source) is None:
+        raise InvalidArguments(f"name: {source[:80]!r} is {not_read(source)}")
+    shelf, stack = shelf_of(asked, namespace, None), AsyncExitStack()
+    async with stack:
+        path = await stack.enter_async_context(asked.gateway.uploads.file())
+        size = await _received(asked, path)
+        if not size:
+            raise InvalidArguments("the body is empty: it is the file's content")
+        return JsonLines(_lines(shelf, path, source, size), within=stack.pop_all())
+
+
+@router.delete("/documents")
+async def delete_document(
+    asked: Asked,
+    source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
+    namespace: Annotated[Namespace, Query()],
+) -> DocumentDeleted:
+    """One document; a namespace as a whole goes by /llm/rag/namespace."""
+    await rag_of(asked).delete(namespace=namespace, source=source)
+    return DocumentDeleted(namespace=namespace, source=source)
+
+
+@router.post("/retrieve")
+async def retrieve_passages(asked: Asked, body: RetrieveRequest) -> RetrieveResponse:
+    """Passages that fit a query, with their scores."""
+    options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
+    found = await rag_of(asked).retrieve(body.query, k=body.top_k or 5, options=options)
+    return RetrieveResponse(
+        query=body.query,
+        chunks=[source_of(one) for one in found.chunks],
+        degraded=[found.degraded] if found.degraded else [],
+    )
+
+
+async def _received(asked: Asking, path: Path) -> int:
+    """Bytes that were written to the file."""
+    size = 0
+    with await asyncio.to_thread(path.open, "wb") as file:
+        try:
+            async for part in asked.request.stream():
+                await asyncio.to_thread(file.write, part)
+                size += len(part)
+        except ClientDisconnect:
+            raise HttpError(400, "The client left before its file was there") from None
+    return size
+
+
+async def _lines(shelf: Shelf, path: Path, source: str, size: int) -> AsyncGenerator[str]:
+    yield _line(UploadProgress(done=0, total=1, chunks=0))
+    try:
+        done = await _added(shelf, path, source, size)
+    except (RequestError, ServiceError) as error:
+        answer = http_error(error)
+        yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
+        return
+    yield _line(UploadProgress(done=1, total=1, chunks=done.chunks))
+    yield _line(
+        Uploaded(
+            id=done.id,
+            source=done.source,
+            namespace=done.namespace,
+            chunks=done.chunks,
+            unchanged=done.was_unchanged,
+        )
+    )
+
+
+async def _added(shelf: Shelf, path: Path, source: str, size: int) -> Ingested:
+    """The file is gone afterwards, before its client is told anything."""
+    try:
+        return await _put(shelf, path, source, size)
+    finally:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+async def _put(shelf: Shelf, path: Path, source: str, size: int) -> Ingested:
+    if kind_of(source) is Kind.TEXT and size <= MAX_TEXT_BYTES:
+        content = await asyncio.to_thread(path.read_bytes)
+        return await shelf.add_text(parse_text(content).text, source=source)
+    return await shelf.add_file(path, source=source)
+
+
+def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:
+    return json_line(body.model_dump(mode="json"))
