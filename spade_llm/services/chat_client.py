@@ -36,6 +36,7 @@ class ChatClient:
     `sampling`: None, as the assistant does otherwise."""
 
     def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TURN_TIMEOUT_S) -> None:
+        self.jid = jid
         self._timeout_s = timeout_s
         self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=timeout_s)
 
