@@ -442,7 +442,7 @@ class Dispatcher:
         try:
             return message.reply(Performative.INFORM, await self._outcome(job))
         except Unauthorised as error:
-            logger.warning("%s may not do this: %s", message.owner, error)
+            logger.warning("%s may not do this: %s", _who(message), error)
             return _error(message, error)
         except SpadeLLMError as error:
             logger.info("conversation %s: %s", message.conversation_id, error)
@@ -606,6 +606,11 @@ class Dispatcher:
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
 _NOTHING: deque[Job] = deque(maxlen=0)
 _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
+
+
+def _who(message: AclMessage) -> str:
+    """For the log."""
+    return f"{message.sender} for {message.principal}" if message.principal else message.sender
 
 
 _Id = tuple[str, str, str]
