@@ -139,7 +139,7 @@ function reported(error, callersSignal, id) {
 
 function translated(error, id) {
   const isLate = error.name === "TimeoutError" || error.name === "AbortError";
-  return new ApiError(isLate ? "late" : "offline", "", { requestId: id });
+  return new ApiError(isLate ? "late" : "offline", "", { requestId: isLate ? id : "" });
 }
 
 async function* linesOf(response, watch, callersSignal) {

@@ -1,7 +1,7 @@
 // The passages that an answer was built from: names below it, texts in the panel.
 
+import { scoreBar } from "../components/score_bar.js";
 import { el } from "../dom.js";
-import { number } from "../i18n.js";
 import { icon } from "../icons.js";
 import { t } from "./texts.js";
 
@@ -46,13 +46,4 @@ function nameOf({ metadata }) {
 function placeOf({ metadata, chunk_index: index }) {
   const { namespace, page, heading } = metadata;
   return [namespace, heading, page && t("page", page), t("passage", index)].filter(Boolean).join(" · ");
-}
-
-function scoreBar(score) {
-  return el(
-    "div",
-    { class: "passage-score" },
-    el("meter", { min: 0, max: 1, value: score, "aria-label": t("score") }),
-    el("span", null, number(score)),
-  );
 }
