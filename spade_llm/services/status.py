@@ -32,7 +32,7 @@ class AgentStatus(Body):
     summary: str
     """One line for people, for instance `model gpt-5-mini, 3 conversations`."""
     running: int = 0
-    """Requests that are being answered now."""
+    """Requests that are being answered now, without this question."""
     queued: int = 0
     notes: tuple[str, ...] = ()
     """What people should know: who is away, what waits for them."""
@@ -73,7 +73,7 @@ def serve(
         return AgentStatus(
             kind=kind,
             summary=await summary(),
-            running=load.running,
+            running=load.running - 1,  # this question
             queued=load.queued,
             notes=tuple(notes()),
             ontologies=tuple(sorted(dispatcher.ontologies)),

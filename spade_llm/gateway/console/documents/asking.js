@@ -6,6 +6,7 @@ import { field, input, select } from "../components/fields.js";
 import { empty, failed, skeleton } from "../components/states.js";
 import { el, fill } from "../dom.js";
 import { isStopped } from "../errors.js";
+import { number } from "../i18n.js";
 import { prose } from "../markdown.js";
 import { chunkList } from "./chunks.js";
 import { t } from "./texts.js";
@@ -18,7 +19,7 @@ export function searchPanel(names, signal) {
     const body = { query, top_k, namespaces: namespace ? [namespace] : null };
     const { chunks } = await post("api/v0/retrieve", body, { signal });
     if (!chunks.length) return empty({ icon: "search", title: t("nothing"), text: t("nothingText") });
-    return [el("p", { class: "hint", role: "status" }, t("found", chunks.length)), chunkList(chunks)];
+    return [el("p", { class: "hint", role: "status" }, t("found", number(chunks.length))), chunkList(chunks)];
   };
   const first = empty({ icon: "search", title: t("searchFirst"), text: t("searchFirstText") });
   return panel({ label: t("query"), go: t("go"), icon: "search", names, ask: find, first });

@@ -38,20 +38,18 @@ export class Library extends EventTarget {
         get("llm/rag/documents", { query, signal }),
       ]);
       this.namespaces = namespaces;
-      if (this.#isGone(page)) await this.load();
+      if (this.#offset && !page.documents.length) await this.#show(this.chosen, this.#offset - PAGE);
       else this.#draw(page);
     } catch (error) {
-      if (!isStopped(error)) fill(this.#list, failed(error, () => this.load()));
+      if (isStopped(error)) return;
+      if (error.kind === "missing" && this.chosen) await this.#show(""); // its last document is gone
+      else fill(this.#list, failed(error, () => this.load()));
     }
   }
 
-  /** The last document of a page or of a namespace was deleted: there is something else to show. */
-  #isGone(page) {
-    const isThere = !this.chosen || this.namespaces.some(({ name }) => name === this.chosen);
-    if (isThere && (page.documents.length || !this.#offset)) return false;
-    if (!isThere) this.chosen = "";
-    this.#offset = isThere ? Math.max(0, this.#offset - PAGE) : 0;
-    return true;
+  #show(namespace, offset = 0) {
+    [this.chosen, this.#offset] = [namespace, Math.max(0, offset)];
+    return this.load();
   }
 
   #draw(page) {
@@ -65,10 +63,7 @@ export class Library extends EventTarget {
   }
 
   #chip(name, label, count = null) {
-    const choose = () => {
-      [this.chosen, this.#offset] = [name, 0];
-      this.load();
-    };
+    const choose = () => this.#show(name);
     const attributes = { type: "button", class: "chip", "aria-pressed": String(this.chosen === name) };
     const figure = count !== null && el("b", { class: "chip-count" }, number(count));
     return el("button", { ...attributes, on: { click: choose } }, label, figure);
@@ -79,7 +74,7 @@ export class Library extends EventTarget {
     const meant = one ? [one] : this.namespaces;
     if (!meant.length) return null;
     const sum = (name) => number(meant.reduce((all, each) => all + each[name], 0));
-    const counts = t("counts", sum("document_count"), sum("chunk_count"));
+    const counts = `${t("documents", sum("document_count"))} · ${t("found", sum("chunk_count"))}`;
     if (!one) return el("p", { class: "hint" }, counts);
     return [
       el("p", { class: "hint" }, `${counts} · ${t("updated", ago(one.last_updated))}`),
@@ -103,10 +98,7 @@ export class Library extends EventTarget {
 
   #pages({ offset, documents, total_count, has_more }) {
     if (!has_more && !offset) return null;
-    const turn = (to) => () => {
-      this.#offset = Math.max(0, to);
-      this.load();
-    };
+    const turn = (to) => () => this.#show(this.chosen, to);
     return el(
       "nav",
       { class: "pages" },

@@ -4,6 +4,7 @@ import { lines } from "../api.js";
 import { iconButton } from "../components/button.js";
 import { el, fill } from "../dom.js";
 import { explain, isStopped } from "../errors.js";
+import { number } from "../i18n.js";
 import { icon } from "../icons.js";
 import { t } from "./texts.js";
 
@@ -43,7 +44,7 @@ export class Upload {
       const last = await this.#sent();
       if (!last.success) throw new NotAdded(last.detail);
       this.#fill.style.width = "100%";
-      this.#become("is-done", t("done", last.chunks));
+      this.#become("is-done", t("found", number(last.chunks)));
       return true;
     } catch (error) {
       this.#become("is-failed", reason(error));

@@ -72,7 +72,7 @@ function limitsOf(rule) {
 function valueOf(field, written) {
   if (field.kind === "choice") return field.choices.find((one) => JSON.stringify(one) === written);
   if (field.kind === "yes") return written === "" ? undefined : written === "true";
-  if (written === "" && !(field.kind === "text" && field.isRequired)) return undefined;
+  if (written === "") return undefined;
   if (field.kind === "text") return written;
   return field.kind === "json" ? jsonOf(field, written) : numberOf(field, written);
 }
