@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.gateway.web import Web
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-expect.set_options(timeout=10000)
+expect.set_options(timeout=WAIT_MS)
 
 HOSTILE = "<img src=x onerror='window.isHacked = true'> <b>Ada</b>"
 CONTRACT = (
@@ -113,7 +113,9 @@ async def test_a_memory_is_found_corrected_and_forgotten(console: Console, web: 
     memory = page.locator(".memory-item", has_text="Margarida")
     await expect(memory).to_contain_text(HOSTILE)
     await memory.get_by_role("button", name="Correct").click()
-    await page.get_by_label("What is remembered").fill("My sister Margarida lives in Alfama")
+    await page.get_by_label("What is remembered", exact=True).fill(
+        "My sister Margarida lives in Alfama"
+    )
     await page.get_by_role("button", name="Save").click()
     await expect(memory).to_contain_text("lives in Alfama")
     told = (await web.http.get("/api/v0/memories")).json()["memories"]
