@@ -39,11 +39,13 @@ STATUS_OF: Mapping[str, int] = {
     "busy": 429,
     "quota-reached": 429,
     "rate-limited": 429,
+    "not-offered": 503,
     "deadline-passed": 503,
     "interrupted": 503,
     "cancelled": 503,
     "model-unavailable": 503,
     "storage-failed": 503,
+    "unavailable": 503,
 }
 """By the code on the wire (spade_llm/errors.py). Others are 500."""
 _AGAIN_S = {429: BUSY_AGAIN_S, 503: AWAY_AGAIN_S}

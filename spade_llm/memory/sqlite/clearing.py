@@ -45,6 +45,7 @@ DUE = """
     WHERE cleared_at IS NOT NULL AND (cleared_at <= :cleared_before OR (
         episode IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM entry WHERE entry.seq = message.episode AND learned_at IS NULL)))
+        AND (:conversation IS NULL OR name = :conversation)
     LIMIT :limit
 """
 
@@ -94,10 +95,21 @@ def _hide(transaction: Transaction, owner: str, conversation: str, *, now: int) 
 
 
 def purge(
-    transaction: Transaction, *, now: int, is_learned_from: bool, limit: int = PURGED_AT_ONCE
+    transaction: Transaction,
+    *,
+    now: int,
+    is_learned_from: bool,
+    conversation: str | None = None,
+    limit: int = PURGED_AT_ONCE,
 ) -> int:
-    """Remove what is due; how many messages there were."""
-    rows = due(transaction, now=now, is_learned_from=is_learned_from, limit=limit)
+    """Remove what is due, in conversations of this name or in all; how many messages there were."""
+    rows = due(
+        transaction,
+        now=now,
+        is_learned_from=is_learned_from,
+        conversation=conversation,
+        limit=limit,
+    )
     transaction.each(REMOVE, [{"owner": owner, "seq": seq} for owner, seq in rows])
     if rows:
         transaction.count(IS_DONE)
@@ -109,11 +121,17 @@ def purge(
 
 
 def due(
-    transaction: Transaction, *, now: int, is_learned_from: bool, limit: int = 1
+    transaction: Transaction,
+    *,
+    now: int,
+    is_learned_from: bool,
+    conversation: str | None = None,
+    limit: int = 1,
 ) -> list[tuple[str, int]]:
     """Owner and number of messages to be removed."""
-    before = now - KEPT_DAYS * DAY if is_learned_from else now
-    return [
-        (owner, seq)
-        for owner, seq in transaction.all(DUE, {"cleared_before": before, "limit": limit})
-    ]
+    which: Mapping[str, Value] = {
+        "cleared_before": now - KEPT_DAYS * DAY if is_learned_from else now,
+        "conversation": conversation,
+        "limit": limit,
+    }
+    return [(owner, seq) for owner, seq in transaction.all(DUE, which)]

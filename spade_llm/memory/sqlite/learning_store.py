@@ -258,7 +258,7 @@ def _keep_learned(
         closed = transaction.all(CLOSE, which)
         transaction.touch(episode.owner, [entry_key(seq) for (seq,) in closed])
     patterns.note_change(transaction, episode.owner, episode.subject)
-    clearing.purge(transaction, now=now, is_learned_from=True)
+    clearing.purge(transaction, now=now, is_learned_from=True, conversation=episode.session)
     rows = [
         _add(transaction, draft, episode.owner, f"{episode.id}\0{index}", database, merge=True)
         for index, draft in enumerate(drafts)
