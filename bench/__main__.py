@@ -19,6 +19,7 @@ from bench import (
     context,
     documents,
     flood,
+    gateway,
     mcp,
     memory,
     memory_local,
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "tools": tools.measure,
     "flood": flood.measure,
     "mcp": mcp.measure,
+    "gateway": gateway.measure,
     "chaos": chaos.measure,
 }
 BY_NAME_ONLY = frozenset({"chaos"})

@@ -10,6 +10,7 @@ from spade_llm.agent import AgentOptions, Connection
 
 DOMAIN = "localhost"
 MEMORY, RAG, TOOLS = f"memory@{DOMAIN}", f"rag@{DOMAIN}", f"tools@{DOMAIN}"
+GATEWAY = f"gateway@{DOMAIN}"
 
 
 class Account(BaseModel):
@@ -28,7 +29,7 @@ class Account(BaseModel):
 
     @property
     def options(self) -> AgentOptions:
-        return AgentOptions(connection=self.connection, data=self.data)
+        return AgentOptions(connection=self.connection, data=self.data, gateways=(GATEWAY,))
 
 
 class Part(BaseModel):
@@ -40,3 +41,9 @@ class Part(BaseModel):
     model_url: str = ""
     has_services: bool = False
     """The assistant uses memory@, rag@ and tools@."""
+    http_port: int = 0
+    """Where a gateway, or what it is compared with, listens."""
+    assistant: str = ""
+    """Bare JID of the one that a gateway asks."""
+    person: str = ""
+    """Bare JID that a gateway asks it for."""

@@ -220,6 +220,32 @@ async def guarded(part: Part) -> AsyncIterator[None]:
             yield
 
 
+@asynccontextmanager
+async def gateway(part: Part) -> AsyncIterator[None]:
+    from spade_llm.agent.gateway import GatewayAgent
+    from spade_llm.gateway.network import Addresses
+    from spade_llm.gateway.options import HttpOptions
+
+    account = part.account
+    agent = GatewayAgent(
+        account.jid,
+        account.password,
+        addresses=Addresses(assistants=(part.assistant,), memory=MEMORY, rag=RAG, tools=(TOOLS,)),
+        http=HttpOptions(port=part.http_port, local_principal=part.person, requests_per_minute=0),
+        options=account.options,
+    )
+    async with running(agent):
+        yield
+
+
+@asynccontextmanager
+async def raw_http(part: Part) -> AsyncIterator[None]:
+    from bench.raw_http import serving
+
+    async with serving(part):
+        yield
+
+
 KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "raw-echo": raw_echo,
     "raw-bot": raw_bot,
@@ -232,6 +258,8 @@ KINDS: dict[str, Callable[[Part], AbstractAsyncContextManager[None]]] = {
     "assistant": assistant,
     "limited": limited,
     "guarded": guarded,
+    "gateway": gateway,
+    "raw-http": raw_http,
 }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
-    *("guarded", "limited"),
+    *("guarded", "limited", "gateway", "raw-http"),
     *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )
@@ -84,9 +84,13 @@ class Stage:
         self, kind: str, name: str, *, model_url: str = "", has_services: bool = False
     ) -> AsyncIterator[Child]:
         """One kind of `bench.process` under this account, until the block ends."""
-        part = Part(
-            account=await self.account(name), model_url=model_url, has_services=has_services
-        )
+        account = await self.account(name)
+        part = Part(account=account, model_url=model_url, has_services=has_services)
+        async with self.process(kind, part) as child:
+            yield child
+
+    @asynccontextmanager
+    async def process(self, kind: str, part: Part) -> AsyncIterator[Child]:
         async with _child("bench.process", kind, told=part.model_dump_json()) as child:
             yield child
 

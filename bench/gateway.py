@@ -1,0 +1,170 @@
+"""A chat over HTTP. Gateway, assistant, services and model are processes of their own.
+
+Beside it the least server that does without any of them: FastAPI and the openai SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import islice
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bench.account import Part
+from bench.conversation import check_reply, furnish
+from bench.questions import questions
+from bench.row import Goal, Row, Scale, check
+from bench.timing import Samples
+from bench.web import Chat, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench.stage import Child, Stage
+
+CHAT, HEALTH_P99, MEMORY = Goal(limit=20.0), Goal(limit=3.0), Goal(limit=200.0)
+ROUND = 10
+MODEL_S = 2.0
+CHATS, STREAMS = 50, 200
+TIMEOUT_S = 60.0
+
+
+async def measure(stage: Stage, scale: Scale) -> list[Row]:
+    await stage.services()
+    (person,) = await stage.people(1)
+    for name in ("assistant", "slow"):
+        await furnish(await stage.account(name), [person])
+    return [await _chats(stage, scale), *await _slow_chats(stage, scale)]
+
+
+async def _chats(stage: Stage, scale: Scale) -> Row:
+    ours, least = Samples(), Samples()
+    async with (
+        stage.model() as url,
+        stage.agent("assistant", "assistant", model_url=url, has_services=True),
+        _served(stage, "gateway", assistant="assistant") as (gateway, _),
+        _served(stage, "raw-http", model_url=url) as (bare, _),
+    ):
+        answer = await _say(gateway, "What does the answer log write down?")
+        check(not answer["degraded"] and bool(answer["rag_sources"]), f"poor answer: {answer}")
+        texts = questions()
+        for number in range(1 + scale.of(30, quick=3)):
+            for client, samples in ((gateway, ours), (bare, least)):
+                for text in islice(texts, ROUND):
+                    await (samples if number else Samples()).add(partial(_say, client, text))
+    return Row(
+        name="/llm/chat, memory and documents on",
+        unit="ms",
+        ours=ours.median,
+        baseline=least.median,
+        baseline_name="bare FastAPI",
+        goal=CHAT,
+        note=ours.spread,
+    )
+
+
+async def _slow_chats(stage: Stage, scale: Scale) -> list[Row]:
+    async with (
+        stage.model(delay_s=MODEL_S) as url,
+        stage.agent("assistant", "slow", model_url=url, has_services=True),
+        _served(stage, "gateway", assistant="slow") as (client, child),
+    ):
+        before_mb = await child.resident_mb
+        health = await _health(client, scale.of(CHATS, quick=5))
+        streams = scale.of(STREAMS, quick=10)
+        rows = [
+            Row(
+                name=f"/health, p99, while {CHATS} chats wait for a model of {MODEL_S:g} s",
+                unit="ms",
+                ours=quantiles(health, n=100)[-1],
+                goal=HEALTH_P99,
+                note=f"median {median(health):.2f}, n {len(health)}",
+            ),
+            await _streams(client, streams),
+        ]
+        after_mb = await child.resident_mb
+        note = f"{before_mb:.0f} before any chat"
+        memory = Row(
+            name="memory of the gateway after it", unit="MB", ours=after_mb, goal=MEMORY, note=note
+        )
+        return [*rows, memory]
+
+
+async def _health(client: httpx.AsyncClient, chats: int) -> list[float]:
+    """Times in ms, as long as the chats are in flight."""
+    texts = islice(questions(seed=5), chats)
+    talking = [
+        asyncio.create_task(_say(client, text, f"health-{number}"))
+        for number, text in enumerate(texts)
+    ]
+    all_said, times = asyncio.gather(*talking), []
+    while not all_said.done():
+        began = time.perf_counter()
+        answer = await client.get("/health")
+        times.append((time.perf_counter() - began) * 1000)
+        check(answer.json() == {"status": "healthy"}, answer.text)
+        await asyncio.sleep(0.005)
+    await all_said
+    return times
+
+
+async def _streams(client: httpx.AsyncClient, count: int) -> Row:
+    began = time.perf_counter()
+    texts = islice(questions(seed=7), count)
+    await asyncio.gather(*(_stream(client, text, n) for n, text in enumerate(texts)))
+    return Row(
+        name=f"{count} streamed chats at once, a model of {MODEL_S:g} s (ideal {MODEL_S:g})",
+        unit="s",
+        ours=time.perf_counter() - began,
+    )
+
+
+async def _say(client: httpx.AsyncClient, text: str, session: str = "bench") -> dict[str, object]:
+    """Raises WrongAnswer unless the model's words come back."""
+    answer = await client.post("/llm/chat", json=Chat.of(text, session).model_dump())
+    check(answer.status_code == 200, f"{answer.status_code}: {answer.text}")
+    said: dict[str, object] = answer.json()
+    check_reply(str(said["response"]), text)
+    return said
+
+
+async def _stream(client: httpx.AsyncClient, text: str, number: int) -> None:
+    body = Chat.of(text, f"stream-{number}").model_dump()
+    events: list[tuple[str, str]] = []
+    async with client.stream("POST", "/llm/chat/stream", json=body) as answer:
+        check(answer.status_code == 200, f"{answer.status_code}")
+        name = ""
+        async for line in answer.aiter_lines():
+            field, _, value = line.partition(": ")
+            name = value if field == "event" else name
+            if field == "data":
+                events.append((name, value))
+    check(bool(events) and events[-1][0] == "done", f"ended with {events[-1:]}")
+    check_reply(str(json.loads(events[-1][1])["response"]), text)
+
+
+@asynccontextmanager
+async def _served(
+    stage: Stage, kind: str, *, assistant: str = "", model_url: str = ""
+) -> AsyncIterator[tuple[httpx.AsyncClient, Child]]:
+    (person,) = await stage.people(1)
+    part = Part(
+        account=await stage.account(kind),
+        model_url=model_url,
+        http_port=free_port(),
+        assistant=(await stage.account(assistant)).jid if assistant else "",
+        person=person.jid,
+    )
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=CHATS)
+    base = f"http://127.0.0.1:{part.http_port}"
+    async with (
+        stage.process(kind, part) as child,
+        httpx.AsyncClient(base_url=base, limits=limits, timeout=TIMEOUT_S) as client,
+    ):
+        yield client, child
