@@ -125,6 +125,8 @@ class _Rules:
                 return self._about(wish.question) or self._nothing()
 
     def _store(self, wish: Remember) -> Step:
+        if "store_memory" not in self._tools:
+            return "\n".join(self._say.noted.format(note.content) for note in wish.notes)
         notes = [{"category": note.category, "content": note.content} for note in wish.notes]
         return self._calls("store_memory", notes)
 
@@ -138,10 +140,17 @@ class _Rules:
         return self._search(wish.topic)
 
     def _search(self, topic: str) -> Step:
-        if "search_memories" not in self._tools and (passages := self._passages(topic)):
-            return passages
+        if "search_memories" not in self._tools:
+            return self._passages(topic) or self._from_conversation(topic)
         wanted = " ".join(sorted(widened(key_words(topic))))
         return self._call("search_memories", {"query": wanted or self._turn.question})
+
+    def _from_conversation(self, topic: str) -> str:
+        """What was told in it before, as if it had been stored."""
+        wishes = map(read_wish, self._turn.earlier)
+        told = [note.content for one in wishes if isinstance(one, Remember) for note in one.notes]
+        lines = [f"- {content}" for content in told]
+        return self._listed(lines, topic) if lines else self._say.nothing_remembered
 
     async def _clock(self, wish: AskTime) -> Step:
         zone = await asyncio.to_thread(zone_of, wish.place) if wish.place else "UTC"

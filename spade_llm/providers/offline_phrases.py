@@ -17,6 +17,8 @@ class Phrases:
     abilities: str
     stored: str
     not_stored: str
+    noted: str
+    """Where nothing can be stored but what was said stands in the conversation."""
     remembered: str
     perhaps: str
     nothing_remembered: str
@@ -40,6 +42,7 @@ ENGLISH = Phrases(
     ),
     stored="I will remember: {}.",
     not_stored="I could not store that: {}",
+    noted="Noted in this conversation: {}.",
     remembered="This is what I remember:",
     perhaps="I remember nothing with these words. Perhaps one of these means it:",
     nothing_remembered="I remember nothing about that.",
@@ -63,6 +66,7 @@ SPANISH = Phrases(
     ),
     stored="Lo recordaré: {}.",
     not_stored="No he podido guardarlo: {}",
+    noted="Anotado en esta conversación: {}.",
     remembered="Esto es lo que recuerdo:",
     perhaps="No recuerdo nada con esas palabras. Quizá lo diga uno de estos:",
     nothing_remembered="No recuerdo nada sobre eso.",

@@ -22,6 +22,8 @@ class OfflineTurn:
     """The person's latest message and what came with it."""
 
     question: str
+    earlier: tuple[str, ...]
+    """The person's messages before it, oldest first, as far as they were given."""
     context: QuotedContext
     results: tuple[str, ...]
     """Of the tools that were called for this question, in order."""
@@ -37,6 +39,7 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
     said = [_content(messages[i]) for i in reversed(asked[-LANGUAGE_MESSAGES:])]
     return OfflineTurn(
         question=said[0] if said else "",
+        earlier=tuple(_content(messages[i]) for i in asked[:-1]),
         context=_context_before(messages, at),
         results=tuple(_content(m) for m in messages[at:] if m["role"] == "tool"),
         is_first=not any(m["role"] == "assistant" and m["content"] for m in messages),

@@ -271,6 +271,18 @@ async def test_a_missing_tool_city_or_service_is_named() -> None:
     )
 
 
+async def test_without_memory_tools_the_conversation_itself_is_what_it_knows() -> None:
+    told = [user("Hola, me gusta Python y me llamo Juan"), *ANSWERED[1:]]
+
+    noted = await OfflineProvider().complete(told[:1])
+    asked = await OfflineProvider().complete([*told, user("¿Cuál es mi lenguaje favorito?")])
+    nothing = await OfflineProvider().complete([user("¿Cuál es mi lenguaje favorito?")])
+
+    assert "Anotado en esta conversación: Me gusta Python" in noted.text
+    assert "- Me gusta Python" in asked.text
+    assert "No recuerdo nada" in nothing.text
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("hello", NO_MODEL), ("hola", "(No hay ningún modelo de lenguaje configurado")],
