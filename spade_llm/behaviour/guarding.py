@@ -14,6 +14,7 @@ from spade_llm.behaviour.layers import Outcome
 from spade_llm.behaviour.object_texts import texts_of, with_texts
 from spade_llm.conversation.answer_form import AnswerFault
 from spade_llm.conversation.approval import Verdict
+from spade_llm.conversation.built_context import Built
 from spade_llm.conversation.prompt import unsaid
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.recorder import current, phase
@@ -127,7 +128,20 @@ class _GuardedTurn:
             return _blocked(outcome, answer.text)
         if answer.text != outcome.result.text:
             _note("a guardrail, which changed my answer")
-        return replace(outcome, result=_changed(outcome.result, answer.text))
+        built = outcome.built and await self._judged_built(outcome.built)
+        return replace(outcome, result=_changed(outcome.result, answer.text), built=built)
+
+    async def _judged_built(self, built: Built) -> Built:
+        """A reply shows documents and memories word for word. What is blocked there is not shown,
+        nor what stands beside it."""
+        joined = "\n".join(built.texts)
+        whole = await self._judged(joined)
+        if whole.is_blocked or whole.text == joined:
+            return Built() if whole.is_blocked else built
+        found = await asyncio.gather(*map(self._judged, built.texts))
+        if any(one.is_blocked for one in found):
+            return Built()
+        return built.shown_as([one.text for one in found])
 
     async def judged_fault(self, fault: InvalidAnswer) -> InvalidAnswer:
         """It may quote the answer whose form is wrong."""

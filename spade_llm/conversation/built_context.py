@@ -71,6 +71,20 @@ class Built:
     recalled: Recalled = Recalled()
     tools: tuple[ToolSpec, ...] = ()
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that a reply shows of it: the sections, and each passage."""
+        return (self.text, *(found.chunk.text for found in self.recalled.passages))
+
+    def shown_as(self, texts: Sequence[str]) -> Built:
+        """With other texts in the place of `texts`; what was sent is what it was."""
+        text, *rest = texts
+        passages = (
+            replace(found, chunk=replace(found.chunk, text=shown))
+            for found, shown in zip(self.recalled.passages, rest, strict=True)
+        )
+        return replace(self, text=text, recalled=replace(self.recalled, passages=tuple(passages)))
+
 
 def build_context(wishes: ContextWishes, there: Available, *, count: Count) -> Built:
     """`count` tells how many tokens a text has. Never more than `wishes.max_tokens`."""
@@ -149,7 +163,7 @@ class _Piles:
         """Texts may have some tokens more together than each alone: then the last one goes."""
         self._drop_repeated()
         self._drop_answer_without_question()
-        while self._count(text := self._text()) > max_tokens:
+        while (tokens := self._count(text := self._text())) > max_tokens:
             next(pile for pile in self._in_order_of_loss() if pile.kept).drop_last()
         recalled = replace(
             self._there.recalled,
@@ -158,7 +172,7 @@ class _Piles:
         )
         return Built(
             text=text,
-            tokens=self._count(text),
+            tokens=tokens,
             history=tuple(reversed(self._history.kept)),
             recalled=recalled,
             tools=self._offered(),

@@ -33,6 +33,8 @@ DEADLINE_S = 2.0
 """For recall and retrieval together, before every turn."""
 MAX_QUESTION_CHARS = 2000
 """Of a long message only the end is asked about: that is where the question is."""
+WISHED_MEMORIES = 32
+"""Asked for where the asker decides the budget: some stand in the history, and are left out."""
 AWAY_FOR_S = 10.0
 """How long a service that did not answer is not asked again."""
 
@@ -84,14 +86,16 @@ class Recall:
         question = question[-MAX_QUESTION_CHARS:]
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
         passages = partial(self._passages, question, subject, self._budget.passages, options)
-        return await self._found(self._memories_about(question, subject), passages)
+        memories = self._memories_about(question, subject, limit=self._budget.memories)
+        return await self._found(memories, passages)
 
     async def wished(self, question: str, *, subject: str, wishes: ContextWishes) -> Recalled:
         """As `about`, of what the wishes name. Of chunks in a row each is a passage of its own."""
         question = question[-MAX_QUESTION_CHARS:]
         memories: Ask[ScoredMemory] = _nothing
         if wishes.use_memory and wishes.memory_types:
-            memories = self._memories_about(question, subject, wishes.memory_types)
+            types = wishes.memory_types
+            memories = self._memories_about(question, subject, types, limit=WISHED_MEMORIES)
         passages: Ask[ScoredChunk] = _nothing
         if wishes.use_documents:
             options = RetrievalOptions(namespaces=wishes.namespaces, merge_neighbours=False)
@@ -114,14 +118,19 @@ class Recall:
         )
 
     def _memories_about(
-        self, question: str, subject: str, types: tuple[MemoryType, ...] = ALL_TYPES
+        self,
+        question: str,
+        subject: str,
+        types: tuple[MemoryType, ...] = ALL_TYPES,
+        *,
+        limit: int,
     ) -> Ask[ScoredMemory]:
         """Messages of conversations count as episodes."""
         is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
             text=question,
             mode=SearchMode.RECALL,
-            limit=self._budget.memories,
+            limit=limit,
             which=MemoryFilter(subject=subject, types=() if is_all else types),
             with_messages=MemoryType.EPISODIC in types,
             with_patterns=MemoryType.PROCEDURAL in types,

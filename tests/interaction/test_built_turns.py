@@ -11,6 +11,7 @@ import pytest
 from spade_llm.agent import Services
 from spade_llm.conversation.wishes import ContextWishes, ToolWishes
 from spade_llm.errors import ModelUnavailable, RequestFailed, RequestRefused
+from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.store import MemoryType
 from spade_llm.providers import OfflineProvider, ScriptedProvider
@@ -236,6 +237,28 @@ async def test_a_named_tool_is_called_and_the_steps_say_so(
     assert "42" in reply.text
     assert reply.context is not None
     assert reply.context.text.startswith("## Herramientas\n\n- calculator: ")
+
+
+@EMBEDDED
+@pytest.mark.parametrize("action", [GuardrailAction.MODIFY, GuardrailAction.BLOCK])
+async def test_guardrails_judge_what_a_reply_shows(
+    network: Network, action: GuardrailAction
+) -> None:
+    model = ScriptedProvider.echo()
+    assistant, program, client = await stage(network, model)
+    await give(network, assistant, program, "The river is secretly deep.", "The river is long.")
+    is_blocking = action is GuardrailAction.BLOCK
+    assistant.add_output_guardrail(KeywordGuardrail("k", ["secretly"], action, "[…]"))
+
+    reply = await client.say("The river?", context=WISHES)
+
+    assert reply.context is not None
+    assert "secretly" in quoted(model.requests[-1])
+    assert "secretly" not in reply.model_dump_json()
+    assert reply.text == "The river?"
+    assert is_blocking == (reply.context.text == "")
+    shown = {source.content for source in reply.context.sources}
+    assert shown == (set() if is_blocking else {"The river is […] deep.", "The river is long."})
 
 
 @EMBEDDED
