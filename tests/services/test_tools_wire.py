@@ -18,13 +18,19 @@ from spade_llm.errors import (
     RequestTimeout,
     Unauthorised,
 )
-from spade_llm.runtime import Question
+from spade_llm.runtime import Question, SpeakingFor
 from spade_llm.services.tools import ONTOLOGY, TIMEOUT_S, Called, Tools, ToolsClient, ToolService
 from spade_llm.tools import LLMTool, LocalToolbox, tool
 from spade_llm.tools.group import ToolGroup, ToolRules
 from spade_llm.tools.shared import SharedTools
 from spade_llm.tools.terms import Terms
-from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
+from spade_llm.tools.toolbox import (
+    NO_CONTEXT,
+    CallContext,
+    ToolResult,
+    ToolSpec,
+    current_context,
+)
 from tests.runtime.harness import network_of
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 from tests.tools.test_shared_tools import Notes, erase
@@ -322,3 +328,22 @@ async def test_a_handler_that_breaks_is_a_failure(members: list[Member]) -> None
     with pytest.raises(RequestFailed) as failure:
         await tools.call("repeat", {"text": "a"})
     assert "hunter2" not in str(failure.value)
+
+
+async def test_a_gateway_s_user_calls_on_nobody_else_s_behalf(members: list[Member]) -> None:
+    seen: list[str] = []
+
+    @tool
+    def look() -> str:
+        """Looks."""
+        seen.append(current_context.get().on_behalf_of)
+        return "seen"
+
+    serve(members, look)
+    members[0].node.dispatcher.gateways = frozenset({"assistant@localhost"})
+    asks = SpeakingFor(members[1].node.requester, "ann@localhost")
+
+    await ToolsClient(asks, SERVER).call("look", {}, context=CallContext(on_behalf_of="bob@x"))
+    await client(members[1]).call("look", {}, context=CallContext(on_behalf_of="bob@x"))
+
+    assert seen == ["ann@localhost", "bob@x"]
