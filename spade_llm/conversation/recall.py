@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.conversation import recorder
 from spade_llm.conversation.persons_documents import PersonsDocuments
-from spade_llm.errors import RequestError, ServiceError
+from spade_llm.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, Outcome, SearchMode
 from spade_llm.rag.retriever import RetrievalOptions
 
@@ -158,7 +158,8 @@ class Recall:
         return found.chunks
 
     async def _guarded(self, name: str, ask: Ask[T]) -> tuple[T, ...] | None:
-        """The service's answer; None if it is away."""
+        """The service's answer; None if it is away. A question that it cannot answer finds nothing,
+        and others' questions are asked all the same."""
         if ask is _nothing:
             return ()
         if self._clock() < self._away_until.get(name, 0.0):
@@ -168,10 +169,20 @@ class Recall:
                 async with asyncio.timeout(self._deadline_s):
                     return await ask()
         except (RequestError, ServiceError, TimeoutError) as error:
+            if _is_wrong(error):
+                logger.info("%s cannot be asked this: %s", name, error)
+                return ()
             reason = str(error) or f"no answer within {self._deadline_s:g} s"
             logger.warning("%s is passed over for %.0f s: %s", name, AWAY_FOR_S, reason)
             self._away_until[name] = self._clock() + AWAY_FOR_S
             return None
+
+
+def _is_wrong(error: Exception) -> bool:
+    """Whether the question is at fault, as with a namespace that is no name."""
+    if isinstance(error, RequestError):
+        return error.wire_code == InvalidArguments.code
+    return isinstance(error, InvalidArguments)
 
 
 async def _nothing() -> tuple[()]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from spade_llm.context import NoContextManagement
 from spade_llm.conversation.prompt import build_prompt, citation, user_message
 from spade_llm.conversation.recall import AWAY_FOR_S, Budget, Recall, Recalled
+from spade_llm.conversation.wishes import ContextWishes
 from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
 from spade_llm.memory.store import Category, MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted import CONTEXT_NAME, read_context
+from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.retriever import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 
@@ -110,6 +112,23 @@ async def test_a_service_that_is_away_is_named_and_passed_over_for_a_while() -> 
     assert first.missing == ("documents",)
     assert asked_while_away == 1
     assert retriever.asked == 2
+
+
+async def test_one_person_s_wrong_question_keeps_nobody_else_from_the_documents(
+    tmp_path: Path,
+) -> None:
+    async with DocumentLibrary(tmp_path, embedder=None, roots=[]) as library:
+        mine = library.for_owner("assistant@x")
+        await mine.ingest(Document(text="Owls fly at night.", source="owls.md"))
+        recall = Recall(memory=None, retriever=mine)
+        another_s = personal_namespace("eve@x")
+        wishes = ContextWishes(use_documents=True, namespaces=(another_s,))
+
+        wrong = await recall.wished("owls", subject="bob@x", wishes=wishes)
+        right = await recall.about("owls", subject="ada@x")
+
+    assert (wrong.passages, wrong.missing) == ((), ())
+    assert [one.chunk.source for one in right.passages] == ["owls.md"]
 
 
 async def test_a_silent_service_costs_its_deadline_and_no_more() -> None:
