@@ -621,11 +621,6 @@ def _id(message: AclMessage) -> _Id:
     return message.sender, message.principal, message.reply_with
 
 
-def _who(message: AclMessage) -> str:
-    speaks_for = f" for {message.principal}" if message.principal else ""
-    return f"{message.sender}{speaks_for}"
-
-
 async def _is_known(has_arrived: HasArrived) -> bool:
     try:
         await has_arrived()
