@@ -106,8 +106,13 @@ def handle_errors(app: FastAPI) -> None:
     app.exception_handler(Exception)(_internal)
 
 
-async def _http(_request: Request, error: HTTPException) -> JSONResponse:
-    return error_answer(error)
+async def _http(request: Request, error: HTTPException) -> JSONResponse:
+    answer = error_answer(error)
+    described = request.app.openapi()["paths"].get(getattr(request.scope.get("route"), "path", ""))
+    if error.status_code == 405 and described:
+        # Starlette says the methods of the first route of the path (RFC 9110 §10.2.1).
+        answer.headers["Allow"] = ", ".join(sorted(method.upper() for method in described))
+    return answer
 
 
 async def _failed(_request: Request, error: RequestError | ServiceError) -> JSONResponse:

@@ -48,6 +48,12 @@ async def test_every_answer_can_be_named_and_is_safe_to_show(web: Web) -> None:
         assert "server" not in answer.headers
 
 
+async def test_a_method_that_is_not_there_is_told_which_are(web: Web) -> None:
+    answer = await web.http.patch("/config/session/s")
+
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "DELETE, GET")
+
+
 async def test_a_request_keeps_the_id_that_it_came_with_unless_it_is_none(web: Web) -> None:
     own = await web.http.get("/health", headers={"X-Request-ID": "order-17"})
     strange = await web.http.get("/health", headers={"X-Request-ID": "a b<script>"})
