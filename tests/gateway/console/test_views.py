@@ -178,6 +178,31 @@ async def test_a_tool_is_tried(console: Console) -> None:
     await expect(tool.locator(".tool-told.is-bad")).to_contain_text("It did not work")
 
 
+async def test_the_picture_is_kept_up_to_date_only_while_somebody_sees_it(
+    console: Console,
+) -> None:
+    page = console.page
+    looks: list[str] = []
+    page.on("request", lambda request: looks.append(request.url))
+    show = """(isHidden) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    await page.clock.install()
+    await console.open("agents")
+    await expect(page.get_by_text("4 of 4 online")).to_be_visible()
+
+    async with page.expect_response(re.compile("/requests")) as again:
+        await page.clock.run_for(2500)
+    await (await again.value).finished()
+    await page.evaluate(show, True)
+    looks.clear()
+    await page.clock.run_for(60_000)
+    assert looks == []
+    async with page.expect_request(re.compile("/agents")):
+        await page.evaluate(show, False)
+
+
 async def test_the_picture_shows_who_is_there_what_was_asked_and_who_left(
     console: Console, web: Web
 ) -> None:

@@ -65,8 +65,6 @@ export const t = texts({
     askFirstText: "It is written from the best chunks, which are shown below it.",
     chunk: (index) => `chunk ${index}`,
     pageOf: (page) => `page ${page}`,
-    whole: "Show all of it",
-    less: "Show less",
     sources: "Written from",
   },
   es: {
@@ -133,8 +131,6 @@ export const t = texts({
     askFirstText: "Se escribe a partir de los mejores fragmentos, que se muestran debajo.",
     chunk: (index) => `fragmento ${index}`,
     pageOf: (page) => `página ${page}`,
-    whole: "Mostrarlo entero",
-    less: "Mostrar menos",
     sources: "Escrita a partir de",
   },
 });

@@ -49,10 +49,9 @@ class AgentsPage {
 
   async look(signal) {
     try {
-      const [{ agents }, { requests }] = await Promise.all([
-        get("api/v0/agents", { signal }),
-        get("api/v0/requests", { query: { limit: MOST_REQUESTS }, signal }),
-      ]);
+      // One after the other: what the second asks of the agents would be work in the first's eyes.
+      const { agents } = await get("api/v0/agents", { signal });
+      const { requests } = await get("api/v0/requests", { query: { limit: MOST_REQUESTS }, signal });
       this.#show({ ...this.#seen, agents, requests });
       fill(this.#notice);
     } catch (error) {
