@@ -15,6 +15,7 @@ from spade_llm.gateway.outlook import Outlook
 from spade_llm.gateway.state import State
 from spade_llm.gateway.tokens import Tokens
 from spade_llm.gateway.uploads import Uploads
+from spade_llm.gateway.watching import Watched
 from spade_llm.tracing import Tracer
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Gateway:
         """Asks as the gateway itself: for what belongs to nobody, such as an agent's status."""
         self.options = options
         self.addresses = addresses
-        self.network = Network(requester, addresses)
+        self._watched = Watched(requester)
+        self.network = Network(self._watched, addresses)
         self.is_connected = is_connected
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
         self.doors = Doors(options)
@@ -76,4 +78,5 @@ class Gateway:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._watched.aclose()
         self._db.close()

@@ -1,4 +1,4 @@
-"""The four agents, each in a process of its own, on a Prosody and a model of the test's."""
+"""The agents, each in a process of its own, on a Prosody and a model of the test's."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 READY_S = 30.0
 PASSWORD = "correct horse"
 NAMES = ("memory", "rag", "tools", "assistant")
+WITH_GATEWAY = (*NAMES, "gateway")
 SERVER = """
 [server]
 host = "127.0.0.1"
@@ -64,6 +65,8 @@ class Deployment:
     line: Line
     stack: AsyncExitStack
     processes: dict[str, Process] = field(default_factory=dict)
+    url: str = ""
+    """Of its gateway, since that was started last."""
 
     async def start(self, name: str) -> None:
         """Return once the agent is logged in and answering."""
@@ -148,6 +151,7 @@ class Deployment:
         (path.parent / "password").write_text(PASSWORD, encoding="utf-8")
         lines = [f'kind = "{name}"', f'jid = "{name}"', 'password_file = "password"']
         lines += ['embeddings = "none"'] if name in {"memory", "rag"} else []
+        lines += ["http.port = 0"] if name == "gateway" else ['gateways = ["gateway"]']
         lines.append(SERVER.format(port=self.line.port, ca=self.endpoint.ca_path))
         if name == "assistant":
             lines.append(ASSISTANT.format(base_url=self.model.base_url))
@@ -158,6 +162,8 @@ class Deployment:
         assert process.stdout is not None
         async with asyncio.timeout(READY_S):
             async for raw in process.stdout:
+                if raw.startswith(b"web"):
+                    self.url = raw.decode().split()[1].removesuffix("/console")
                 if raw.startswith(b"ready"):
                     return
         log = (self.directory / f"{name}.log").read_text(encoding="utf-8")
@@ -170,7 +176,7 @@ async def running_deployment(
 ) -> AsyncIterator[Deployment]:
     """These agents are answering while the block runs."""
     server = ProsodyServer(
-        directory / "prosody", service_jids=[f"{name}@localhost" for name in NAMES]
+        directory / "prosody", service_jids=[f"{name}@localhost" for name in WITH_GATEWAY]
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.stop)

@@ -1,0 +1,94 @@
+"""A requester that waits only for agents that are there. Knows no HTTP.
+
+A message to an agent that has died is kept for it by the server, and a long request would wait for
+its whole deadline: minutes, of which whoever asks over HTTP is told nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from spade_llm.errors import PeerUnavailable, RequestError
+from spade_llm.services.status import ask_status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Coroutine
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.runtime import Asks
+    from spade_llm.runtime.requester import Question
+
+T = TypeVar("T")
+
+LOOK_EVERY_S = 2.0
+"""A request that is answered within this is not looked after."""
+AWAY_S = 5.0
+"""Who does not say so long that it is there is away; one that is started again says so before."""
+
+
+class Watched:
+    """Close it (`aclose`) after the last request."""
+
+    def __init__(self, requester: Asks) -> None:
+        self._requester = requester
+        self._looks: dict[str, asyncio.Task[bool]] = {}
+        """By peer: one at a time, for all that wait for it."""
+
+    async def aclose(self) -> None:
+        for look in self._looks.values():
+            look.cancel()
+        await asyncio.gather(*self._looks.values(), return_exceptions=True)
+
+    async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
+        """As Requester.ask; raises PeerUnavailable also for who is away meanwhile."""
+        return await self._while_there(question, self._requester.ask(question, timeout_s=timeout_s))
+
+    async def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
+        """As Requester.stream; raises as `ask`."""
+        answers = self._requester.stream(question, timeout_s=timeout_s)
+        try:
+            while (answer := await self._while_there(question, _next(answers))) is not None:
+                yield answer
+        finally:
+            await answers.aclose()
+
+    async def _while_there(self, question: Question, work: Coroutine[object, object, T]) -> T:
+        working = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait([working], timeout=LOOK_EVERY_S)
+            while not working.done():
+                await self._look(question, working)
+                await asyncio.wait([working], timeout=LOOK_EVERY_S)
+            return working.result()
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+
+    async def _look(self, question: Question, working: asyncio.Future[T]) -> None:
+        """Return at once when the work is done. Raises PeerUnavailable."""
+        look = self._looks.get(question.peer) or self._begin(question.peer)
+        both: set[asyncio.Future[Any]] = {look, working}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done() and not look.result():
+            raise PeerUnavailable(
+                f"it said nothing for {AWAY_S:.0f} s",
+                peer=question.peer,
+                conversation_id=question.conversation_id,
+            )
+
+    def _begin(self, peer: str) -> asyncio.Task[bool]:
+        look = self._looks[peer] = asyncio.create_task(self._is_there(peer))
+        look.add_done_callback(lambda _: self._looks.pop(peer))
+        return look
+
+    async def _is_there(self, peer: str) -> bool:
+        try:
+            await ask_status(self._requester, peer, timeout_s=AWAY_S)
+        except RequestError:
+            return False
+        return True
+
+
+async def _next(answers: AsyncGenerator[AclMessage]) -> AclMessage | None:
+    return await anext(answers, None)
