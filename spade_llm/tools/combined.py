@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import RequestError, UnknownTool
+from spade_llm.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
 from spade_llm.tools.toolbox import NO_CONTEXT
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class CombinedToolbox:
         except UnknownTool:
             member.forget()
             raise
+        except (PeerUnavailable, RequestTimeout) as error:
+            member.listing = self._absent(error.peer)
+            raise
 
     def forget_listings(self) -> None:
         """Ask every toolbox again, next time."""
@@ -148,7 +151,7 @@ class CombinedToolbox:
         return _Listing(specs=specs, until=self._now() + self._list_ttl_s)
 
     def _absent(self, who: str) -> _Listing:
-        _log.warning("%s did not list its tools; going on without them", who)
+        _log.warning("%s does not answer; going on without its tools", who)
         return _Listing(specs=(), until=self._now() + self._absence_ttl_s, missing=who)
 
     def _joined(self) -> Sequence[ToolSpec]:

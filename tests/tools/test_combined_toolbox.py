@@ -129,6 +129,17 @@ async def test_a_box_that_has_lost_a_tool_is_asked_again() -> None:
     assert [spec.name for spec in await box.list()] == ["near"]
 
 
+async def test_a_box_that_is_found_away_by_a_call_is_missing_at_once() -> None:
+    agent = _Agent(LocalToolbox([far]))
+    box = CombinedToolbox([LocalToolbox([near]), agent])
+    await box.list()
+    agent.is_away = True
+
+    with pytest.raises(PeerUnavailable):
+        await box.call("far", {})
+    assert list(box.missing) == ["tools@localhost"]
+
+
 async def test_a_box_that_does_not_answer_is_missing_after_the_limit() -> None:
     class Silent(_Agent):
         async def list(self) -> Sequence[ToolSpec]:
