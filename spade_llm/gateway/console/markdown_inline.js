@@ -97,9 +97,10 @@ function emphasis(text, at, depth, hopeless) {
   return { node: el(TAGS[mark], null, inside), end: closing + mark.length };
 }
 
+/** Not within a word, nor in `2*3*4`: people write both without meaning emphasis. */
 function opens(text, at, mark) {
-  const after = text[at + mark.length] ?? " ";
-  return /\S/.test(after) && (mark[0] !== "_" || !/\w/.test(text[at - 1] ?? " "));
+  const isWithin = /\w/.test(text[at - 1] ?? " ");
+  return /\S/.test(text[at + mark.length] ?? " ") && !(isWithin && (mark === "*" || mark[0] === "_"));
 }
 
 function closingMark(text, from, mark, hopeless) {

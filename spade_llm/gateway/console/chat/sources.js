@@ -19,7 +19,7 @@ export function sourceLinks(sources, open) {
         on: { click: () => open(sources, index) },
       },
       icon("documents"),
-      el("span", null, nameOf(source).split("/").at(-1)),
+      el("span", null, shortName(source, sources)),
     ),
   );
   return el("div", { class: "source-links", role: "group", "aria-label": t("sources") }, links);
@@ -41,6 +41,13 @@ export function passages(sources, chosen) {
 
 function nameOf({ metadata }) {
   return metadata.source;
+}
+
+/** Without folders; with the passage where several are of one document. */
+function shortName(source, all) {
+  const name = nameOf(source).split("/").at(-1);
+  const isOnly = all.filter((one) => nameOf(one) === nameOf(source)).length === 1;
+  return isOnly ? name : `${name}, ${t("passage", source.chunk_index)}`;
 }
 
 function placeOf({ metadata, chunk_index: index }) {
