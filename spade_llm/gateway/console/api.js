@@ -130,11 +130,15 @@ async function detailOf(response) {
   }
 }
 
+/** Tells all who listen; `error` is an ApiError. */
+export function report(error) {
+  traffic.dispatchEvent(new CustomEvent("failed", { detail: error }));
+  return error;
+}
+
 function reported(error, callersSignal, id) {
   if (callersSignal?.aborted) return new DOMException("Stopped", "AbortError");
-  const known = error instanceof ApiError ? error : translated(error, id);
-  traffic.dispatchEvent(new CustomEvent("failed", { detail: known }));
-  return known;
+  return report(error instanceof ApiError ? error : translated(error, id));
 }
 
 function translated(error, id) {

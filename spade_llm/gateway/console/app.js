@@ -36,7 +36,7 @@ const t = texts({
 });
 
 class App {
-  #shown = null; // {name, view, root, abort, args}
+  #shown = null; // {name, view, abort, app}
   #me = null;
   #people = new EventTarget();
 
@@ -50,6 +50,7 @@ class App {
     store.watch("language", () => this.#draw());
     store.watch("theme", applyTheme);
     store.watch("token", () => this.#becomeAnother());
+    connection.addEventListener("recovered", () => this.#becomeSomeone());
     traffic.addEventListener("failed", ({ detail }) => detail.kind === "unknown" && askForToken());
   }
 
@@ -90,6 +91,7 @@ class App {
 
   #becomeAnother() {
     forgetTalks();
+    this.sidebar.sessions.forget();
     this.#becomeSomeone();
     this.#route(true);
   }

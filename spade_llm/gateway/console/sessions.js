@@ -20,6 +20,12 @@ export class Sessions extends EventTarget {
     this.dispatchEvent(new Event("changed"));
   }
 
+  /** What another person may not see. */
+  forget() {
+    [this.all, this.error, this.isLoaded] = [[], null, false];
+    this.dispatchEvent(new Event("changed"));
+  }
+
   /** Of one that nothing was said in yet: nothing. */
   find(id) {
     return this.all.find((one) => one.session_id === id) ?? null;

@@ -4,7 +4,7 @@
 // "failed". An answer has `reply` (all of the stream's last event), `questions` (for approval) and
 // `error`, where there are any.
 
-import { ApiError, events, get, post } from "../api.js";
+import { ApiError, events, get, post, report } from "../api.js";
 import { isStopped } from "../errors.js";
 import { moment } from "../i18n.js";
 import { uuid } from "../uuid.js";
@@ -114,7 +114,7 @@ export class Talk extends EventTarget {
     if (event === "delta") answer.text += data.text;
     else if (event === "asked") answer.questions.push({ ...data, state: "open", at: Date.now() });
     else if (event === "done") Object.assign(answer, { text: data.response, reply: data, status: "there" });
-    else if (event === "error") throw new ApiError(kindOf(data.status), data.detail, { status: data.status });
+    else if (event === "error") throw report(new ApiError(kindOf(data.status), data.detail, data));
     this.#grow(answer);
   }
 

@@ -56,7 +56,6 @@ export const t = texts({
     more: "More",
     exportJson: "Export as JSON",
     exportMarkdown: "Export as Markdown",
-    forget: "Delete conversation",
     prompt: "Message",
     placeholder: "Write a message",
     send: "Send",
@@ -68,7 +67,6 @@ export const t = texts({
     on: (what) => `${what}: on`,
     off: (what) => `${what}: off`,
     keyHint: "Enter sends, Shift + Enter begins a new line",
-    exported: "Exported",
   },
   es: {
     title: "Chat",
@@ -121,7 +119,6 @@ export const t = texts({
     more: "Más",
     exportJson: "Exportar como JSON",
     exportMarkdown: "Exportar como Markdown",
-    forget: "Borrar conversación",
     prompt: "Mensaje",
     placeholder: "Escribe un mensaje",
     send: "Enviar",
@@ -133,6 +130,5 @@ export const t = texts({
     on: (what) => `${what}: sí`,
     off: (what) => `${what}: no`,
     keyHint: "Intro envía, Mayús + Intro empieza una línea",
-    exported: "Exportado",
   },
 });

@@ -25,7 +25,7 @@ export function defaults(signal) {
       ]);
       const config = { memory, rag, tools: store.preference("tools") };
       fill(set, form(config, names));
-      fill(system, el("h2", null, t("system2")), facts(status));
+      fill(system, el("h2", null, t("gateway")), facts(status));
       system.hidden = false;
     } catch (error) {
       if (!isStopped(error)) fill(set, el("h2", null, t("defaults")), failed(error, load));

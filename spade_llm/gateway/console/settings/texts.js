@@ -64,14 +64,13 @@ export const t = texts({
     resetAllDone: (d) =>
       `Deleted: ${number(d.messages)} messages, ${number(d.memory_entries)} memories, ${number(d.rag_documents)} documents`,
     onlyAdmin: "Only an administrator can do this.",
-    system2: "System",
+    gateway: "Gateway",
     version: "Version",
     model: "Model",
     storage: "Memory",
     vectors: "Documents",
     toolCount: "Tools",
     away: "away",
-    loading: "…",
   },
   es: {
     title: "Ajustes",
@@ -134,13 +133,12 @@ export const t = texts({
     resetAllDone: (d) =>
       `Borrado: ${number(d.messages)} mensajes, ${number(d.memory_entries)} recuerdos, ${number(d.rag_documents)} documentos`,
     onlyAdmin: "Solo puede hacerlo un administrador.",
-    system2: "Sistema",
+    gateway: "Pasarela",
     version: "Versión",
     model: "Modelo",
     storage: "Memoria",
     vectors: "Documentos",
     toolCount: "Herramientas",
     away: "fuera",
-    loading: "…",
   },
 });

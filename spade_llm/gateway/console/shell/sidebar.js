@@ -67,6 +67,7 @@ export class Sidebar {
     this.#shortcuts = shortcuts;
     this.node = el("div", { class: "sidebar" });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
+    matchMedia("(max-width: 52rem)").addEventListener("change", () => this.close());
     this.sessions.addEventListener("changed", () => this.#drawSessions());
     shortcuts.add("n", () => t("start"), () => this.#start());
     shortcuts.add("t", () => t("theme"), switchTheme);
