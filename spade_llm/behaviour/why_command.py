@@ -10,17 +10,17 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spade_llm.conversation.memory_numbers import NUMBER_CHARS
+from spade_llm.conversation.why_text import MESSAGE, why_text
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.memory.one_line import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from spade_llm.behaviour.commands import Commands
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.behaviour.watching import Watching
-    from spade_llm.conversation.turn_record import ModelCall, ToolOutcome, TurnRecord
+    from spade_llm.conversation.turn_record import TurnRecord
     from spade_llm.services.chat import Utterance
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 PEEK_DEADLINE_S = 2.0
 MAX_TEXT_CHARS = 120
 """Of one memory."""
-MESSAGE = "message"
 
 ReactionLine = Callable[["Utterance"], str]
 """What the asker has said of the answer; empty: nothing."""
@@ -70,52 +69,3 @@ class WhyCommand:
 
 def _no_reaction(_utterance: Utterance) -> str:
     return ""
-
-
-def why_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
-    """A line for each thing. `texts`: of memories, by id."""
-    return "\n".join(_lines(record, texts))
-
-
-def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
-    yield f"My last answer here, {record.at:%H:%M:%S} UTC, took {record.seconds:.2f} s."
-    yield from map(_model_line, record.models)
-    yield from _memory_lines(record, texts)
-    yield from (f"Document: {one.place} (score {one.score:.2f})" for one in record.passages)
-    yield from map(_tool_line, record.tools)
-    if record.history_messages:
-        yield f"Conversation: read {record.read_messages} of {record.history_messages} messages."
-    yield from (f"Changed by: {change}" for change in record.changes)
-    yield from (f"With less than usual: {what}" for what in sorted(record.degraded))
-    if record.missing:
-        yield f"Without, for it was not reachable: {', '.join(record.missing)}"
-    if record.phases:
-        phases = (f"{name} {seconds:.2f} s" for name, seconds in sorted(record.phases))
-        yield f"Time: {', '.join(phases)}"
-
-
-def _model_line(call: ModelCall) -> str:
-    if call.error:
-        return f"Model: {call.model}, no whole answer ({call.error}), {call.seconds:.2f} s"
-    note = ", estimated" if call.is_estimated else ""
-    tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens{note}"
-    return f"Model: {call.model}, {tokens}, {call.seconds:.2f} s"
-
-
-def _memory_lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
-    for one in record.memories:
-        about = f"[{one.kind}] {one.origin}, {one.since.isoformat()}"
-        if one.kind == MESSAGE:
-            yield f"Memory: {about}"
-        else:
-            text = texts.get(one.id, "(not there any more, or memory is away)")
-            yield f"Memory: {one.id[:NUMBER_CHARS]} {about}: {text}"
-
-
-def _tool_line(tool: ToolOutcome) -> str:
-    outcome = "ok" if tool.is_success else _failed(tool)
-    return f"Tool: {tool.name}, {tool.seconds:.2f} s, {outcome}"
-
-
-def _failed(tool: ToolOutcome) -> str:
-    return f"failed: {tool.why}" if tool.why else "failed"

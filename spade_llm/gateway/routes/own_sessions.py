@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from spade_llm.behaviour.why_command import why_text
+from spade_llm.conversation.why_text import why_text
 from spade_llm.gateway.asking import Asked
 from spade_llm.gateway.bodies.common import SessionId
 from spade_llm.gateway.bodies.memory import SessionCleared
