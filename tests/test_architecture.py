@@ -46,7 +46,7 @@ MCP_SERVER = {"mcp_server"} | SERVICES
 DEPLOYMENT = {"deployment"} | XMPP
 PROGRAMS = {"programs", "settings"} | DEPLOYMENT | BEHAVIOUR
 """The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
-GATEWAY = {"gateway"} | SERVICES | XMPP
+GATEWAY = {"gateway"} | BEHAVIOUR
 """HTTP over the clients of services; the agent that serves it stands in `agent`."""
 AGENT = {"agent"} | PROGRAMS - {"deployment", "settings"} | GATEWAY
 TOP = {"cli"} | AGENT | MCP_SERVER | PROGRAMS
