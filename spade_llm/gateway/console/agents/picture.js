@@ -8,6 +8,7 @@ import { around, layout, straight } from "./layout.js";
 import { t } from "./texts.js";
 
 const LIVE_S = 6; // a request so young still flows along its line
+const PULSE_MS = 1600; // as in agents.css
 const SHOWN_S = 90; // and one so old has left no line
 const ICONS = { assistant: "chat", memory: "memory", rag: "documents", tools: "tools" };
 const MIDDLE = "gateway";
@@ -125,16 +126,17 @@ function drawnLines({ agents, requests, chosen }, places, middle) {
     const [a, b] = [places.get(from), places.get(to)];
     return from === gateway || to === gateway ? straight(a, b) : around(a, b, middle);
   };
-  const line = (look, from, to, fade = 1) => {
+  const line = (look, from, to, css = {}) => {
     const isDim = chosen && chosen !== from && chosen !== to;
-    return svg("path", { class: isDim ? `${look} is-dim` : look, d: path(from, to), css: { "--fade": fade } });
+    return svg("path", { class: isDim ? `${look} is-dim` : look, d: path(from, to), css });
   };
+  const phase = { "animation-delay": `${-(performance.now() % PULSE_MS)}ms` }; // no jump at each look
   const spokes = agents
     .filter((agent) => agent.jid !== gateway)
     .map((agent) => line(agent.online ? "net-spoke" : "net-spoke is-away", gateway, agent.jid));
   const flows = flowsOf(requests, places, gateway).map(({ from, to, age }) => [
-    line("net-flow", from, to, Math.max(0.2, 1 - age / SHOWN_S).toFixed(2)),
-    age < LIVE_S && line("net-pulse", from, to),
+    line("net-flow", from, to, { "--fade": Math.max(0.2, 1 - age / SHOWN_S).toFixed(2) }),
+    age < LIVE_S && line("net-pulse", from, to, phase),
   ]);
   return [...spokes, ...flows.flat().filter(Boolean)];
 }

@@ -29,7 +29,7 @@ class AgentsPage {
   #seen = { agents: [], requests: [], chosen: "" };
   #notice = el("div", { data: { part: "notice" } }, skeleton(4));
   #totals = el("div", { class: "net-totals" });
-  #details = el("div", { class: "net-details", "aria-live": "polite" });
+  #details = el("div", { class: "net-details" });
   #picture = picture((jid) => this.#choose(jid));
   #heading = el("h2", null);
   #traces = traceList();
@@ -76,7 +76,14 @@ class AgentsPage {
     fill(this.#heading, seen.chosen ? t("traceOf", short(seen.chosen)) : t("trace"));
     fill(this.#totals, totals(seen.agents));
     fill(this.#details, details(seen.agents.find((agent) => agent.jid === seen.chosen)));
-    fill(this.#all, everyAgent(seen.agents));
+    this.#showAll(everyAgent(seen.agents));
+  }
+
+  /** Its frame stays: it may have the focus, or have been scrolled. */
+  #showAll(table) {
+    const rows = this.#all.querySelector("tbody");
+    if (rows) rows.replaceWith(table.querySelector("tbody"));
+    else fill(this.#all, table);
   }
 }
 
