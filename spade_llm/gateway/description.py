@@ -52,8 +52,18 @@ class DescribedApp(FastAPI):
 
     def _described(self, schema: dict[str, Any]) -> dict[str, Any]:
         schema.setdefault("components", {})["securitySchemes"] = {"token": _TOKEN}
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                _as_json(operation["responses"])
         schema["security"] = [*([{}] if self._is_token_optional else []), {"token": []}]
         for path in OPEN & schema["paths"].keys():
             for operation in schema["paths"][path].values():
                 operation["security"] = []
         return schema
+
+
+def _as_json(answers: dict[str, Any]) -> None:
+    """Errors are JSON, also where an answer is something else; FastAPI describes them as that."""
+    for status, answer in answers.items():
+        if status >= "400" and len(contents := answer.get("content", {})) == 1:
+            answer["content"] = {"application/json": next(iter(contents.values()))}

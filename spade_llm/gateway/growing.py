@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 BEAT_S = 15.0
+EVENT_SCHEMA = {
+    "type": "object",
+    "description": "Of each event.",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "description": "JSON; the last of OpenAI's is [DONE]."},
+    },
+    "required": ["data"],
+}
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
 

@@ -90,6 +90,7 @@ async def test_tools_are_used_where_they_are_wanted_only(web: Web) -> None:
     assert call["arguments"] == result["arguments"] == {"timezone": "UTC"}
     assert (result["success"], result["error"]) == (True, None)
     assert "UTC" in result["result"]
+    assert [step["tools"] for step in used["agent_steps"]][:1] == [["get_current_datetime"]]
 
 
 @pytest.mark.parametrize(

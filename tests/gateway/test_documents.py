@@ -181,6 +181,7 @@ async def test_documents_are_their_owners_and_the_assistant_quotes_them_to_nobod
         "rag_namespaces": ["pets"],
     }
 
+    hers = (await ada.post("/llm/chat", json=question)).json()
     others = [
         await eve.post("/llm/chat", json=question),
         await eve.post("/llm/chat", json={**question, "rag_namespaces": None}),
@@ -190,6 +191,9 @@ async def test_documents_are_their_owners_and_the_assistant_quotes_them_to_nobod
         await eve.get("/llm/rag/namespace/pets/stats"),
     ]
 
+    assert [one["content"] for one in hers["rag_sources"]] == [text]
+    assert hers["rag_sources"][0]["metadata"]["namespace"] == "pets"
+    assert text in hers["context_text"]
     assert {answer.status_code for answer in others} == {200}
     assert "Archimedes" not in "".join(answer.text for answer in others)
     assert (await eve.delete("/llm/rag/namespace/pets")).status_code == 404

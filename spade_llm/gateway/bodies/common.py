@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 MAX_TEXT_CHARS = 100_000
 """Of a question; what is more than one message carries (128 KB of JSON) is refused with 400."""
@@ -69,10 +76,18 @@ Namespace = Annotated[
     ),
 ]
 
+
+def _as_whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_as_whole)
+"""Behind the bounds of an integer: `5.0` is one, too, as JSON Schema has it."""
+
 MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
 ContextPriority = Literal["memory", "rag", "balanced"]
-TopK = Annotated[int, Field(ge=1, le=20)]
-ContextTokens = Annotated[int, Field(ge=100, le=8000)]
+TopK = Annotated[int, Field(ge=1, le=20), WHOLE]
+ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE]
 
 
 class ErrorDetail(HttpBody):

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, field_validator
 from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS
 from spade_llm.gateway.bodies.common import (
     MAX_NAMES,
+    WHOLE,
     ContextPriority,
     ContextTokens,
     HttpBody,
@@ -27,7 +28,7 @@ MAX_MESSAGES = 1000
 MAX_TOKENS = 1_000_000
 ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
-MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE]
 
 
 class GenerateRequest(HttpBody):
@@ -104,7 +105,7 @@ class ChatRequest(HttpBody):
     available_tools: list[ToolName] | None = Field(
         default=None, max_length=MAX_NAMES, description="Only these; null: all there are."
     )
-    max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = 5
+    max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_ROUNDS), WHOLE] | None = 5
 
     @field_validator("messages")
     @classmethod

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import ConfigDict, Field
 
 from spade_llm.gateway.bodies.common import (
+    WHOLE,
     ContextTokens,
     HttpBody,
     MemoryTypeName,
@@ -177,8 +178,8 @@ class SessionCleared(HttpBody):
 
 class RetrieveMemory(HttpBody):
     query: MemoryQueryText
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = DEFAULT_LIMIT
-    detail_limit: Annotated[int, Field(ge=0, le=MAX_DETAILS)] | None = Field(
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), WHOLE] | None = DEFAULT_LIMIT
+    detail_limit: Annotated[int, Field(ge=0, le=MAX_DETAILS), WHOLE] | None = Field(
         default=None,
         description="null: ranks 1 and 2, if they are key moments; a number below `limit`: so many"
         " key moments; else all.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from spade_llm.gateway.bodies.common import HttpBody, SessionId, Text
+from spade_llm.gateway.bodies.common import WHOLE, HttpBody, SessionId, Text
 from spade_llm.gateway.bodies.llm import MAX_MESSAGES, MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class ChatCompletionRequest(HttpBody):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
-    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
-    n: Annotated[int, Field(ge=1, le=1)] | None = 1
+    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE] | None = None
+    n: Annotated[int, Field(ge=1, le=1), WHOLE] | None = 1
     session_id: SessionId | None = Field(
         default=None,
         description="Not OpenAI's: the session, also as the header X-Session-ID. Without it, it is"

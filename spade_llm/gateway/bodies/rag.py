@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from spade_llm.errors import InvalidArguments
-from spade_llm.gateway.bodies.common import HttpBody, Namespace, Timestamp, TopK
+from spade_llm.gateway.bodies.common import WHOLE, HttpBody, Namespace, Timestamp, TopK
 from spade_llm.gateway.bodies.llm import RagSource, SourceMetadata
 from spade_llm.rag.owned_library import MAX_QUERY_CHARS
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE
@@ -27,8 +27,8 @@ MAX_DOCUMENTS = 1000
 MAX_DOCUMENT_CHARS = 10_000_000
 MAX_PATH_CHARS = 1000
 MAX_OFFSET = 2**53
-ChunkSize = Annotated[int, Field(ge=100, le=4000, description="Characters.")]
-ChunkOverlap = Annotated[int, Field(ge=0, le=1000)]
+ChunkSize = Annotated[int, Field(ge=100, le=4000, description="Characters."), WHOLE]
+ChunkOverlap = Annotated[int, Field(ge=0, le=1000), WHOLE]
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=r"\S")]
 
 

@@ -17,8 +17,9 @@ from spade_llm.gateway.bodies.llm import (
 )
 from spade_llm.gateway.errors import http_error
 from spade_llm.gateway.failures import FAILURES
-from spade_llm.gateway.growing import EVENT_STREAM, EventStream, event
+from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, event
 from spade_llm.gateway.patience import parts_while_alive
+from spade_llm.gateway.session_header import session_header
 from spade_llm.gateway.turns import Turn, answer_of, build_turn, configured_by
 from spade_llm.providers.model import Sampling
 from spade_llm.services.chat_bodies import Asked as AskedBack
@@ -81,9 +82,7 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
     "/chat/stream",
     status_code=200,
     response_class=EventStream,
-    responses={
-        200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}, "example": _EVENTS}}}
-    },
+    responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA, "example": _EVENTS}}}},
 )
 async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
     """As /llm/chat, as server-sent events.
@@ -97,7 +96,7 @@ async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
     async with place:
         turn = await _begun(asked, body)
         events = _events(asked, client, turn)
-        headers = {"X-Session-ID": turn.session}
+        headers = session_header(turn.session)
         return EventStream(events, within=place.pop_all(), headers=headers)
 
 

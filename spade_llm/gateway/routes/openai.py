@@ -16,7 +16,6 @@ from starlette.responses import Response
 
 from spade_llm.errors import RequestError, ServiceError
 from spade_llm.gateway.asking import Asked, Asking
-from spade_llm.gateway.bodies.common import SessionId
 from spade_llm.gateway.bodies.openai import (
     AnswerMessage,
     ChatCompletion,
@@ -27,9 +26,15 @@ from spade_llm.gateway.bodies.openai import (
     TokenUsage,
 )
 from spade_llm.gateway.errors import http_error
-from spade_llm.gateway.growing import EVENT_STREAM, EventStream, data
+from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, data
 from spade_llm.gateway.models import models_of
 from spade_llm.gateway.openai_errors import OPENAI_FAILURES, NoSuchModel, OpenAIRoute, envelope
+from spade_llm.gateway.patience import parts_while_alive
+from spade_llm.gateway.session_header import (
+    HEADER_PATTERN,
+    read_session_header,
+    session_header,
+)
 from spade_llm.providers.model import Sampling
 from spade_llm.services.chat_bodies import Asked as AskedBack
 from spade_llm.services.chat_bodies import Delta, Reply
@@ -44,7 +49,6 @@ router = APIRouter(
     prefix="/v1", tags=["openai"], responses=OPENAI_FAILURES, route_class=OpenAIRoute
 )
 
-SESSION = "X-Session-ID"
 DONE = "data: [DONE]\n\n"
 
 
@@ -91,16 +95,17 @@ async def get_model(asked: Asked, model: str) -> ModelLine:
 @router.post(
     "/chat/completions",
     response_model=ChatCompletion,
-    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA}}}},
 )
 async def create_chat_completion(
     asked: Asked,
     body: ChatCompletionRequest,
-    x_session_id: Annotated[SessionId | None, Header()] = None,
+    x_session_id: Annotated[str | None, Header(pattern=HEADER_PATTERN)] = None,
 ) -> Response:
     """An agent's answer to the last question; with `stream`, as it grows."""
-    talk = await _talk(asked, body, body.session_id or x_session_id)
-    headers = {SESSION: talk.session}
+    session = body.session_id or read_session_header(x_session_id)
+    talk = await _talk(asked, body, session)
+    headers = session_header(talk.session)
     if body.stream:
         place = AsyncExitStack()
         place.enter_context(asked.gateway.streams.one_more())
@@ -112,8 +117,10 @@ async def create_chat_completion(
             conversation_id=talk.session,
             id=asked.wire_id,
             sampling=talk.sampling,
-        )
+        ),
+        agent=talk.client.jid,
     )
+    asked.count_tokens(reply)
     talk.answered(reply.text)
     return JSONResponse(_completion(talk, reply).model_dump(mode="json"), headers=headers)
 
@@ -173,8 +180,11 @@ async def _chunks(talk: Talk, wants_usage: bool) -> AsyncGenerator[str]:
             id=talk.asked.wire_id,
             sampling=talk.sampling,
         )
+        parts = parts_while_alive(talk.asked.gateway.requester, talk.client.jid, parts)
         async with aclosing(parts):
             async for part in parts:
+                if isinstance(part, Reply):
+                    talk.asked.count_tokens(part)
                 for text in chunk.taken(part):
                     yield text
     except (RequestError, ServiceError) as error:

@@ -17,13 +17,14 @@ from spade_llm.gateway.bodies.own_memories import (
 )
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES
-from spade_llm.memory.limits import MAX_QUERY_CHARS
 from spade_llm.memory.store import MemoryType
 
 router = APIRouter(prefix="/api/v0/memories", tags=["console"], responses=FAILURES)
 
 MAX_PAGE = 200
 MAX_OFFSET = 1_000_000
+MAX_TEXT_CHARS = 1000
+"""It is a part of the address."""
 IdOfPath = Annotated[UUID, Path()]
 
 
@@ -31,7 +32,7 @@ IdOfPath = Annotated[UUID, Path()]
 async def list_memories(
     asked: Asked,
     types: Annotated[list[MemoryTypeName] | None, Query(max_length=4)] = None,
-    text: Annotated[str, Query(max_length=MAX_QUERY_CHARS)] = "",
+    text: Annotated[str, Query(max_length=MAX_TEXT_CHARS)] = "",
     session: Annotated[SessionId | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,

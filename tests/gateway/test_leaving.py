@@ -1,0 +1,93 @@
+"""Clients that leave: the turn ends at the assistant, streamed or not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from spade_llm.providers.model import Completion
+from tests.gateway.web import started
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import Sampling, TextDelta, ToolSpec
+    from tests.conftest import Provisioner
+    from tests.gateway.web import Web
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PATIENCE_S = 30.0
+
+
+class NeverEnding:
+    """Satisfies ChatModel; says when it was asked, and when it was stopped."""
+
+    name = "never-ending"
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.stopped = asyncio.Event()
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> Completion:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped.set()
+        return Completion()
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> AsyncIterator[TextDelta | Completion]:
+        yield await self.complete(messages)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def model() -> NeverEnding:
+    return NeverEnding()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def web(
+    embedded: Provisioner, tmp_path_factory: pytest.TempPathFactory, model: NeverEnding
+) -> AsyncIterator[Web]:
+    async with started(embedded, tmp_path_factory.mktemp("leaving"), model=model) as web:
+        yield web
+
+
+@pytest.mark.parametrize("path", ["/llm/chat", "/llm/chat/stream", "/v1/chat/completions"])
+async def test_the_turn_of_a_client_that_leaves_is_stopped(
+    web: Web, model: NeverEnding, path: str
+) -> None:
+    model.begun.clear()
+    model.stopped.clear()
+    name = web.agent.gateway.addresses.assistants[0].partition("@")[0]
+    body = {"model": name, "messages": [{"role": "user", "content": "Tell me everything"}]}
+
+    async with httpx.AsyncClient(base_url=web.agent.url, timeout=PATIENCE_S) as client:
+        asking = asyncio.create_task(client.post(path, json=body))
+        await asyncio.wait_for(model.begun.wait(), PATIENCE_S)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
