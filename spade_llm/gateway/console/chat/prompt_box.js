@@ -5,6 +5,8 @@ import { el } from "../dom.js";
 import { store } from "../store.js";
 import { t } from "./texts.js";
 
+const GROWS = CSS.supports("field-sizing", "content"); // by itself
+
 export class PromptBox {
   #session;
   #send;
@@ -75,5 +77,12 @@ export class PromptBox {
   #changed() {
     store.setDraft(this.#session, this.#area.value);
     this.#button.disabled = !this.#area.value.trim();
+    if (!GROWS) this.#fit();
+  }
+
+  /** As high as its text; the style sheet says how high at most. */
+  #fit() {
+    this.#area.style.height = "auto";
+    this.#area.style.height = `${this.#area.scrollHeight}px`;
   }
 }
