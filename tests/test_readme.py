@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spade_llm.deployment.run_record import read_record
 from tests.cli.program import ROOT, Program, modest_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from spade_llm.deployment.run_record import RunRecord
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_S = 60
@@ -36,7 +41,7 @@ def commands(program: str) -> list[list[str]]:
 def test_every_command_in_the_readme_is_one_that_is_tested_here() -> None:
     lines = [line for block in blocks("bash") for line in block.splitlines() if line.strip()]
 
-    assert {line.split()[0] for line in lines} == {"make", "spade-llm"}
+    assert {line.split()[0] for line in lines} == {"make", "spade-llm", "curl"}
     assert {words[0] for words in commands("make")} == {"up", "test"}
     assert [words[0] for words in commands("spade-llm")] == [
         *("up", "ask", "rag", "rag", "memory", "tools", "agents", "usage", "mcp", "chat", "doctor")
@@ -62,8 +67,10 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False
     )
     up, ask, rag, answer, memory, tools, agents, usage, mcp, chat, doctor = commands("spade-llm")
+    (curl,) = commands("curl")
     async with program.up(*up[1:]) as running:
         await running.ready()
+        got = await fetched(curl, read_record(program.data)) if shutil.which("curl") else None
         asked = await program.run(*ask)
         added = await program.run(*rag[:-1], str(ROOT / rag[-1]))
         answered = await program.run(*answer)
@@ -76,6 +83,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
         checked = await program.run(*doctor, "--agents", str(program.agents))
 
     assert "Tokyo:" in asked.output
+    assert got is None or "Tokyo:" in got["response"]
     assert "docs/design/wire.md" in added.output
     assert "docs/design/documents.md" in answered.output
     assert "assistant@localhost" in counted.output
@@ -85,6 +93,17 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     assert "mcpServers" in printed.output
     assert "docs/" in chatted.output
     assert "assistant@localhost" in checked.output
+
+
+async def fetched(arguments: list[str], record: RunRecord | None) -> dict[str, Any]:
+    """What curl gets, from wherever the gateway is in this run."""
+    assert record is not None
+    there = [argument.replace("http://localhost:8000", record.web[0]) for argument in arguments]
+    process = await asyncio.create_subprocess_exec("curl", "-s", *there, stdout=PIPE)
+    async with asyncio.timeout(RUN_S):
+        output, _ = await process.communicate()
+    answer: dict[str, Any] = json.loads(output)
+    return answer
 
 
 async def test_the_python_program_in_the_readme_runs() -> None:
