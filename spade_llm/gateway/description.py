@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
 
+from spade_llm.gateway.bodies.common import ErrorDetail
+from spade_llm.gateway.bodies.openai import ErrorEnvelope
 from spade_llm.gateway.gate import OPEN
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
+
+    from pydantic import BaseModel
 
     from spade_llm.gateway.gateway import Gateway
 
@@ -51,7 +56,9 @@ class DescribedApp(FastAPI):
         return self.openapi_schema
 
     def _described(self, schema: dict[str, Any]) -> dict[str, Any]:
-        schema.setdefault("components", {})["securitySchemes"] = {"token": _TOKEN}
+        parts = schema.setdefault("components", {})
+        parts["securitySchemes"] = {"token": _TOKEN}
+        parts.setdefault("schemas", {}).update(_schemas_of(ErrorDetail, ErrorEnvelope))
         for operations in schema["paths"].values():
             for operation in operations.values():
                 _as_json(operation["responses"])
@@ -60,6 +67,16 @@ class DescribedApp(FastAPI):
             for operation in schema["paths"][path].values():
                 operation["security"] = []
         return schema
+
+
+def _schemas_of(*models: type[BaseModel]) -> dict[str, Any]:
+    """By name, as failures.py refers to them, with what they are made of."""
+    kinds: list[tuple[type[BaseModel], Literal["serialization"]]] = [
+        (model, "serialization") for model in models
+    ]
+    _, found = models_json_schema(kinds, ref_template="#/components/schemas/{model}")
+    schemas: dict[str, Any] = found["$defs"]
+    return schemas
 
 
 def _as_json(answers: dict[str, Any]) -> None:

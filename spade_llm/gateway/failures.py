@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from spade_llm.gateway.bodies.common import ErrorDetail
-
 _AGAIN = {
     "Retry-After": {"schema": {"type": "string"}, "description": "Seconds.", "required": True}
 }
@@ -22,10 +20,19 @@ _WHY: dict[int, str] = {
     503: "An agent that is needed, or the XMPP server, is away.",
 }
 
+
+def body_of(*names: str) -> dict[str, Any]:
+    """One of these schemas. A model here would be built once for each status of each operation,
+    half a second in all; gateway/description.py has them once."""
+    schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"application/json": {"schema": schema}}
+
+
 # FastAPI's own type of it.
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {
-        "model": ErrorDetail,
+        "content": body_of("ErrorDetail"),
         "description": why,
         **({"headers": _AGAIN} if status in (429, 503) else {}),
     }

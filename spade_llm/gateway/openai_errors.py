@@ -10,10 +10,9 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from spade_llm.errors import RequestError, ServiceError
-from spade_llm.gateway.bodies.common import ErrorDetail
 from spade_llm.gateway.bodies.openai import ErrorEnvelope, ErrorOfOpenAI
 from spade_llm.gateway.errors import http_error
-from spade_llm.gateway.failures import FAILURES
+from spade_llm.gateway.failures import FAILURES, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -21,13 +20,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+_EITHER = body_of("ErrorEnvelope", "ErrorDetail")
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 # FastAPI's own type of it. Who is not let in, or sends too much, is told so before a route is
 # found, as everywhere.
 OPENAI_FAILURES: dict[int | str, dict[str, Any]] = {
-    **{status: {**how, "model": ErrorEnvelope | ErrorDetail} for status, how in FAILURES.items()},
-    422: {"model": ErrorEnvelope, "description": "It is not of the form of a request."},
+    **{status: {**how, "content": _EITHER} for status, how in FAILURES.items()},
+    422: {
+        "content": body_of("ErrorEnvelope"),
+        "description": "It is not of the form of a request.",
+    },
 }
 
 

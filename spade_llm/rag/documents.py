@@ -17,6 +17,9 @@ from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retriever, Scalar
 if TYPE_CHECKING:
     from spade_llm.rag.splitter import Splitting
 
+MAX_PAGE = 1000
+"""Documents of one listing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:

@@ -11,12 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import InvalidArguments, NotFound
-from spade_llm.rag.documents import Access, NamespaceStats
+from spade_llm.rag.documents import MAX_PAGE, Access, NamespaceStats
 from spade_llm.rag.embedding import is_of
 from spade_llm.rag.folder import Told
 from spade_llm.rag.loader import LeftOut
 from spade_llm.rag.names import parse_address
-from spade_llm.rag.retriever import DEFAULT_NAMESPACE, Retrieval, RetrievalOptions
+from spade_llm.rag.retriever import (
+    DEFAULT_NAMESPACE,
+    MAX_QUERY_CHARS,
+    Retrieval,
+    RetrievalOptions,
+)
 from spade_llm.rag.shelves import shelf_of
 
 if TYPE_CHECKING:
@@ -37,8 +42,6 @@ if TYPE_CHECKING:
     from spade_llm.rag.splitter import Splitting
 
 MAX_K = 20
-MAX_QUERY_CHARS = 10_000
-MAX_PAGE = 1000
 MAX_OFFSET = 2**53
 MAX_NAMED = 256
 """Namespaces in one question."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 DEFAULT_NAMESPACE = "default"
+MAX_QUERY_CHARS = 10_000
 Scalar = str | int | float | bool
 
 

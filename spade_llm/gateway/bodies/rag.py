@@ -9,8 +9,7 @@ from pydantic import Field
 from spade_llm.errors import InvalidArguments
 from spade_llm.gateway.bodies.common import WHOLE, HttpBody, Namespace, Timestamp, TopK
 from spade_llm.gateway.bodies.llm import RagSource, SourceMetadata
-from spade_llm.rag.owned_library import MAX_QUERY_CHARS
-from spade_llm.rag.retriever import DEFAULT_NAMESPACE
+from spade_llm.rag.retriever import DEFAULT_NAMESPACE, MAX_QUERY_CHARS
 from spade_llm.rag.splitter import Splitting
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from spade_llm.gateway.bodies.rag import (
 from spade_llm.gateway.documents import Shelf
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES
-from spade_llm.rag.owned_library import MAX_PAGE
+from spade_llm.rag.documents import MAX_PAGE
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE, RetrievalOptions
 from spade_llm.rag.splitter import Splitting
 from spade_llm.services.rag import RagClient
