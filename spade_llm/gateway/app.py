@@ -38,6 +38,6 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
     """From the inside out: what is asked again, how much is read, who comes in, what all have."""
     app: ASGIApp = build_app(gateway)
     app = Repeating(app, gateway.answers)
-    app = Reading(app, gateway.options)
+    app = Reading(app, gateway)
     app = Gate(app, gateway)
     return Front(app, gateway)

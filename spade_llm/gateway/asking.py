@@ -105,7 +105,7 @@ Asked = Annotated[Asking, Depends(asking)]
 async def asking_admin(asked: Asked) -> Asking:
     """Raises HttpError."""
     if not asked.principal.is_admin:
-        raise HttpError(403, "This needs an admin token (`spade-llm token add --admin`)")
+        raise HttpError(403, "This needs an admin token (`spade-llm token create --admin`)")
     return asked
 
 

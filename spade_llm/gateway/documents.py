@@ -43,10 +43,12 @@ class Shelf:
         *,
         namespace: str,
         splitting: Splitting | None,
+        owner: str,
         readers: Sequence[str],
     ) -> None:
-        """`readers`: bare JIDs of the assistants."""
+        """`owner`: whose they are; `readers`: the assistants; bare JIDs."""
         self._rag = rag
+        self._owner = owner
         self._uploads = uploads
         self._namespace = namespace
         self._splitting = splitting
@@ -135,7 +137,7 @@ class Shelf:
         if Ingest(document=document, splitting=self._splitting).fits_one_message:
             done = await self._rag.ingest(document, splitting=self._splitting)
         else:
-            async with self._uploads.file() as path:
+            async with self._uploads.file(self._owner) as path:
                 await asyncio.to_thread(path.write_text, text, encoding="utf-8")
                 url = await self._uploads.put(path, name=source)
                 done = await self._rag.ingest_url(

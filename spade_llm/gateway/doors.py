@@ -10,7 +10,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from spade_llm.gateway.options import LOOPBACK_NAMES
+from spade_llm.gateway.options import LOOPBACK_NAMES, is_loopback
 
 if TYPE_CHECKING:
     from spade_llm.gateway.options import HttpOptions
@@ -38,9 +38,13 @@ class Doors:
 
     def knows_origin(self, origin: str, host: str) -> bool:
         """Of a web page: our own, or one that was configured."""
-        parts = urlsplit(origin.lower())
-        is_own = parts.scheme in ("http", "https") and parts.netloc == host.lower()
-        return is_own or self.lets_use(origin)
+        name = host.lower()
+        return origin.lower() in (f"http://{name}", f"https://{name}") or self.lets_use(origin)
+
+
+def names_loopback(host: str) -> bool:
+    """Whether the header `Host` says so, as programs on this machine do."""
+    return is_loopback(_name_of(host))
 
 
 def _name_of(host: str) -> str:
@@ -48,7 +52,8 @@ def _name_of(host: str) -> str:
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port
-        return (parts.hostname or "") if parts.netloc == host else ""
+        is_host = parts.netloc == host and parts.username is None
+        return (parts.hostname or "") if is_host else ""
     except ValueError:
         return ""
 

@@ -4,7 +4,6 @@ every answer the headers that all have. Knows no route.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import time
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-ID"
-READ_S = 30.0
-"""How long a client may leave a part of its answer unread; then the connection ends."""
 CSP = "default-src 'none'; frame-ancestors 'none'"
 """Of answers that are no pages; pages say their own."""
 _HEADERS = {
@@ -37,10 +34,6 @@ _HEADERS = {
 }
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """What a label may say."""
-
-
-class ClientTooSlow(ConnectionError):
-    """It does not read what it asked for."""
 
 
 class Front:
@@ -61,8 +54,6 @@ class Front:
                 with self._gateway.tracer.serving(scope["method"], named.trace_parent) as span:
                     await self._app(scope, receive, answer)
                     span.rename(f"{_method(scope)} {_route(scope)}")
-            except ClientTooSlow:
-                logger.warning("request %s: its client reads nothing", named.request_id)
             finally:
                 self._note(scope, answer.status, time.perf_counter() - began)
 
@@ -84,7 +75,7 @@ class Front:
 
 
 class _Answer:
-    """`send`, with what every answer has; a client that does not read it is left."""
+    """`send`, with what every answer has."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -96,11 +87,7 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._add_headers(message)
-        try:
-            async with asyncio.timeout(READ_S):
-                await self._send(message)
-        except TimeoutError:
-            raise ClientTooSlow from None
+        await self._send(message)
 
     def _add_headers(self, message: Message) -> None:
         headers = MutableHeaders(scope=message)

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from spade_llm.errors import StorageFailed
+from spade_llm.gateway.doors import names_loopback
 from spade_llm.gateway.errors import HttpError, error_answer, http_error
 from spade_llm.gateway.options import is_loopback
 from spade_llm.gateway.principal import Principal
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 OPEN = frozenset({"/", "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/console"})
 """They say nothing of anybody; /metrics looks for itself who asks."""
 _OPEN_BELOW = ("/console/",)
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_FORWARDED = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"}
+)
+_FORWARDED_BEGINS = ("x-forwarded-", "x-original-", "x-envoy-", "tailscale-")
 """Headers of a proxy: behind one, everybody comes from the loopback."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _PREFLIGHT = {
@@ -44,7 +48,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        origin = headers.get("origin", "")
+        origin = ", ".join(headers.getlist("origin"))
         if origin and self._gateway.doors.lets_use(origin):
             send = _Shared(send, origin)
         try:
@@ -69,7 +73,7 @@ class Gate:
             raise HttpError(
                 403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
             )
-        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
         if is_foreign and not origin and not _is_visit(scope, headers):
             raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
 
@@ -113,10 +117,15 @@ class Gate:
 
 
 def is_local(scope: Scope, headers: Headers) -> bool:
-    """From a program on this machine, and not through a proxy."""
+    """From a program on this machine, and not through a proxy: that adds headers, keeps the name
+    that it is called by, or (nginx, unless it is told otherwise) speaks HTTP/1.0."""
     client = scope.get("client")
-    is_direct = not any(name in headers for name in _FORWARDED)
-    return client is not None and is_loopback(client[0]) and is_direct
+    is_plain = scope["http_version"] != "1.0" and names_loopback(headers.get("host", ""))
+    return client is not None and is_loopback(client[0]) and is_plain and not _is_forwarded(headers)
+
+
+def _is_forwarded(headers: Headers) -> bool:
+    return any(name in _FORWARDED or name.startswith(_FORWARDED_BEGINS) for name in headers)
 
 
 class _Shared:

@@ -8,7 +8,7 @@ from spade_llm.gateway.conversations import Conversations
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.doors import Doors
 from spade_llm.gateway.idempotency import KeptAnswers
-from spade_llm.gateway.limits import RequestRates, Streams
+from spade_llm.gateway.limits import RequestRates, Shares
 from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.network import Network
 from spade_llm.gateway.outlook import Outlook
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from spade_llm.gateway.options import HttpOptions
     from spade_llm.gateway.uploads import Put
     from spade_llm.runtime import Asks
+
+BODIES = 64
+"""Of the largest size, in RAM at once, half of them one principal's."""
 
 
 class Gateway:
@@ -60,7 +63,10 @@ class Gateway:
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
         self.doors = Doors(options)
         self.rates = RequestRates(options.requests_per_minute)
-        self.streams = Streams(options.max_streams)
+        self.streams = Shares(options.max_streams, busy="{} answers are being streamed")
+        self.bodies = Shares(
+            BODIES * options.max_body_bytes, busy="requests of {} bytes are being worked on"
+        )
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.streams.open, is_connected=is_connected)
         self.outlook = Outlook(requester, addresses, self.metrics, is_connected=is_connected)

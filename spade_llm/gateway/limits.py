@@ -1,9 +1,9 @@
-"""How much one principal may ask, and how many answers are written at once. Knows no HTTP."""
+"""How often one principal may ask, and how much it may hold at once. Knows no HTTP."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,20 +38,39 @@ class RequestRates:
         return bucket.take(now)
 
 
-class Streams:
-    """Answers that are being written."""
+class Shares:
+    """What there may be at once of all together, half of it of one principal."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, busy: str) -> None:
+        """`busy`: what is the most, with `{}` for how much that is."""
         self._most = most
+        self._of_one = max(1, most // 2)
+        self._busy = busy
+        self._of: Counter[str] = Counter()
         self.open = 0
 
     @contextmanager
-    def one_more(self) -> Iterator[None]:
-        """Around one. Raises Busy."""
-        if self.open >= self._most:
-            raise Busy(f"{self._most} answers are being streamed, which is the most: try again")
-        self.open += 1
+    def held(self, principal: str, amount: int = 0) -> Iterator[Callable[[int], None]]:
+        """So much, and what is added within the block, until its end. Raises Busy."""
+        held = 0
+
+        def add(more: int) -> None:
+            nonlocal held
+            self._check(principal, more)
+            held += more
+            self.open += more
+            self._of[principal] += more
+
         try:
-            yield
+            add(amount)
+            yield add
         finally:
-            self.open -= 1
+            self.open -= held
+            self._of[principal] -= held
+            if not self._of[principal]:
+                del self._of[principal]
+
+    def _check(self, principal: str, more: int) -> None:
+        for had, most in ((self._of[principal], self._of_one), (self.open, self._most)):
+            if had + more > most:
+                raise Busy(f"{self._busy.format(most)}, which is the most: try again")

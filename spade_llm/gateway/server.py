@@ -1,11 +1,14 @@
 """uvicorn within an event loop that is somebody else's, and what it lacks: bounds of a request's
-head, in bytes and in time, and of connections. Knows no route.
+head, in bytes and in time, of connections, and of how long answers are left unread. Knows no
+route.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+logger = logging.getLogger(__name__)
+
 MAX_CONNECTIONS = 1024
 """One more is closed at once."""
 MAX_HEAD_BYTES = 32 * 1024
@@ -30,12 +35,22 @@ LINGER_S = 5.0
 the client's system would throw the answer away (RFC 9112 §9.6)."""
 IDLE_S = 75
 """How long a connection is kept for the next request."""
+READ_S = 30.0
+"""How long a client may read nothing of what waits for it; then the connection ends."""
 END_S = 3
 """How long answers may still be written after we are told to stop."""
+MAX_PIPELINED = 32
+"""Requests of one connection that wait for the answer to the one before; browsers send none."""
+_NOW = struct.pack("ii", 1, 0)
+"""For SO_LINGER: a connection ends without what it has not sent."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
+
+
+class TooManyPipelined(ConnectionError):
+    """uvicorn's parser makes a 400 of it, and the connection ends."""
 
 
 class _Protocol(HttpToolsProtocol):
@@ -43,17 +58,29 @@ class _Protocol(HttpToolsProtocol):
     _is_in_head = True
     _timer: asyncio.TimerHandle | None = None
     """Ends a connection whose head, or the rest of whose refused body, takes too long."""
+    _look: asyncio.TimerHandle | None = None
+    """At whether what waits for the client is read."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        if len(self.connections) >= MAX_CONNECTIONS:
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
             return
-        super().connection_made(transport)
         self._close_after(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._look is not None:
+            self._look.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
@@ -69,6 +96,8 @@ class _Protocol(HttpToolsProtocol):
         self._is_in_head = False
         self._stop_timer()
         super().on_headers_complete()
+        if len(self.pipeline) > MAX_PIPELINED:
+            raise TooManyPipelined
 
     def on_message_complete(self) -> None:
         self._is_in_head, self._head_bytes = True, 0
@@ -77,8 +106,28 @@ class _Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._watch_reader()
         if not self._is_in_head:
             self._close_after(LINGER_S)
+
+    def _watch_reader(self) -> None:
+        """From now on; also of a connection that is closed: what it has not sent keeps it."""
+        if self._look is not None:
+            self._look.cancel()
+        waiting = self.transport.get_write_buffer_size()
+        self._look = self.loop.call_later(READ_S, self._look_again, waiting) if waiting else None
+
+    def _look_again(self, before: int) -> None:
+        """`before`: bytes that waited READ_S ago."""
+        if self.transport.get_write_buffer_size() < before:
+            self._watch_reader()
+            return
+        logger.warning("a client that reads nothing is left")
+        # The kernel would keep what it took of the answer, too.
+        self.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, _NOW
+        )
+        self.transport.abort()
 
     def _close_after(self, seconds: float) -> None:
         self._timer = self.loop.call_later(seconds, self.transport.close)

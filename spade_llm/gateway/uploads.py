@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import new_id
-from spade_llm.errors import Busy, RequestRefused, StorageFailed
+from spade_llm.errors import RequestRefused, StorageFailed
+from spade_llm.gateway.limits import Shares
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 MAX_HELD = 8
-"""Files at a time, of all clients together."""
+"""Files at a time, of all clients together, half of them one principal's."""
 MAX_NAME_CHARS = 200
 
 Put = Callable[[Path, str], Awaitable[str]]
@@ -32,7 +33,7 @@ class Uploads:
         None: there is no server that takes files."""
         self._folder = folder
         self._put = put
-        self._held = 0
+        self._held = Shares(MAX_HELD, busy="{} files are being taken in")
 
     def clear(self) -> None:
         """What a killed gateway left there."""
@@ -41,22 +42,19 @@ class Uploads:
                 left.unlink(missing_ok=True)
 
     @asynccontextmanager
-    async def file(self) -> AsyncIterator[Path]:
+    async def file(self, principal: str) -> AsyncIterator[Path]:
         """An empty one, for its owner only; it is gone after the block. Raises Busy, StorageFailed
         (also where the block runs into an OSError)."""
-        if self._held >= MAX_HELD:
-            raise Busy(f"{MAX_HELD} files are being taken in, which is the most: try again")
-        self._held += 1
-        path: Path | None = None
-        try:
-            path = await asyncio.to_thread(self._new)
-            yield path
-        except OSError as error:
-            raise StorageFailed("the file cannot be kept while it is taken in") from error
-        finally:
-            self._held -= 1
-            if path is not None:
-                path.unlink(missing_ok=True)
+        with self._held.held(principal, 1):
+            path: Path | None = None
+            try:
+                path = await asyncio.to_thread(self._new)
+                yield path
+            except OSError as error:
+                raise StorageFailed("the file cannot be kept while it is taken in") from error
+            finally:
+                if path is not None:
+                    path.unlink(missing_ok=True)
 
     async def put(self, path: Path, *, name: str) -> str:
         """Where the RAG agent can fetch it. Raises RequestError (`no-uploads`, `too-large`)."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import select
+import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.gateway import server
 from spade_llm.gateway.doors import Doors
 from spade_llm.gateway.limits import RequestRates
 
@@ -48,7 +52,10 @@ async def test_a_wrong_token_is_nobody_also_on_this_machine(web: Web, value: str
     assert "token" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+@pytest.mark.parametrize(
+    "header",
+    ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Proto", "CF-Connecting-IP"],
+)
 async def test_who_comes_through_a_proxy_needs_a_token(web: Web, header: str) -> None:
     """A proxy on this machine makes everybody come from it."""
     proxied = web.client(headers={header: "203.0.113.9"})
@@ -57,6 +64,70 @@ async def test_who_comes_through_a_proxy_needs_a_token(web: Web, header: str) ->
     assert (await proxied.get(SESSION)).status_code == 401
     assert (await known.get(SESSION)).status_code == 200
     assert (await proxied.get("/health")).status_code == 200
+
+
+async def test_nginx_without_headers_is_known_by_what_it_speaks(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default it adds none, speaks HTTP/1.0 and says our address; told to keep the name that
+    it is called by, it says that."""
+    own = replace(web.agent.gateway.options, hosts=("chat.example.org",))
+    monkeypatch.setattr(web.agent.gateway, "doors", Doors(own))
+    host = web.agent.url.partition("://")[2]
+
+    told = await web.http.get(SESSION, headers={"Host": "chat.example.org"})
+    plain = await said(web, f"GET {SESSION} HTTP/1.0\r\nHost: {host}\r\n\r\n")
+
+    assert told.status_code == 401
+    assert plain.split()[1] == b"401"
+
+
+async def test_a_connection_cannot_fill_the_ram_with_requests(web: Web) -> None:
+    """They were all taken apart and kept while the first was answered."""
+    host = web.agent.url.partition("://")[2]
+
+    answer = await said(web, f"GET /health HTTP/1.1\r\nHost: {host}\r\n\r\n" * 500)
+
+    assert answer.count(b"HTTP/1.1 200") < 100
+
+
+async def test_who_reads_nothing_of_an_answer_is_left(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It kept its connection for ever."""
+    monkeypatch.setattr(server, "READ_S", 0.2)
+    host, _, port = web.agent.url.partition("://")[2].rpartition(":")
+    loop = asyncio.get_running_loop()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await loop.sock_connect(client, (host, int(port)))
+        request = f"GET /openapi.json HTTP/1.1\r\nHost: {host}\r\n\r\n" * 30
+        await loop.sock_sendall(client, request.encode())
+        ended = select.poll()
+        ended.register(client, 0)
+
+        assert await asyncio.to_thread(ended.poll, 30_000)
+
+
+async def test_who_is_nobody_sends_no_body(web: Web) -> None:
+    nobody = web.client(headers={"X-Forwarded-For": "203.0.113.9"})
+
+    answer = await nobody.request("GET", "/health", content=b" " * 2000)
+
+    assert answer.status_code == 413
+
+
+async def said(web: Web, request: str) -> bytes:
+    """All that comes until the connection ends."""
+    host, _, port = web.agent.url.partition("://")[2].rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(request.encode())
+    try:
+        async with asyncio.timeout(30):
+            return await reader.read()
+    finally:
+        writer.close()
 
 
 @pytest.mark.parametrize("host", ["evil.example:8000", "", "localhost@evil.example", "[::1", "a b"])

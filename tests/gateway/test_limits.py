@@ -9,7 +9,7 @@ import pytest
 from spade_llm.errors import Busy, ConfigurationError, InvalidArguments
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.doors import Doors
-from spade_llm.gateway.limits import RequestRates, Streams
+from spade_llm.gateway.limits import RequestRates, Shares
 from spade_llm.gateway.options import HttpOptions
 from spade_llm.gateway.principal import Principal
 from spade_llm.gateway.tokens import USED_EVERY_S, Tokens
@@ -52,11 +52,33 @@ def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
     assert not doors.knows_host("localhost:8000") and not doors.knows_host("evil.example")
 
 
-def test_so_many_answers_are_written_at_once_and_no_more() -> None:
-    streams = Streams(1)
+def test_one_principal_leaves_half_of_the_room_to_others() -> None:
+    """One token must not keep everybody else from streams, uploads and RAM."""
+    shares = Shares(4, busy="{} at once")
 
-    with streams.one_more(), pytest.raises(Busy), streams.one_more():
-        pass
+    with shares.held("ada@x.org", 1), shares.held("ada@x.org") as add:
+        add(1)
+        with pytest.raises(Busy, match="2 at once"), shares.held("ada@x.org", 1):
+            pass
+        with shares.held("bob@x.org", 2), pytest.raises(Busy), shares.held("eve@x.org", 1):
+            pass
 
-    assert streams.open == 0
+    assert shares.open == 0
+    with shares.held("ada@x.org", 2):
+        assert shares.open == 2
     assert RequestRates(0).take("ada@x.org")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("localhost:8000", "http://["),
+        ("localhost:8000", "http://localhost:8000, https://evil.example"),
+        ("localhost:8000", "http://evil@localhost:8000"),
+        ("evil@localhost:8000", "http://localhost:8000"),
+    ],
+)
+def test_what_no_browser_says_is_foreign(host: str, origin: str) -> None:
+    doors = Doors(HttpOptions())
+
+    assert not (doors.knows_host(host) and doors.knows_origin(origin, host))

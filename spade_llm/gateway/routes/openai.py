@@ -108,7 +108,7 @@ async def create_chat_completion(
     headers = session_header(talk.session)
     if body.stream:
         place = AsyncExitStack()
-        place.enter_context(asked.gateway.streams.one_more())
+        place.enter_context(asked.gateway.streams.held(asked.principal.jid, 1))
         wants_usage = bool(body.stream_options and body.stream_options.include_usage)
         return EventStream(_chunks(talk, wants_usage), within=place, headers=headers)
     reply = await asked.unless_left(

@@ -78,7 +78,7 @@ async def upload_document(
         raise InvalidArguments(f"name: {source[:80]!r} is {not_read(source)}")
     shelf, stack = shelf_of(asked, namespace, None), AsyncExitStack()
     async with stack:
-        path = await stack.enter_async_context(asked.gateway.uploads.file())
+        path = await stack.enter_async_context(asked.gateway.uploads.file(asked.principal.jid))
         size = await _received(asked, path)
         if not size:
             raise InvalidArguments("the body is empty: it is the file's content")

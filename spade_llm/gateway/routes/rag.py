@@ -141,5 +141,6 @@ def shelf_of(asked: Asking, namespace: str | None, splitting: Splitting | None) 
         asked.gateway.uploads,
         namespace=namespace or DEFAULT_NAMESPACE,
         splitting=splitting,
+        owner=asked.principal.jid,
         readers=asked.gateway.addresses.assistants,
     )

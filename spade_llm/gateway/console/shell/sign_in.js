@@ -38,7 +38,7 @@ export async function askForToken() {
     title: t("title"),
     body: [
       el("p", null, t("text")),
-      el("p", null, el("code", null, "spade-llm token add")),
+      el("p", null, el("code", null, "spade-llm token create")),
       el("form", { on: { submit: use } }, field(t("label"), input, t("hint"))),
     ],
     actions: [button({ label: t("use"), kind: "primary", on: use })],
