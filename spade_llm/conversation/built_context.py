@@ -202,11 +202,11 @@ class _Piles:
     def _text(self) -> str:
         lines: dict[str, list[str]] = {name: [] for name in HEADINGS}
         for message in reversed(self._history.kept):
-            lines[HISTORY].append(_message_line(message))
+            lines[HISTORY].append(self._history.line(message))
         for found in sorted(self._memories.kept, key=lambda one: -one.score):
-            lines[found.entry.type.value].append(_memory_line(found))
-        lines[DOCUMENTS] += map(_passage_line, self._documents.kept)
-        lines[TOOLS] += map(_tool_line, self._tools.kept)
+            lines[found.entry.type.value].append(self._memories.line(found))
+        lines[DOCUMENTS] += map(self._documents.line, self._documents.kept)
+        lines[TOOLS] += map(self._tools.line, self._tools.kept)
         shown = {name: entries for name, entries in lines.items() if entries}
         return "\n\n".join(
             "\n".join([self._headings[name], "", *entries]) for name, entries in shown.items()

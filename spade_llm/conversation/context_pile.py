@@ -28,6 +28,7 @@ class Pile(Generic[T]):
     ) -> None:
         """`write`: an entry's line. `shorten`: it with so many characters of its text."""
         self.kept: list[T] = []
+        self._lines: dict[int, tuple[T, str]] = {}
         self._waiting = list(reversed(entries))
         self._write = write
         self._shorten = shorten
@@ -56,6 +57,13 @@ class Pile(Generic[T]):
         self._waiting += reversed(passed)
         return room - left
 
+    def line(self, entry: T) -> str:
+        """Written once, however often it is asked for; entries need not be hashable."""
+        known = self._lines.get(id(entry))
+        if known is None:
+            known = self._lines[id(entry)] = (entry, self._write(entry))
+        return known[1]
+
     def drop_last(self) -> None:
         self.kept.pop()
 
@@ -71,12 +79,12 @@ class Pile(Generic[T]):
         """With its line's end, and the heading that it needs."""
         section = self._section_of(entry)
         heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
-        return self._count(f"{self._write(entry)}\n") + (self._count(heading) if heading else 0)
+        return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)
 
     def _take_part(self, entry: T, room: int) -> int:
         if self._cost(entry) <= room:
             return 0  # Whole, by who asked for it.
-        chars = len(self._write(entry))
+        chars = len(self.line(entry))
         while chars >= SHORTEST_CHARS:
             shorter = self._shorten(entry, chars)
             if (cost := self._cost(shorter)) <= room:

@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from spade_llm.context import counter_for
+from spade_llm.context.counted import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,4 +29,5 @@ class Counting:
 
 
 def _count_for(model: str) -> Callable[[str], int]:
-    return counter_for(model).count
+    """Most lines of a turn stood in the one before."""
+    return Counted(counter_for(model)).text

@@ -156,7 +156,7 @@ class ChatService:
         return reply.text if reply.is_for_asker else NOTHING
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
-        async with _Parts(request) as parts:
+        async with _Parts(request, is_sent=body.is_streamed) as parts:
             utterance = _utterance(request.message, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
             form = SchemaForm(body.response_schema) if body.response_schema else None
@@ -175,7 +175,7 @@ class ChatService:
     async def _answer_prompt(
         self, generate: ChatHandler, request: Request, body: Generate
     ) -> Reply:
-        async with _Parts(request) as parts:
+        async with _Parts(request, is_sent=body.is_streamed) as parts:
             utterance = _utterance(request.message, body.prompt, parts.add)
             return await generate(replace(utterance, sampling=body.sampling))
 
@@ -292,8 +292,10 @@ def _seconds_left(message: AclMessage) -> float:
 class _Parts:
     """Sends the first piece of an answer at once and later ones together, every PART_EVERY_S."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, is_sent: bool) -> None:
+        """`is_sent`: otherwise only questions are; whoever asked takes the answer whole."""
         self._request = request
+        self._is_sent = is_sent
         self._waiting: list[str] = []
         self._flusher: asyncio.Task[None] | None = None
 
@@ -307,6 +309,8 @@ class _Parts:
         await self._flush()
 
     async def add(self, text: str) -> None:
+        if not self._is_sent:
+            return
         self._waiting.append(text)
         if self._flusher is None or self._flusher.done():
             await self._flush()

@@ -39,6 +39,8 @@ class Say(Body):
     can_approve: bool = False
     """Whoever says this answers questions for approval (`Asked`, `approve`); without it, tools
     that need a yes are not run."""
+    is_streamed: bool = True
+    """Whether parts of the answer are sent as it grows; without it, it comes whole."""
 
     context: ContextWishes | None = None
     """What the model is to be told beside the text; the reply then says what it was told."""
@@ -58,6 +60,8 @@ class Generate(Body):
 
     op: ClassVar[str] = "generate"
     prompt: str = Field(min_length=1)
+    is_streamed: bool = True
+    """As in Say."""
     sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.runtime import Asks
 
 M = TypeVar("M", bound=BaseModel)
+B = TypeVar("B", Say, Generate)
 
 TURN_TIMEOUT_S = 180.0
 ASKED_TIMEOUT_S = 600.0
@@ -113,7 +114,8 @@ class ChatClient:
                     yield await whole(Reply.decode(message.content), self._peer)
 
     async def _asked(self, body: Say, id: str | None, conversation_id: str) -> Reply:
-        reply = await self._peer.ask(body, Reply, id=id, conversation_id=conversation_id)
+        whole_body = _unstreamed(body, id)
+        reply = await self._peer.ask(whole_body, Reply, id=id, conversation_id=conversation_id)
         return await whole(reply, self._peer)
 
     async def generate(
@@ -122,10 +124,10 @@ class ChatClient:
         """What the assistant's model makes of a prompt: without conversation, memory, documents and
         tools, and nothing of it is kept. Its usage counts as a turn's. Raises
         RequestError."""
-        id = id or new_id()
-        body = Generate(prompt=prompt, sampling=sampling)
+        asked_id = id or new_id()
+        body = _unstreamed(Generate(prompt=prompt, sampling=sampling), id)
         # A thread of its own: it waits for no other.
-        return await self._peer.ask(body, Reply, id=id, conversation_id=id)
+        return await self._peer.ask(body, Reply, id=asked_id, conversation_id=asked_id)
 
     async def stream_generated(
         self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
@@ -174,6 +176,12 @@ def _say(
         sampling=sampling,
         response_schema=schema,
     )
+
+
+def _unstreamed(body: B, id: str | None) -> B:
+    """Of who takes the answer whole. One with an id may ask again as a stream, and that has to be
+    the same request."""
+    return body if id else body.model_copy(update={"is_streamed": False})
 
 
 class _Part(Body):

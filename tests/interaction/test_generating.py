@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,11 @@ from spade_llm.services.chat import ChatClient, Delta, Reply
 from tests.interaction.network import jid_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from spade_llm.acl import AclMessage
+    from spade_llm.runtime import Asks
+    from spade_llm.runtime.requester import Question
     from tests.interaction.network import Network
 
 pytestmark = pytest.mark.server
@@ -72,3 +78,35 @@ async def test_guardrails_and_limits_hold_for_it_and_a_model_that_is_away_is_an_
     assert said.text == "said"
     assert failed.value.wire_code == "model-unavailable"
     assert refused.value.wire_code == "quota-reached"
+
+
+class _Listening:
+    """A requester that keeps whatever comes for its questions, parts among it."""
+
+    def __init__(self, requester: Asks) -> None:
+        self._requester = requester
+        self.heard: list[AclMessage] = []
+
+    async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
+        async with aclosing(self.stream(question, timeout_s=timeout_s)) as answers:
+            return [answer async for answer in answers][-1]
+
+    async def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
+        async with aclosing(self._requester.stream(question, timeout_s=timeout_s)) as answers:
+            async for answer in answers:
+                self.heard.append(answer)
+                yield answer
+
+
+async def test_parts_are_sent_only_to_who_reads_them(network: Network) -> None:
+    assistant = await network.assistant(ScriptedProvider.echo())
+    program = await network.program()
+    requester = _Listening(program.node.requester)
+    client = ChatClient(requester, jid_of(assistant))
+
+    assert (await client.say("said whole")).text == "said whole"
+    assert (await client.generate("made whole")).text == "made whole"
+    assert [answer.is_terminal for answer in requester.heard] == [True, True]
+
+    async with aclosing(client.stream("in parts")) as parts:
+        assert [type(part) async for part in parts][-2:] == [Delta, Reply]

