@@ -173,7 +173,7 @@ class LLMBehaviour(Behaviour):
             return await self._respond_as_wished(
                 conversation, attempt, utterance, utterance.context
             )
-        toolbox = self.toolbox_of(utterance.peer)
+        toolbox = self.toolbox_of(utterance.peer, utterance.kept_in)
         _, recalled, specs = await asyncio.gather(
             self._memory.load(conversation),
             self._memory.recall(utterance.text, subject=utterance.peer),
@@ -203,7 +203,8 @@ class LLMBehaviour(Behaviour):
         wishes: ContextWishes,
     ) -> Outcome:
         """What the model is told is what the wishes say, whatever this assistant tells it else."""
-        toolbox, tool_wishes = self.toolbox_of(utterance.peer), utterance.wishes
+        toolbox = self.toolbox_of(utterance.peer, utterance.kept_in)
+        tool_wishes = utterance.wishes
         check_named(wishes.namespaces, person=utterance.peer)
         is_history_known, recalled, specs, count = await asyncio.gather(
             self._is_known(conversation, wishes),
@@ -320,11 +321,13 @@ class LLMBehaviour(Behaviour):
             aside=utterance.aside,
         )
 
-    def toolbox_of(self, peer: str) -> CombinedToolbox:
-        """What this bare JID's turns can call."""
+    def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
+        """What this bare JID's turns can call; what they remember is kept as of the conversation."""
         if self._memory.memory is None:
             return CombinedToolbox([self.shared_tools])
-        own = MemoryToolbox(self._memory.memory, self._memory_offer, subject=peer)
+        own = MemoryToolbox(
+            self._memory.memory, self._memory_offer, subject=peer, session=conversation
+        )
         return CombinedToolbox([own, self.shared_tools])
 
     def _missing_tools(self) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ class MemoryBehaviour(Behaviour):
         if said.message.said.is_passing:
             return
         now = datetime.now(UTC)
-        asked = _observed(f"{said.id}.user", "user", question, now)
+        asked = _observed(f"{said.id}.user", "user", question, said.at)
         asked = replace(asked, speaker=said.message.said.nick or None)
         answered = _observed(f"{said.id}.assistant", "assistant", answer, now)
         ids = tuple(hit.entry.id for hit in recalled)

@@ -119,7 +119,7 @@ class _Piles:
             count=count,
         )
         self._memories = Pile(
-            sorted(there.recalled.memories, key=_age),
+            sorted(there.recalled.memories, key=_precedence_of_memory),
             write=_memory_line,
             shorten=_shorter_memory,
             headings=headings,
@@ -242,9 +242,9 @@ def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
     return message
 
 
-def _age(found: ScoredMemory) -> float:
-    """The newest is the least."""
-    return -(found.entry.valid_at or found.entry.created_at).timestamp()
+def _precedence_of_memory(found: ScoredMemory) -> tuple[bool, float]:
+    """The newest first; all that was learned before what was only said, which is always newer."""
+    return is_message(found), -(found.entry.valid_at or found.entry.created_at).timestamp()
 
 
 def _memory_line(found: ScoredMemory) -> str:

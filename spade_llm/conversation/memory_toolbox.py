@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spade_llm.memory.entry_tools import EntryTool
-    from spade_llm.memory.store import MemoryStore
     from spade_llm.memory.tools import MemoryTool
     from spade_llm.providers.model import ChatModel, ToolSpec
     from spade_llm.tools.toolbox import CallContext
@@ -72,10 +71,18 @@ class _Called(Protocol):
 
 
 class MemoryToolbox:
-    """Satisfies Toolbox, about one subject only."""
+    """Satisfies Toolbox, about one subject only; what is stored belongs to `session`."""
 
-    def __init__(self, memory: OfferedMemory, offer: MemoryOffer, *, subject: str) -> None:
-        self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, subject)}
+    def __init__(
+        self,
+        memory: OfferedMemory,
+        offer: MemoryOffer,
+        *,
+        subject: str,
+        session: str | None = None,
+    ) -> None:
+        scope = Scope(store=memory, owner=offer.owner, subject=subject, session=session)
+        self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, scope)}
 
     async def list(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self._tools.values()]
@@ -88,19 +95,14 @@ class MemoryToolbox:
         return await self._tools[name].call(arguments)
 
 
-def _offered(memory: OfferedMemory, offer: MemoryOffer, subject: str) -> Iterator[_Called]:
+def _offered(memory: OfferedMemory, offer: MemoryOffer, scope: Scope) -> Iterator[_Called]:
     if offer.tools is not MemoryToolSet.ENTRIES:
-        yield from _base(memory, subject)
-    scope = Scope(store=memory, owner=offer.owner, subject=subject)
+        yield from map(_Base, MemoryTools(memory, scope.subject, scope.session))
     if offer.tools is not MemoryToolSet.BASE:
         yield from map(_Entry, entry_tools(scope, max_batch=offer.max_batch, model=offer.model))
     if offer.tools is MemoryToolSet.ALL:
-        yield _Base(RetrieveMemoryTool(memory, subject))
+        yield _Base(RetrieveMemoryTool(memory, scope.subject))
         yield from map(_Entry, further_tools(scope, memory))
-
-
-def _base(memory: MemoryStore, subject: str) -> Iterator[_Called]:
-    yield from map(_Base, MemoryTools(memory, subject=subject))
 
 
 class _Base:

@@ -57,11 +57,17 @@ class CategorisedMemory(Protocol):
 
 
 class SubjectMemory:
-    """A CategorisedMemory over a store, about one subject or (None) about any."""
+    """A CategorisedMemory over a store, about one subject or (None) about any.
 
-    def __init__(self, store: KnowledgeStore, *, subject: str | None = None) -> None:
+    What is stored belongs to `session`; what is found may be of any.
+    """
+
+    def __init__(
+        self, store: KnowledgeStore, *, subject: str | None = None, session: str | None = None
+    ) -> None:
         self._store = store
         self._subject = subject
+        self._session = session
 
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0
@@ -72,6 +78,7 @@ class SubjectMemory:
             context=context,
             confidence=confidence,
             subject=self._subject,
+            session=self._session,
         )
         return (await self._store.add(draft)).id
 

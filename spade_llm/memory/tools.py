@@ -120,10 +120,14 @@ class AgentBaseMemoryListTool:
 
 
 class MemoryTools:
-    """The three tools over any MemoryStore, near or far, about one subject or (None) any."""
+    """The three tools over any MemoryStore, near or far, about one subject or (None) any.
 
-    def __init__(self, store: MemoryStore, subject: str | None = None) -> None:
-        memory = SubjectMemory(store, subject=subject)
+    What they store belongs to `session`."""
+
+    def __init__(
+        self, store: MemoryStore, subject: str | None = None, session: str | None = None
+    ) -> None:
+        memory = SubjectMemory(store, subject=subject, session=session)
         self.store = AgentBaseMemoryStoreTool(memory)
         self.search = AgentBaseMemorySearchTool(memory)
         self.list = AgentBaseMemoryListTool(memory)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -103,6 +103,8 @@ class Utterance:
 
     replied_to: str = ""
     """The message that this one answers, as far as it is known: data."""
+    at: datetime = field(default_factory=partial(datetime.now, UTC))
+    """When its turn began."""
 
     @property
     def kept_in(self) -> str:

@@ -150,6 +150,16 @@ def test_the_oldest_and_the_lowest_are_left_out_first_and_nothing_of_them_is_sen
         assert (one.chunk.text.strip() in found.text) == (one in found.recalled.passages)
 
 
+def test_what_was_only_said_elsewhere_does_not_crowd_out_what_was_learned() -> None:
+    learned = memory("Ada lives in Lisbon", days_ago=300)
+    said = tuple(memory(f"m{n} {SENTENCE}", is_message=True) for n in range(40))
+
+    found = built(Available(recalled=Recalled(memories=(*said, learned))), max_tokens=300)
+
+    assert learned in found.recalled.memories
+    assert 1 < len(found.recalled.memories) < 40
+
+
 @pytest.mark.parametrize(
     ("priority", "low", "high"),
     [("memory", 0.62, 0.7), ("rag", 0.22, 0.3), ("balanced", 0.42, 0.5)],

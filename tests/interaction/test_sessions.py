@@ -10,6 +10,7 @@ import pytest
 from spade_llm.agent import Services
 from spade_llm.errors import RequestError, RequestFailed, RequestRefused
 from spade_llm.memory.store import MemoryDraft, MemoryType, OnError, Origin
+from spade_llm.providers import OfflineProvider
 from spade_llm.runtime import SpeakingFor
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.sessions import SessionsClient
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.agent import ChatAgent, LLMAgent, MemoryAgent
+    from spade_llm.providers.model import ChatModel
     from tests.interaction.network import Network
 
 ADA, BOB = "ada@principals", "bob@principals"
@@ -49,9 +51,10 @@ class Asker:
 class House:
     """A gateway, a memory and an assistant with a model that can be made to wait."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, model: ChatModel | None = None) -> None:
         self._network = network
-        self.model = GatedModel()
+        self.gated = GatedModel()
+        self.model = model or self.gated
 
     async def start(self, *, has_memory: bool = True) -> House:
         self.gateway = await self._network.program("gateway")
@@ -109,6 +112,23 @@ async def test_what_was_just_said_is_shown_counted_and_found_by_its_asker_alone(
 
 
 @one_server
+async def test_what_a_turn_is_told_to_remember_is_of_its_session(network: Network) -> None:
+    ada = (await House(network, OfflineProvider()).start()).asker(ADA)
+
+    await ada.say("remember that my boat lies in Porto")
+    stats, found = await asyncio.gather(
+        ada.sessions.stats("s"), ada.sessions.search("Where is the boat?", session="s")
+    )
+    asked, answered = (await ada.sessions.history("s")).messages
+
+    assert (stats.messages, stats.semantic_facts) == (2, 1)
+    assert "My boat lies in Porto" in [one.content for one in found.results]
+    assert "## Hechos Clave\n\n- My boat" in (await ada.sessions.context("s")).context_text
+    assert asked.at < answered.at
+    assert (await ada.sessions.clear("s")).semantic_facts == 1
+    assert (await ada.sessions.memories()).total == 0
+
+
 async def test_memories_are_listed_corrected_and_forgotten_by_whom_they_are_about(
     house: House,
 ) -> None:
@@ -184,7 +204,7 @@ async def test_a_turn_that_runs_meanwhile_writes_nothing_back(house: House, way:
     running = asyncio.create_task(ada.say("wait for swordfish"))
     others = asyncio.create_task(bob.say("wait"))
     async with asyncio.timeout(PATIENCE_S):
-        await house.model.was_asked.wait()
+        await house.gated.was_asked.wait()
 
     ways = {
         "clear": lambda: ada.sessions.clear("s"),
@@ -192,7 +212,7 @@ async def test_a_turn_that_runs_meanwhile_writes_nothing_back(house: House, way:
         "forget_everything": ada.sessions.forget_everything,
     }
     await ways[way]()
-    house.model.gate.set()
+    house.gated.gate.set()
 
     with pytest.raises(RequestFailed) as stopped:
         await running

@@ -79,7 +79,7 @@ class BatchTools:
         return _answer("updated", result.ids, errors)
 
     def _draft(self, item: object) -> MemoryDraft:
-        return draft_of(Arguments(item, DRAFT), self._scope.subject)
+        return draft_of(Arguments(item, DRAFT), self._scope)
 
     async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
         """Without a subject all of the owner's are ours, and the store knows which there are."""

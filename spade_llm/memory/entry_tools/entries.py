@@ -124,7 +124,7 @@ class SingleTools:
 
     async def store(self, arguments: Arguments) -> Answer:
         self._scope.check_agent(arguments[AGENT_ID])
-        draft = draft_of(arguments, self._scope.subject, arguments[TTL])
+        draft = draft_of(arguments, self._scope, arguments[TTL])
         return stored(await self._store.add(draft, merge=False))
 
     async def get(self, arguments: Arguments) -> Answer:

@@ -11,6 +11,7 @@ from spade_llm.memory.store import ContentType, MemoryDraft, Tier
 
 if TYPE_CHECKING:
     from spade_llm.memory.entry_tools.parameters import Arguments
+    from spade_llm.memory.entry_tools.scope import Scope
 
 TIER = choice(tuple(Tier))
 CONTENT_TYPE = choice(tuple(ContentType))
@@ -45,7 +46,7 @@ def tags_of(arguments: Arguments) -> tuple[str, ...]:
     return tags or ()
 
 
-def draft_of(arguments: Arguments, subject: str | None, ttl_s: int | None = None) -> MemoryDraft:
+def draft_of(arguments: Arguments, scope: Scope, ttl_s: int | None = None) -> MemoryDraft:
     """Raises InvalidArguments."""
     return MemoryDraft(
         content=with_words(arguments[CONTENT]),
@@ -54,7 +55,8 @@ def draft_of(arguments: Arguments, subject: str | None, ttl_s: int | None = None
         tags=arguments[NEW_TAGS],
         metadata=arguments[NEW_METADATA],
         ttl_s=ttl_s,
-        subject=subject,
+        subject=scope.subject,
+        session=scope.session,
     )
 
 

@@ -28,6 +28,8 @@ class Scope:
     """The bare JID whose memory it is."""
     subject: str | None = None
     """Whom the memories are about; None: anybody, or nobody in particular."""
+    session: str | None = None
+    """The conversation that new ones belong to; what is found may be of any."""
 
     def check_agent(self, agent_id: str | None) -> None:
         """Raises InvalidArguments: the owner is whom the server says, never an argument."""
