@@ -203,8 +203,12 @@ class LLMBehaviour(Behaviour):
         wishes: ContextWishes,
     ) -> Outcome:
         """What the model is told is what the wishes say, whatever this assistant tells it else."""
-        toolbox = self.toolbox_of(utterance.peer, utterance.kept_in)
         tool_wishes = utterance.wishes
+        toolbox = (
+            self.toolbox_of(utterance.peer, utterance.kept_in)
+            if tool_wishes.are_any_wanted
+            else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
+        )
         check_named(wishes.namespaces, person=utterance.peer)
         is_history_known, recalled, specs, count = await asyncio.gather(
             self._is_known(conversation, wishes),
@@ -227,12 +231,13 @@ class LLMBehaviour(Behaviour):
             turn, history, built.recalled, utterance, attempt.result, built.tools
         )
         unknown = () if is_history_known else ("memory",)
+        no_tools = self._missing_tools() if tool_wishes.are_any_wanted else ()
         return Outcome(
             question=utterance.text,
             result=result,
             recalled=built.recalled,
             built=built,
-            missing=(*unknown, *recalled.missing, *self._missing_tools()),
+            missing=(*unknown, *recalled.missing, *no_tools),
         )
 
     async def _is_known(self, conversation: Conversation, wishes: ContextWishes) -> bool:
@@ -322,7 +327,7 @@ class LLMBehaviour(Behaviour):
         )
 
     def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
-        """What this bare JID's turns can call; what they remember is kept as of the conversation."""
+        """What this bare JID's turns can call; what they store is kept as of the conversation."""
         if self._memory.memory is None:
             return CombinedToolbox([self.shared_tools])
         own = MemoryToolbox(

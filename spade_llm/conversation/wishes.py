@@ -35,6 +35,11 @@ class ToolWishes:
     tools: tuple[str, ...] | None = None
     """Only these are offered; None: all."""
 
+    @property
+    def are_any_wanted(self) -> bool:
+        """Also if they are only named: they must be there."""
+        return self.tool_choice != NONE or bool(self.tools)
+
 
 NO_WISHES = ToolWishes()
 

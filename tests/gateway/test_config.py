@@ -46,6 +46,8 @@ async def test_the_status_says_what_the_agents_say_of_themselves(web: Web) -> No
 
 async def test_a_session_is_set_read_and_unset_word_for_word(web: Web) -> None:
     updated = await web.http.post("/config/session", json=EXAMPLE)
+    nothing = dict.fromkeys(EXAMPLE, None) | {"session_id": "mi-sesion-123"}
+    said_nothing = await web.http.post("/config/session", json=nothing)
     read = (await web.http.get("/config/session/mi-sesion-123")).json()
     deleted = await web.http.delete("/config/session/mi-sesion-123")
     again = await web.http.delete("/config/session/mi-sesion-123")
@@ -56,6 +58,7 @@ async def test_a_session_is_set_read_and_unset_word_for_word(web: Web) -> None:
         "message": "Session configuration updated successfully",
         "config": {"memory": EXAMPLE["memory"], "rag": EXAMPLE["rag"]},
     }
+    assert said_nothing.json() == updated.json()
     times = read.pop("created_at"), read.pop("updated_at")
     assert read == EXAMPLE
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", one) for one in times)

@@ -196,8 +196,10 @@ async def test_who_is_away_is_named_and_nothing_in_the_text_says_it(network: Net
     client = ChatClient(program.node.requester, jid_of(assistant))
 
     reply = await client.say("hello", context=WISHES)
+    without = await client.say("hello", context=WISHES, wishes=ToolWishes(tool_choice="none"))
 
     assert set(reply.missing) == {"memory", "documents", "tools"}
+    assert set(without.missing) == {"memory", "documents"}
     assert reply.text == "hello"
 
 

@@ -14,7 +14,12 @@ from spade_llm.gateway.bodies.common import (
     Timestamp,
     TopK,
 )
-from spade_llm.gateway.configuration import MemoryPart, PreferencesPart, RagPart
+from spade_llm.gateway.configuration import (
+    Configuration,
+    MemoryPart,
+    PreferencesPart,
+    RagPart,
+)
 
 
 class System(HttpBody):
@@ -112,9 +117,14 @@ class UpdateSession(HttpBody):
     """What is left out stays as it is."""
 
     session_id: SessionId
-    memory: MemoryPart = MemoryPart()
-    rag: RagPart = RagPart()
-    preferences: PreferencesPart = PreferencesPart()
+    memory: MemoryPart | None = None
+    rag: RagPart | None = None
+    preferences: PreferencesPart | None = None
+
+    def as_layer(self) -> Configuration:
+        return Configuration.model_validate(
+            self.model_dump(exclude_none=True, exclude={"session_id"})
+        )
 
 
 class MemoryAndRag(HttpBody):

@@ -55,8 +55,7 @@ async def get_session(session_id: SessionId, asked: Asked) -> SessionConfig:
 @router.post("/session")
 async def update_session(body: UpdateSession, asked: Asked) -> SessionUpdated:
     """Set some of a session's fields; the others stay."""
-    change = Configuration(memory=body.memory, rag=body.rag, preferences=body.preferences)
-    holds = await _configured(asked, change, body.session_id)
+    holds = await _configured(asked, body.as_layer(), body.session_id)
     return SessionUpdated(
         session_id=body.session_id, config=MemoryAndRag(memory=_memory(holds), rag=_rag(holds))
     )
