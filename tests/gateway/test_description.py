@@ -1,4 +1,5 @@
-"""The API does what its own description says: schemathesis asks every operation, well and badly.
+"""The API does what its own description says: schemathesis asks every operation, well and badly,
+field by field of its description. (Chance is left out: `--phases fuzzing` found nothing more.)
 
 A request of the described form is never answered with 422. It may be with 400: what a description
 cannot say, such as that there is a tool of this name, is checked when it is asked.
@@ -23,8 +24,6 @@ CONFIGURATION = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429, 503]
 """
-EXAMPLES = 3
-"""Of each operation, beside those that cover its description field by field."""
 TIME_S = 240.0
 
 
@@ -34,8 +33,8 @@ async def test_schemathesis_finds_nothing(web: Web, tmp_path: Path) -> None:
     run = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "schemathesis.cli", "run", f"{web.agent.url}/openapi.json"),
-        *("--checks", "all", "--phases", "examples,coverage,fuzzing"),
-        *("--max-examples", str(EXAMPLES), "--seed", "7", "--no-color"),
+        *("--checks", "all", "--phases", "examples,coverage"),
+        *("--seed", "7", "--no-color"),
         cwd=tmp_path,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

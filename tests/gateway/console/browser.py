@@ -56,6 +56,10 @@ class Console:
     async def open(self, view: str, *arguments: str) -> None:
         """A new page at this view: nothing but storage is left of the one before."""
         await self.page.goto("about:blank")
+        await self.show(view, *arguments)
+
+    async def show(self, view: str, *arguments: str) -> None:
+        """The view, in the page that is open."""
         await self.page.goto(f"{self.url}#/{'/'.join((view, *arguments))}")
         await self.page.locator(f".view-{view}").wait_for()
 
