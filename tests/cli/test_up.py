@@ -16,20 +16,26 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from spade_llm.deployment.accounts import Accounts
 from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from tests.cli.program import Up
     from tests.conftest import Provisioner
 
 pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc"),
 ]
+
+NO_WEB = ("--http", "off")
+"""For tests that are not about all of it: a gateway is a quarter of a start."""
 
 
 @pytest.fixture(params=["embedded", pytest.param("prosody", marks=pytest.mark.server)])
@@ -44,8 +50,12 @@ def alone(tmp_path: Path, unused_tcp_port: int) -> Program:
 
 
 async def test_up_answers_and_stops_without_leaving_anything(program: Program) -> None:
+    """Its lines hold what another client needs to log in; somebody new gets an account, too."""
     async with program.up() as up:
         assert "assistant@localhost" in await up.ready()
+        password = (program.data / "accounts" / "you@localhost").read_text().strip()
+        made = await program.run("account", "ada")
+        new = await program.run("ask", "--as", "ada@localhost", "what is 12 * 12?")
 
         answer = await program.run("ask", "what is 12 * 12?")
         doctor = await program.run("doctor", "--agents", str(program.agents))
@@ -60,46 +70,102 @@ async def test_up_answers_and_stops_without_leaving_anything(program: Program) -
     assert f"{web} answers" in doctor.output
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert f"web         {web}/console" in up.lines
+    login = next(line for line in up.lines if line.startswith("your login"))
+    assert all(part in login for part in ("you@localhost", password, "127.0.0.1", "port", "ca.pem"))
+    assert (made.status, made.output.startswith("ada@localhost can log in")) == (0, True)
+    assert (new.status, "144" in new.output) == (0, True)
     assert status == 0
     assert processes_of(program.data) == {}
     assert not (program.data / "run.json").exists()
 
 
-async def test_the_start_lines_hold_what_another_client_needs_to_log_in(program: Program) -> None:
-    """And so can somebody new, whose account is made meanwhile."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(
+    tmp_path_factory: pytest.TempPathFactory, unused_tcp_port_factory: Callable[[], int]
+) -> AsyncIterator[tuple[Program, Up]]:
+    """One `up` for all who only ask it something."""
+    folder, port = tmp_path_factory.mktemp("running"), unused_tcp_port_factory()
+    program = program_in(folder, has_prosody=False, port=port)
     async with program.up() as up:
         await up.ready()
-        made = await program.run("account", "ada")
-        answer = await program.run("ask", "--as", "ada@localhost", "what is 12 * 12?")
+        yield program, up
 
-    assert (made.status, made.output.startswith("ada@localhost can log in")) == (0, True)
-    assert (answer.status, "144" in answer.output) == (0, True)
-    login = next(line for line in up.lines if line.startswith("your login"))
-    password = (program.data / "accounts" / "you@localhost").read_text().strip()
-    assert all(part in login for part in ("you@localhost", password, "127.0.0.1", "port", "ca.pem"))
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_second_up_on_the_same_data_is_told_that_one_runs(
+    running: tuple[Program, Up],
+) -> None:
+    program, up = running
+
+    second = await program.run("up", *program.up_arguments)
+
+    assert second.status == 1
+    assert f"already running (pid {up.pid})" in second.errors
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_script_chats_by_lines(running: tuple[Program, Up]) -> None:
+    program, _ = running
+
+    chat = await program.run("chat", stdin="My name is Ada.\n\nWhat is my name?\n/quit\nnever\n")
+
+    assert chat.status == 0
+    assert chat.output.count("Ada") >= 2
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_agents_and_their_tools_are_listed(running: tuple[Program, Up]) -> None:
+    program, _ = running
+
+    listed = await program.run("agents")
+
+    assert listed.status == 0
+    for kind in ("assistant", "memory", "rag", "tools", "gateway"):
+        assert re.search(rf"^{kind}@localhost +{kind} ", listed.output, re.MULTILINE)
+    assert "urn:spade-llm:tools:1" in listed.output
+    assert re.search(r"^ +tool +calculator: ", listed.output, re.MULTILINE)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_one_agent_runs_on_the_server_of_another_up(
+    running: tuple[Program, Up], tmp_path: Path
+) -> None:
+    program, _ = running
+    toml = program.agents / "tools" / "agent.toml"
+    other = tmp_path / "agent.toml"
+    other.write_text(toml.read_text().replace('jid = "tools"', 'jid = "other"'))
+
+    again = await program.run("run", str(toml))
+    stranger = await program.run("run", str(other))
+
+    assert (again.status, stranger.status) == (1, 1)
+    assert "tools@localhost with this data is already running" in again.errors
+    assert "there is no password for other@localhost" in stranger.errors
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_unknown_address_is_an_error_and_not_an_answer(
+    running: tuple[Program, Up],
+) -> None:
+    program, _ = running
+
+    outcome = await program.run("ask", "anybody there?", "--to", "nobody@localhost")
+
+    assert (outcome.status, outcome.output) == (1, "")
+    assert "nobody@localhost" in outcome.errors
 
 
 async def test_what_was_told_is_known_after_a_restart(alone: Program) -> None:
-    async with alone.up() as up:
+    async with alone.up(*NO_WEB) as up:
         await up.ready()
         await alone.run("ask", "My name is Ada.")
         await up.stop()
 
-    async with alone.up() as up:
+    async with alone.up(*NO_WEB) as up:
         await up.ready()
         answer = await alone.run("ask", "What is my name?")
 
     assert "Ada" in answer.output
-
-
-async def test_a_second_up_on_the_same_data_is_told_that_one_runs(alone: Program) -> None:
-    async with alone.up() as up:
-        await up.ready()
-
-        second = await alone.run("up", *alone.up_arguments)
-
-    assert second.status == 1
-    assert f"already running (pid {up.pid})" in second.errors
 
 
 async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_later(
@@ -110,7 +176,7 @@ async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_l
     async with hanging_server() as model:
         slow = f'kind = "openai_compatible"\nmodel = "slow"\nbase_url = "{model.url}"'
         toml.write_text(offline.replace('kind = "offline"', slow))
-        async with alone.up() as up:
+        async with alone.up(*NO_WEB) as up:
             await up.ready()
             question = asyncio.create_task(alone.run("ask", "My name is Ada."))
             await model.wait_asked()
@@ -120,7 +186,7 @@ async def test_a_model_that_hangs_holds_nobody_up_and_its_question_is_answered_l
         await asyncio.wait([question])
 
     toml.write_text(offline)
-    async with alone.up() as up:
+    async with alone.up(*NO_WEB) as up:
         await up.ready()
         answer = await alone.run("ask", "What is my name?")
 
@@ -140,7 +206,7 @@ async def test_ctrl_c_reaches_every_process_and_up_still_ends_in_order(program: 
 
 
 async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
-    async with alone.up("--processes") as up:
+    async with alone.up("--processes", *NO_WEB) as up:
         await up.ready()
         (victim,) = _running(alone, "assistant/agent.toml")
 
@@ -153,7 +219,7 @@ async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
 
 
 async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: Program) -> None:
-    async with alone.up() as up:
+    async with alone.up(*NO_WEB) as up:
         await up.ready()
         (server,) = _running(alone, "spade_llm.xmpp.embedded_server")
 
@@ -176,22 +242,12 @@ async def test_an_agent_that_cannot_start_ends_up_with_the_reason(alone: Program
     toml = alone.agents / "assistant" / "agent.toml"
     toml.write_text(toml.read_text().replace("prompt.md", "away.md"))
 
-    for arguments in ((), ("--processes",)):
+    for arguments in (NO_WEB, (*NO_WEB, "--processes")):
         outcome = await alone.run("up", *alone.up_arguments, *arguments)
 
         assert outcome.status == 1
         assert "prompt_file" in outcome.errors
         assert processes_of(alone.data) == {}
-
-
-async def test_a_script_chats_by_lines(alone: Program) -> None:
-    async with alone.up() as up:
-        await up.ready()
-
-        chat = await alone.run("chat", stdin="My name is Ada.\n\nWhat is my name?\n/quit\nnever\n")
-
-    assert chat.status == 0
-    assert chat.output.count("Ada") >= 2
 
 
 async def test_a_script_is_asked_before_a_tool_runs_and_its_next_line_answers(
@@ -200,7 +256,7 @@ async def test_a_script_is_asked_before_a_tool_runs_and_its_next_line_answers(
     toml = alone.agents / "tools" / "agent.toml"
     toml.write_text(f'{toml.read_text()}\n[tools.calculator]\napproval = "ask"\n')
     sums = "What is 12 * 12?\nyes\nWhat is 13 * 13?\nno\n"
-    async with alone.up() as up:
+    async with alone.up(*NO_WEB) as up:
         await up.ready()
 
         chat = await alone.run("chat", stdin=sums)
@@ -212,48 +268,11 @@ async def test_a_script_is_asked_before_a_tool_runs_and_its_next_line_answers(
     assert "169" not in chat.output
 
 
-async def test_the_agents_and_their_tools_are_listed(alone: Program) -> None:
-    async with alone.up() as up:
-        await up.ready()
-
-        listed = await alone.run("agents")
-
-    assert listed.status == 0
-    for kind in ("assistant", "memory", "rag", "tools", "gateway"):
-        assert re.search(rf"^{kind}@localhost +{kind} ", listed.output, re.MULTILINE)
-    assert "urn:spade-llm:tools:1" in listed.output
-    assert re.search(r"^ +tool +calculator: ", listed.output, re.MULTILINE)
-
-
-async def test_one_agent_runs_on_the_server_of_another_up(alone: Program) -> None:
-    toml = alone.agents / "tools" / "agent.toml"
-    async with alone.up() as up:
-        await up.ready()
-
-        again = await alone.run("run", str(toml))
-        toml.write_text(toml.read_text().replace('jid = "tools"', 'jid = "other"'))
-        stranger = await alone.run("run", str(toml))
-
-    assert (again.status, stranger.status) == (1, 1)
-    assert "tools@localhost with this data is already running" in again.errors
-    assert "there is no password for other@localhost" in stranger.errors
-
-
 async def test_without_up_a_question_says_what_to_start(alone: Program) -> None:
     outcome = await alone.run("ask", "anybody there?")
 
     assert (outcome.status, outcome.output) == (1, "")
     assert "spade-llm up" in outcome.errors
-
-
-async def test_an_unknown_address_is_an_error_and_not_an_answer(alone: Program) -> None:
-    async with alone.up() as up:
-        await up.ready()
-
-        outcome = await alone.run("ask", "anybody there?", "--to", "nobody@localhost")
-
-    assert (outcome.status, outcome.output) == (1, "")
-    assert "nobody@localhost" in outcome.errors
 
 
 async def test_somebody_elses_server_needs_accounts(alone: Program) -> None:
