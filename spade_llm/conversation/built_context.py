@@ -109,6 +109,7 @@ class _Piles:
             headings=headings,
             section_of=lambda _spec: TOOLS,
             count=count,
+            passes_over=True,
         )
         self._history = Pile(
             list(filter(_is_talk, reversed(there.history))),
@@ -125,6 +126,7 @@ class _Piles:
             headings=headings,
             section_of=lambda found: found.entry.type.value,
             count=count,
+            passes_over=True,
         )
         self._documents = Pile(
             sorted(there.recalled.passages, key=lambda found: -found.score),
@@ -136,7 +138,7 @@ class _Piles:
         )
 
     def fill(self, room: int) -> None:
-        room -= self._tools.take(int(room * TOOLS_SHARE), passes_over=True, is_part_taken=True)
+        room -= self._tools.take(int(room * TOOLS_SHARE), is_part_taken=True)
         memory = int(room * self._memory_share)
         history = int(memory * HISTORY_SHARE)
         shares: tuple[tuple[_AnyPile, int], ...] = (

@@ -14,7 +14,7 @@ SHORTEST_CHARS = 20
 
 
 class Pile(Generic[T]):
-    """What is kept is always the beginning: what must go first is at the end."""
+    """What must go first is at the end."""
 
     def __init__(
         self,
@@ -25,8 +25,10 @@ class Pile(Generic[T]):
         headings: Mapping[str, str],
         section_of: Callable[[T], str],
         count: Callable[[str], int],
+        passes_over: bool = False,
     ) -> None:
-        """`write`: an entry's line. `shorten`: it with so many characters of its text."""
+        """`write`: an entry's line. `shorten`: it with so many characters of its text.
+        `passes_over`: those behind one that does not fit may still be kept."""
         self.kept: list[T] = []
         self._lines: dict[int, tuple[T, str]] = {}
         self._waiting = list(reversed(entries))
@@ -35,13 +37,13 @@ class Pile(Generic[T]):
         self._headings = headings
         self._section_of = section_of
         self._count = count
+        self._passes_over = passes_over
         self._sections: set[str] = set()
 
-    def take(self, room: int, *, passes_over: bool = False, is_part_taken: bool = False) -> int:
-        """Keep entries up to the first that does not fit; returns what they cost.
+    def take(self, room: int, *, is_part_taken: bool = False) -> int:
+        """Keep entries while there is room; returns what they cost.
 
-        `passes_over`: also those behind one that does not fit. `is_part_taken`: of the very first,
-        if it does not fit, the beginning.
+        `is_part_taken`: of the very first, if it does not fit, the beginning.
         """
         left = room
         passed: list[T] = []
@@ -50,7 +52,7 @@ class Pile(Generic[T]):
         while self._waiting:
             if (cost := self._cost(self._waiting[-1])) <= left:
                 left -= self._keep(self._waiting.pop(), cost)
-            elif passes_over:
+            elif self._passes_over:
                 passed.append(self._waiting.pop())
             else:
                 break

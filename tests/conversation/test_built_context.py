@@ -150,13 +150,16 @@ def test_the_oldest_and_the_lowest_are_left_out_first_and_nothing_of_them_is_sen
         assert (one.chunk.text.strip() in found.text) == (one in found.recalled.passages)
 
 
-def test_what_was_only_said_elsewhere_does_not_crowd_out_what_was_learned() -> None:
-    learned = memory("Ada lives in Lisbon", days_ago=300)
+def test_neither_newer_talk_nor_a_long_episode_crowds_out_what_was_learned() -> None:
+    newest, learned = memory("Ada rows"), memory("Ada lives in Lisbon", days_ago=300)
     said = tuple(memory(f"m{n} {SENTENCE}", is_message=True) for n in range(40))
+    long = memory("e " + SENTENCE * 30, type=MemoryType.EPISODIC, days_ago=1)
+    recalled = Recalled(memories=(*said, long, newest, learned))
 
-    found = built(Available(recalled=Recalled(memories=(*said, learned))), max_tokens=300)
+    found = built(Available(recalled=recalled), max_tokens=300)
 
-    assert learned in found.recalled.memories
+    assert {newest.entry.id, learned.entry.id} <= {one.entry.id for one in found.recalled.memories}
+    assert long not in found.recalled.memories
     assert 1 < len(found.recalled.memories) < 40
 
 
