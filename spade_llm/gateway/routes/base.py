@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Response
@@ -50,7 +51,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
-    page = docs_page(request.app.openapi())
+    page = docs_page(await asyncio.to_thread(request.app.openapi))
     return HTMLResponse(page, headers={"Content-Security-Policy": CSP})
 
 
