@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from spade_llm.errors import ConfigurationError, PortTaken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from starlette.types import ASGIApp
 
@@ -54,6 +54,8 @@ class TooManyPipelined(ConnectionError):
 
 
 class _Protocol(HttpToolsProtocol):
+    _cycles: Sequence[RequestResponseCycle] = ()
+    """Requests that are not answered yet, the one being answered first."""
     _head_bytes = 0
     _is_in_head = True
     _timer: asyncio.TimerHandle | None = None
@@ -73,6 +75,10 @@ class _Protocol(HttpToolsProtocol):
         if self._look is not None:
             self._look.cancel()
         super().connection_lost(exc)
+        for cycle in self._cycles:
+            # uvicorn tells the last one only: others, behind which one waits, would go on.
+            cycle.disconnected = not cycle.response_complete
+            cycle.message_event.set()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -96,6 +102,7 @@ class _Protocol(HttpToolsProtocol):
         self._is_in_head = False
         self._stop_timer()
         super().on_headers_complete()
+        self._cycles = [*(one for one in self._cycles if not one.response_complete), self.cycle]
         if len(self.pipeline) > MAX_PIPELINED:
             raise TooManyPipelined
 

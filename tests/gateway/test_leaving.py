@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 import httpx
@@ -89,5 +90,25 @@ async def test_the_turn_of_a_client_that_leaves_is_stopped(
         await asyncio.wait_for(model.begun.wait(), PATIENCE_S)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
+
+    await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
+
+
+async def test_it_is_stopped_also_where_another_request_waits_behind_it(
+    web: Web, model: NeverEnding
+) -> None:
+    """uvicorn tells the last request of a connection alone that its client has left."""
+    model.begun.clear()
+    model.stopped.clear()
+    address = web.agent.url.partition("://")[2]
+    body = json.dumps({"messages": [{"role": "user", "content": "Tell me everything"}]})
+    head = f"POST /llm/chat/stream HTTP/1.1\r\nHost: {address}\r\nContent-Length: {len(body)}"
+    behind = f"GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n"
+    host, _, port = address.rpartition(":")
+
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{head}\r\nContent-Type: application/json\r\n\r\n{body}{behind}".encode())
+    await asyncio.wait_for(model.begun.wait(), PATIENCE_S)
+    writer.close()
 
     await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
