@@ -271,6 +271,8 @@ class ModelError(SpadeLLMError):
     """The model did not answer; details belong in the log, not in the chat."""
 
     code = "model-failed"
+    told: ClassVar[str] = "the language model is not answering now"
+    """What whoever asked may know of it."""
 
 
 class ModelUnavailable(ModelError):
@@ -283,6 +285,7 @@ class RateLimited(ModelError):
     """The model's server asks for a pause of `retry_after` seconds (None: it did not say)."""
 
     code = "rate-limited"
+    told = "the language model is asked too much now; try again in a minute"
 
     def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
         super().__init__(detail)
@@ -293,18 +296,21 @@ class ModelDenied(ModelError):
     """The server does not let us use this model: its key, quota or name is not right."""
 
     code = "model-denied"
+    told = "the language model is not for us: its key, quota or name has to be seen to"
 
 
 class ContextTooLong(ModelError):
     """The prompt does not fit into the model's context window."""
 
     code = "context-too-long"
+    told = "this does not fit into the language model's context window: send less"
 
 
 class InvalidModelOutput(ModelError):
     """The model's answer is not in the form it was asked for."""
 
     code = "invalid-model-output"
+    told = "the language model's answer cannot be used; try again"
 
 
 class EmptyModelOutput(InvalidModelOutput):

@@ -141,7 +141,7 @@ class LLMAgent(XmppAgent):
         self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = WatchedModel(provider)
-        self._provider_kind = _kind_of(provider)
+        self._provider_kind = kind_of(provider)
         is_offline = isinstance(provider, OfflineProvider)
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
@@ -365,9 +365,12 @@ class LLMAgent(XmppAgent):
         return f"model {self.llm_behaviour.model.name}, {count} conversations"
 
 
-def _kind_of(provider: ChatModel) -> str:
-    """By its class: `OpenAI`, `Offline`, or what somebody calls their own."""
-    return type(provider).__name__.removesuffix("Provider").removesuffix("Model")
+def kind_of(provider: ChatModel) -> str:
+    """By its class: `OpenAI` (whoever speaks its protocol), `Offline`, or what somebody calls their
+    own. By name: to import the model's class would import openai."""
+    names = [kind.__name__ for kind in type(provider).__mro__]
+    name = "OpenAIModel" if "OpenAIModel" in names else names[0]
+    return name.removesuffix("Provider").removesuffix("Model")
 
 
 def _letting_in(discover: tuple[str, ...], options: AgentOptions | None) -> AgentOptions:

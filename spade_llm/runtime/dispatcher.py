@@ -32,6 +32,7 @@ from spade_llm.errors import (
     DeadlinePassed,
     Failure,
     Interrupted,
+    ModelError,
     ProtocolError,
     Refusal,
     RequestError,
@@ -688,13 +689,19 @@ def _error(message: AclMessage, error: SpadeLLMError) -> AclMessage:
 
 def _content(message: AclMessage, error: SpadeLLMError) -> str:
     """Only errors written for peers show their text; people get it as a plain sentence."""
-    detail = str(error) if isinstance(error, ServiceError | ProtocolError) else _PUBLIC_DETAIL
+    detail = _detail(error)
     if message.ontology == CHAT_TEXT:
         return _sentence(detail)
     return ErrorBody(code=error.code, detail=_sentence(detail)).encode()
 
 
 _PUBLIC_DETAIL = "something went wrong here; it has been logged"
+
+
+def _detail(error: SpadeLLMError) -> str:
+    if isinstance(error, ModelError):
+        return error.told
+    return str(error) if isinstance(error, ServiceError | ProtocolError) else _PUBLIC_DETAIL
 
 
 def _sentence(detail: str) -> str:

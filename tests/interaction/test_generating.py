@@ -77,6 +77,7 @@ async def test_guardrails_and_limits_hold_for_it_and_a_model_that_is_away_is_an_
     assert "forbidden" not in blocked.text
     assert said.text == "said"
     assert failed.value.wire_code == "model-unavailable"
+    assert failed.value.detail == ModelUnavailable.told
     assert refused.value.wire_code == "quota-reached"
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from spade_llm import tracing
 from spade_llm.acl import Body, Empty, Performative
+from spade_llm.agent.llm import kind_of
 from spade_llm.errors import NotFound, RequestError, RequestRefused
+from spade_llm.providers import LLMProvider, OfflineProvider
 from spade_llm.runtime import Asks, SpeakingFor
 from spade_llm.runtime.recent import MAX_KEPT, Recent
 from spade_llm.services import status
@@ -143,3 +145,8 @@ def test_the_latest_are_kept_and_the_last_minute_is_counted() -> None:
     now_s += 61
     assert known.per_minute == 0
     assert len(known.latest(1000)) == MAX_KEPT
+
+
+def test_a_model_is_named_by_what_it_speaks() -> None:
+    assert kind_of(LLMProvider.create_openai(api_key="none", model="gpt-4o")) == "OpenAI"
+    assert kind_of(OfflineProvider()) == "Offline"
