@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from spade_llm.xmpp.embedded import EmbeddedServer
 from spade_llm.xmpp.prosody import ProsodyServer
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from spade_llm.xmpp.server import Endpoint
+
+# How long one example takes says how busy the machine is.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 PASSWORD = "correct horse"
 LONG = {"processes", "session", "cli", "programs", "test_readme.py", "test_examples.py"}
