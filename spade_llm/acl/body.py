@@ -103,7 +103,9 @@ class Body(BaseModel):
         """Written once: an answer is measured before it is sent."""
         try:
             return self.model_dump_json(exclude_none=True, exclude_defaults=self.skips_defaults)
-        except PydanticSerializationError:
+        except PydanticSerializationError as error:
+            if "depth" in str(error):
+                raise InvalidArguments("the body is nested too deeply: flatten it") from None
             raise InvalidArguments(
                 "a text in the body is not valid Unicode (half of a surrogate pair): replace it"
             ) from None

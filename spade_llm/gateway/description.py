@@ -44,6 +44,8 @@ class DescribedApp(FastAPI):
             description=DESCRIPTION,
             docs_url=None,
             redoc_url=None,
+            # Behind a proxy with TLS the other address would begin with http://, token and all.
+            redirect_slashes=False,
             generate_unique_id_function=lambda route: route.name,
         )
         self.state.gateway = gateway

@@ -17,6 +17,11 @@ from spade_llm.errors import InvalidArguments, MalformedContent
 XML_FORBIDS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+class Call(Body):
+    op: ClassVar[str] = "call"
+    arguments: dict[str, object]
+
+
 class Note(Body):
     op: ClassVar[str] = "note"
 
@@ -56,6 +61,15 @@ def test_characters_that_xml_forbids_are_escaped() -> None:
 def test_half_of_a_surrogate_pair_is_refused_with_a_reason() -> None:
     with pytest.raises(InvalidArguments, match="not valid Unicode"):
         Note(text="\ud83d").encode()
+
+
+def test_a_body_that_is_nested_too_deeply_is_refused_as_that() -> None:
+    deep: object = 1
+    for _ in range(500):
+        deep = [deep]
+
+    with pytest.raises(InvalidArguments, match="nested too deeply"):
+        Call(arguments={"x": deep}).encode()
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "😀", "\x00"])

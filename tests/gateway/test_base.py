@@ -112,6 +112,7 @@ async def test_the_console_has_a_strict_policy(web: Web) -> None:
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
     assert (way.status_code, way.headers["Location"]) == (307, "/console/")
+    assert (await web.http.get("/api/v0/me/")).status_code == 404
 
 
 async def test_a_port_that_is_taken_is_named(web: Web) -> None:
