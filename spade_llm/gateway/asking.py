@@ -17,7 +17,6 @@ from starlette.requests import Request  # FastAPI reads it
 from spade_llm.gateway.errors import HttpError, NetworkAway
 from spade_llm.gateway.idempotency import wire_id
 from spade_llm.gateway.leaving import while_there
-from spade_llm.gateway.patience import while_alive
 from spade_llm.gateway.repeating import KEY
 
 if TYPE_CHECKING:
@@ -71,15 +70,10 @@ class Asking:
         known = self.wire_id
         return str(uuid.uuid5(_SESSIONS, known) if known else uuid.uuid4())
 
-    async def unless_left(self, work: Coroutine[object, object, T], *, agent: str = "") -> T:
+    async def unless_left(self, work: Coroutine[object, object, T]) -> T:
         """What `work` gives. Is the client gone before, it is cancelled (where it waits for an
         agent, that one is told); one with an Idempotency-Key will come back, and it goes on.
-
-        `agent`: bare JID of the one that may take minutes for it. Raises RequestError when that
-        is away.
         """
-        if agent:
-            work = while_alive(self.gateway.requester, agent, work)
         if self.key:
             return await work
         return await while_there(self.request.receive, work)

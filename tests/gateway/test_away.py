@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.gateway import outlook, patience
+from spade_llm.gateway import outlook, watching
 from spade_llm.xmpp.embedded import EmbeddedServer
 from tests.conftest import Provisioner
 from tests.gateway.web import started
@@ -96,8 +96,8 @@ async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_no
         await web.rag.stop()
         without_rag = await web.http.get("/ready")
         await web.assistant.stop()
-        monkeypatch.setattr(patience, "SILENCE_S", 0.1)
-        monkeypatch.setattr(patience, "ANSWER_S", 0.5)
+        monkeypatch.setattr(watching, "LOOK_EVERY_S", 0.1)
+        monkeypatch.setattr(watching, "AWAY_S", 0.5)
         without_assistant, chat, stream, wiped = await asyncio.gather(
             web.http.get("/ready"),
             web.http.post("/llm/chat", json=asking("hello")),

@@ -18,7 +18,6 @@ from spade_llm.gateway.bodies.llm import (
 from spade_llm.gateway.errors import http_error
 from spade_llm.gateway.failures import FAILURES
 from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, event
-from spade_llm.gateway.patience import parts_while_alive
 from spade_llm.gateway.session_header import session_header
 from spade_llm.gateway.turns import Turn, answer_of, build_turn, configured_by
 from spade_llm.providers.model import Sampling
@@ -50,7 +49,7 @@ async def generate(asked: Asked, body: GenerateRequest) -> GenerateResponse:
     )
     chat = asked.clients.chat
     work = chat.generate(body.prompt, sampling=sampling, id=asked.wire_id)
-    reply = await asked.unless_left(work, agent=chat.jid)
+    reply = await asked.unless_left(work)
     asked.count_tokens(reply)
     return GenerateResponse(text=reply.text, prompt=body.prompt)
 
@@ -69,8 +68,7 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
                 id=asked.wire_id,
                 context=turn.context,
                 sampling=turn.sampling,
-            ),
-            agent=client.jid,
+            )
         )
     except RequestRefused as refusal:
         raise _named_as_here(refusal) from None
@@ -121,7 +119,6 @@ async def _events(asked: Asking, client: ChatClient, turn: Turn) -> AsyncGenerat
             context=turn.context,
             sampling=turn.sampling,
         )
-        parts = parts_while_alive(asked.gateway.requester, client.jid, parts)
         async with aclosing(parts):
             async for part in parts:
                 if isinstance(part, Reply):

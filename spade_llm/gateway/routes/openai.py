@@ -29,7 +29,6 @@ from spade_llm.gateway.errors import http_error
 from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, data
 from spade_llm.gateway.models import models_of
 from spade_llm.gateway.openai_errors import OPENAI_FAILURES, NoSuchModel, OpenAIRoute, envelope
-from spade_llm.gateway.patience import parts_while_alive
 from spade_llm.gateway.session_header import (
     HEADER_PATTERN,
     read_session_header,
@@ -117,8 +116,7 @@ async def create_chat_completion(
             conversation_id=talk.session,
             id=asked.wire_id,
             sampling=talk.sampling,
-        ),
-        agent=talk.client.jid,
+        )
     )
     asked.count_tokens(reply)
     talk.answered(reply.text)
@@ -180,7 +178,6 @@ async def _chunks(talk: Talk, wants_usage: bool) -> AsyncGenerator[str]:
             id=talk.asked.wire_id,
             sampling=talk.sampling,
         )
-        parts = parts_while_alive(talk.asked.gateway.requester, talk.client.jid, parts)
         async with aclosing(parts):
             async for part in parts:
                 if isinstance(part, Reply):
