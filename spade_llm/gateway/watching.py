@@ -27,11 +27,24 @@ AWAY_S = 5.0
 """Who does not say so long that it is there is away; one that is started again says so before."""
 
 
+class Turnstile:
+    """Lets one through in a turn of the loop. Of many answers that come at once each is read and
+    written in a few milliseconds: what is short, such as /health, has its turn in between."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def passed(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)
+
+
 class Watched:
     """Close it (`aclose`) after the last request."""
 
     def __init__(self, requester: Asks) -> None:
         self._requester = requester
+        self._turnstile = Turnstile()
         self._looks: dict[str, asyncio.Task[bool]] = {}
         """By peer: one at a time, for all that wait for it."""
 
@@ -60,6 +73,7 @@ class Watched:
             while not working.done():
                 await self._look(question, working)
                 await asyncio.wait([working], timeout=LOOK_EVERY_S)
+            await self._turnstile.passed()
             return working.result()
         finally:
             working.cancel()
