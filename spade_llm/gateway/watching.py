@@ -29,7 +29,8 @@ AWAY_S = 5.0
 
 class Turnstile:
     """Lets one through in a turn of the loop. Of many answers that come at once each is read and
-    written in a few milliseconds: what is short, such as /health, has its turn in between."""
+    written in a few milliseconds: what is short, such as /health or a part of another answer, has
+    its turn in between."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -55,13 +56,18 @@ class Watched:
 
     async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
         """As Requester.ask; raises PeerUnavailable also for who is away meanwhile."""
-        return await self._while_there(question, self._requester.ask(question, timeout_s=timeout_s))
+        asking = self._requester.ask(question, timeout_s=timeout_s)
+        answer = await self._while_there(question, asking)
+        await self._turnstile.passed()
+        return answer
 
     async def stream(self, question: Question, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
         """As Requester.stream; raises as `ask`."""
         answers = self._requester.stream(question, timeout_s=timeout_s)
         try:
             while (answer := await self._while_there(question, _next(answers))) is not None:
+                if answer.is_terminal:
+                    await self._turnstile.passed()
                 yield answer
         finally:
             await answers.aclose()
@@ -73,7 +79,6 @@ class Watched:
             while not working.done():
                 await self._look(question, working)
                 await asyncio.wait([working], timeout=LOOK_EVERY_S)
-            await self._turnstile.passed()
             return working.result()
         finally:
             working.cancel()
