@@ -57,12 +57,34 @@ def sessions_of(peer: str, clearing: Clearing) -> Sessions:
     return RememberedSessions(peer, clearing, clearing.memory.memory)
 
 
-class RememberedSessions:
-    """With a memory. Raises RequestError, ServiceError, TimeoutError."""
+class ClearableSessions:
+    """What is the same with and without a memory.
 
-    def __init__(self, peer: str, clearing: Clearing, memory: OwnedMemory) -> None:
+    Raises (all methods, of subclasses too) RequestError, ServiceError, TimeoutError.
+    """
+
+    def __init__(self, peer: str, clearing: Clearing) -> None:
         self._peer = peer
         self._clearing = clearing
+
+    async def clear(self, session: str) -> SessionCounts:
+        limits.check_name("session_id", session)
+        cleared = await self._clearing.session(self._peer, session)
+        return counts_of(session, cleared.messages, cleared.by_type)
+
+    async def clear_messages(self, sessions: Sequence[str]) -> int:
+        _check_sessions(sessions)
+        return await self._clearing.messages(self._peer, sessions)
+
+    async def forget_everything(self) -> Cleared:
+        return await self._clearing.everything(self._peer)
+
+
+class RememberedSessions(ClearableSessions):
+    """With a memory."""
+
+    def __init__(self, peer: str, clearing: Clearing, memory: OwnedMemory) -> None:
+        super().__init__(peer, clearing)
         self._memory = memory
 
     async def history(
@@ -120,15 +142,6 @@ class RememberedSessions:
             with_messages=True,
         )
 
-    async def clear(self, session: str) -> SessionCounts:
-        limits.check_name("session_id", session)
-        cleared = await self._clearing.session(self._peer, session)
-        return counts_of(session, cleared.messages, cleared.by_type)
-
-    async def clear_messages(self, sessions: Sequence[str]) -> int:
-        _check_sessions(sessions)
-        return await self._clearing.messages(self._peer, sessions)
-
     async def memories(
         self,
         *,
@@ -153,9 +166,6 @@ class RememberedSessions:
 
     async def forget(self, ids: Sequence[str]) -> int:
         return await self._memory.forget(ids, subject=self._peer)
-
-    async def forget_everything(self) -> Cleared:
-        return await self._clearing.everything(self._peer)
 
     async def _found(
         self, text: str, which: MemoryFilter, *, limit: int, offset: int
@@ -196,12 +206,8 @@ class RememberedSessions:
         return thread_in(place, of=self._peer)
 
 
-class SpokenSessions:
+class SpokenSessions(ClearableSessions):
     """Without a memory: what was said since this process began, and nothing that is remembered."""
-
-    def __init__(self, peer: str, clearing: Clearing) -> None:
-        self._peer = peer
-        self._clearing = clearing
 
     async def history(
         self, session: str, *, limit: int = 50, before: str | None = None
@@ -238,15 +244,6 @@ class SpokenSessions:
     async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
         raise _nothing()
 
-    async def clear(self, session: str) -> SessionCounts:
-        limits.check_name("session_id", session)
-        cleared = await self._clearing.session(self._peer, session)
-        return SessionCounts(session_id=session, messages=cleared.messages)
-
-    async def clear_messages(self, sessions: Sequence[str]) -> int:
-        _check_sessions(sessions)
-        return await self._clearing.messages(self._peer, sessions)
-
     async def memories(
         self,
         *,
@@ -263,9 +260,6 @@ class SpokenSessions:
 
     async def forget(self, ids: Sequence[str]) -> int:
         raise _nothing()
-
-    async def forget_everything(self) -> Cleared:
-        return await self._clearing.everything(self._peer)
 
     def _said(self, session: str) -> list[ObservedMessage]:
         limits.check_name("session_id", session)
