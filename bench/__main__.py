@@ -17,6 +17,7 @@ from bench import (
     chat,
     concurrency,
     context,
+    costs,
     documents,
     flood,
     gateway,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "wire": wire.measure,
     "chat": chat.measure,
+    "costs": costs.measure,
     "streaming": streaming.measure,
     "concurrency": concurrency.measure,
     "context": context.measure,

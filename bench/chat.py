@@ -70,5 +70,5 @@ def _row(name: str, ours: Samples, least: Samples, goal: Goal) -> Row:
         baseline=least.median,
         baseline_name="bare bot",
         goal=goal,
-        note=ours.spread,
+        spread=ours.spread,
     )

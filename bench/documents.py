@@ -152,7 +152,7 @@ async def _retrieving(
             baseline=alone_ms,
             baseline_name="chromadb alone",
             goal=goal,
-            note=asked.spread,
+            spread=asked.spread,
         ),
         Row(name="… the first one after its start", unit="s", ours=first_s),
         Row(name="… its process", unit="MB", ours=resident_mb),

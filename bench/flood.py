@@ -48,7 +48,8 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
             baseline=quiet.median,
             baseline_name="quiet",
             goal=TWICE,
-            note=f"{sent_per_s:.0f} sent per s; {flooded.spread}",
+            spread=flooded.spread,
+            note=f"{sent_per_s:.0f} sent per s",
         )
     ]
 

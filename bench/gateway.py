@@ -67,7 +67,7 @@ async def _chats(stage: Stage, scale: Scale) -> Row:
         baseline=least.median,
         baseline_name="bare FastAPI",
         goal=CHAT,
-        note=ours.spread,
+        spread=ours.spread,
     )
 
 

@@ -77,7 +77,7 @@ async def _one_by_one(tools: ToolsClient, times: int, alone: float) -> Row:
         baseline=alone,
         baseline_name="the SDK alone, no XMPP",
         goal=ROUND_TRIP,
-        note=samples.spread,
+        spread=samples.spread,
     )
 
 

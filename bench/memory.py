@@ -90,7 +90,8 @@ async def _writing(stage: Stage, keeper: Account, client: MemoryClient, scale: S
             unit="ms",
             ours=one.median - sync.median,
             goal=Goal(limit=4),
-            note=f"{one.median:.2f} with it ({sync.median:.2f}); {one.spread}",
+            spread=one.spread,
+            note=f"{one.median:.2f} with it ({sync.median:.2f})",
         ),
         Row(
             name=f"… batches of {BATCH}, each memory",
@@ -152,7 +153,7 @@ async def _searching(
             unit="ms",
             ours=samples.median,
             goal=goal,
-            note=samples.spread,
+            spread=samples.spread,
         )
         for mode, samples in modes.items()
     ]

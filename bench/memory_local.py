@@ -55,4 +55,4 @@ async def _measure(store: OwnedMemory, entries: int, scale: Scale) -> list[Row]:
 
 
 def _row(name: str, samples: Samples) -> Row:
-    return Row(name=f"… {name}", unit="ms", ours=samples.median, note=samples.spread)
+    return Row(name=f"… {name}", unit="ms", ours=samples.median, spread=samples.spread)

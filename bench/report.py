@@ -11,18 +11,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.row import figure
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bench.row import Row
 
+HEAD = ("", "ours", "spread", "baseline", "ratio", "goal", "", "")
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("spade", "slixmpp_multiplatform", "openai", "pydantic", "aiosqlite", "chromadb")
 VERDICTS = {True: "met", False: "MISSED", None: ""}
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    lines = [("", "ours", "baseline", "ratio", "goal", "", ""), *map(_cells, rows)]
+    lines = [HEAD, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for cells in lines:
         print("  ".join(_aligned(cells, widths)).rstrip())
@@ -47,20 +50,17 @@ def write_json(rows: Iterable[Row], *, is_quick: bool) -> Path:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    baseline = f"{_number(row.baseline)} {row.baseline_name}" if row.baseline else ""
+    baseline = f"{figure(row.baseline)} {row.baseline_name}" if row.baseline else ""
     return (
         row.name,
-        f"{_number(row.ours)} {row.unit}",
+        f"{figure(row.ours)} {row.unit}",
+        str(row.spread or ""),
         baseline,
         f"{row.ratio:.2f} x" if row.ratio else "",
         str(row.goal or ""),
         VERDICTS[row.is_met],
         row.note,
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> list[str]:

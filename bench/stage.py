@@ -56,7 +56,7 @@ class Stage:
         self._server: ProsodyServer | None = None
         self._endpoint: Endpoint | None = None
         self._accounts: dict[str, Account] = {}
-        self._services: list[Child] = []
+        self._services: dict[str, Child] = {}
 
     async def __aenter__(self) -> Self:
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
@@ -111,7 +111,14 @@ class Stage:
         if not self._services:
             for kind in ("memory", "rag", "tools"):
                 child = await self._stack.enter_async_context(self.agent(kind, kind))
-                self._services.append(child)
+                self._services[kind] = child
+
+    @property
+    def service_pids(self) -> dict[str, int]:
+        """The server's, and those of the services that run."""
+        pid = self._server.pid if self._server else None
+        pids = {"prosody": pid} if pid else {}
+        return pids | {name: child.pid for name, child in self._services.items()}
 
     async def _new_account(self, name: str) -> Account:
         if self._server is None or self._endpoint is None or self._endpoint.ca_path is None:

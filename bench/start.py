@@ -57,7 +57,7 @@ async def _agent_start(stage: Stage, scale: Scale) -> Row:
         ours=ours.median,
         baseline=bare.median,
         baseline_name="slixmpp",
-        note=ours.spread,
+        spread=ours.spread,
     )
 
 

@@ -48,7 +48,7 @@ async def _row(
         unit="ms",
         ours=first.median,
         goal=FIRST_PART,
-        note=first.spread,
+        spread=first.spread,
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
+from bench.row import Spread
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -21,9 +23,10 @@ class Samples:
         return median(self.times_ms)
 
     @property
-    def spread(self) -> str:
+    def spread(self) -> Spread:
+        """Between the fastest and the one that 95 of 100 are below. Of two samples or more."""
         p95 = quantiles(self.times_ms, n=20)[-1]
-        return f"p95 {p95:.2f}, fastest {min(self.times_ms):.2f}, n {len(self.times_ms)}"
+        return Spread(fastest=min(self.times_ms), p95=p95, count=len(self.times_ms))
 
     async def add(self, call: Callable[[], Awaitable[object]], *, times: int = 1) -> None:
         """One call after the other."""

@@ -65,7 +65,7 @@ async def _call(
         unit="ms",
         ours=samples.median,
         goal=goal,
-        note=samples.spread,
+        spread=samples.spread,
     )
 
 
