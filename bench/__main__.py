@@ -10,6 +10,7 @@ import asyncio
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import (
@@ -30,12 +31,15 @@ from bench import (
     volume,
     wire,
 )
-from bench.report import print_table, write_json
-from bench.row import Row, Scale, WrongAnswer
+from bench.report import print_table
+from bench.results import FOLDER, Part, run_of, write
+from bench.row import Scale, WrongAnswer
 from bench.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from bench.row import Row
 
 BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "wire": wire.measure,
@@ -57,40 +61,57 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
 }
 BY_NAME_ONLY = frozenset({"chaos"})
 """Ten minutes of it measure whether promises are kept, not how fast."""
+QUALITY = {
+    "--locomo": "SPADE_LLM_BENCH_LOCOMO",
+    "--longmemeval": "SPADE_LLM_BENCH_LONGMEMEVAL",
+}
+"""Conversations that are not ours to hand on: read from where they lie."""
 
 
-async def run(names: list[str], scale: Scale) -> list[Row]:
-    rows: list[Row] = []
+async def run(names: list[str], scale: Scale, parts: list[Part]) -> None:
+    """`parts` is filled on the way: what was measured before a fault is kept.
+
+    Raises WrongAnswer.
+    """
     async with Stage() as stage:
         for name in names:
             began, load = time.perf_counter(), os.getloadavg()[0]
-            rows += await BENCHMARKS[name](stage, scale)
-            taken_s = time.perf_counter() - began
-            print(f"{name}: {taken_s:.0f} s, load before {load:.1f}", file=sys.stderr, flush=True)
-    return rows
+            rows = await BENCHMARKS[name](stage, scale)
+            part = Part(name=name, seconds=time.perf_counter() - began, load=load, rows=tuple(rows))
+            parts.append(part)
+            print(f"{name}: {part.seconds:.0f} s, load before {load:.1f}", file=sys.stderr)
 
 
 def main() -> int:
     arguments = _arguments()
+    parts: list[Part] = []
+    wrong = ""
     try:
-        rows = asyncio.run(run(arguments.names, Scale(is_quick=arguments.quick)))
-    except WrongAnswer as wrong:
-        print(f"a benchmark answered wrongly: {wrong}", file=sys.stderr)
-        return 1
-    print_table(rows)
-    print(f"\n{write_json(rows, is_quick=arguments.quick)}")
-    return 0
+        asyncio.run(run(arguments.names, Scale(is_quick=arguments.quick), parts))
+    except WrongAnswer as error:
+        wrong = f"a benchmark answered wrongly: {error}"
+    print_table(parts)
+    print(f"\n{write(run_of(parts, is_quick=arguments.quick), arguments.into)}")
+    if wrong:
+        print(wrong, file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="under 60 s; times mean little")
+    parser.add_argument("--into", type=Path, default=FOLDER, help="where the run is kept")
+    for option, variable in QUALITY.items():
+        parser.add_argument(option, metavar="PATH", help=f"for recall; {variable} says the same")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     arguments.names = arguments.names or [one for one in BENCHMARKS if one not in BY_NAME_ONLY]
+    for option, variable in QUALITY.items():
+        if path := getattr(arguments, option[2:]):
+            os.environ[variable] = path
     return arguments
 
 

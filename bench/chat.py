@@ -30,7 +30,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     (peer,) = await stage.people(1)
     full, alone, bot = [await stage.account(name) for name in ("assistant", "alone", "raw-bot")]
-    await furnish(full, [peer])
+    await furnish(full, [peer], scale)
     async with (
         stage.model() as url,
         stage.agent("assistant", "assistant", model_url=url, has_services=True),

@@ -38,7 +38,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     peers = await stage.people(MAX_PEERS)
     for name in ("slow", "guarded"):
-        await furnish(await stage.account(name), peers)
+        await furnish(await stage.account(name), peers, scale)
     runs = scale.of(5, quick=1)
     async with stage.model(delay_s=MODEL_S) as url:
         return [

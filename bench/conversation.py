@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench.account import MEMORY, RAG
 from bench.process import running
 from bench.questions import questions
-from bench.row import check
+from bench.row import Scale, check
 from spade_llm.agent import ChatAgent, XmppAgent
 from spade_llm.memory import MemoryDraft
 from spade_llm.rag import Document
@@ -24,19 +24,22 @@ if TYPE_CHECKING:
     from bench.stage import Stage
 
 DOCUMENTS = Path(__file__).parent.parent / "docs"
+FIRST = DOCUMENTS / "design" / "wire.md"
+"""The one that a quick run asks about."""
 MEMORIES_EACH = 20
 
 
-async def furnish(owner: Account, subjects: Sequence[Account]) -> None:
+async def furnish(owner: Account, subjects: Sequence[Account], scale: Scale) -> None:
     """The project's own documents, and memories about each of these people, for this agent."""
+    paths = sorted(DOCUMENTS.rglob("*.md"), key=lambda path: (path != FIRST, path))
     agent = XmppAgent(owner.jid, owner.password, options=owner.options)
     async with running(agent):
         library = RagClient(agent.node.requester, RAG)
-        for path in sorted(DOCUMENTS.rglob("*.md")):
+        for path in paths[: scale.of(len(paths), quick=1)]:
             await library.ingest(Document(text=path.read_text(), source=path.name))
         store = MemoryClient(agent.node.requester, MEMORY)
         for subject in subjects:
-            for text in islice(questions(seed=3), MEMORIES_EACH):
+            for text in islice(questions(seed=3), scale.of(MEMORIES_EACH, quick=1)):
                 await store.add(MemoryDraft(content=f"Asked: {text}", subject=subject.jid))
 
 

@@ -35,7 +35,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     (peer,) = await stage.people(1)
     full = await stage.account("assistant")
-    await furnish(full, [peer])
+    await furnish(full, [peer], scale)
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(stage.model())
         agent = stage.agent("assistant", "assistant", model_url=url, has_services=True)

@@ -56,17 +56,18 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 
 async def _rounds(person: Person, flood: Flood, scale: Scale) -> tuple[Samples, Samples, float]:
     quiet, flooded, rates = Samples(), Samples(), list[float]()
-    await _ask(person, flood.to, Samples())
+    times = scale.of(ROUND, quick=5)
+    await _ask(person, flood.to, Samples(), times)
     for _ in range(scale.of(4, quick=1)):
-        await _ask(person, flood.to, quiet)
+        await _ask(person, flood.to, quiet, times)
         async with _flooding(flood, rates):
-            await _ask(person, flood.to, flooded)
+            await _ask(person, flood.to, flooded, times)
     check(min(rates) > PER_S * 0.9, f"the flood was none: {rates} per second")
     return quiet, flooded, sum(rates) / len(rates)
 
 
-async def _ask(person: Person, to: str, samples: Samples) -> None:
-    for text in islice(questions(), ROUND):
+async def _ask(person: Person, to: str, samples: Samples, times: int) -> None:
+    for text in islice(questions(), times):
         await samples.add(partial(say, person, to, text))
         # Slower than the limit of one sender: 600 a minute.
         await asyncio.sleep(max(0.0, 0.15 - samples.times_ms[-1] / 1000))

@@ -41,7 +41,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     (person,) = await stage.people(1)
     for name in ("assistant", "slow"):
-        await furnish(await stage.account(name), [person])
+        await furnish(await stage.account(name), [person], scale)
     return [await _chats(stage, scale), *await _slow_chats(stage, scale)]
 
 

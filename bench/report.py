@@ -1,14 +1,7 @@
-"""Rows as a table for people and as JSON for comparing two runs. Knows no benchmark."""
+"""A run as a table, for a terminal and for docs/benchmarks.md. Knows no benchmark."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.row import figure
@@ -16,37 +9,46 @@ from bench.row import figure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bench.results import Part, Run
     from bench.row import Row
 
 HEAD = ("", "ours", "spread", "baseline", "ratio", "goal", "", "")
-RESULTS = Path(__file__).parent / "results"
-LIBRARIES = ("spade", "slixmpp_multiplatform", "openai", "pydantic", "aiosqlite", "chromadb")
 VERDICTS = {True: "met", False: "MISSED", None: ""}
+TEXT_COLUMNS = {0, len(HEAD) - 1}
 
 
-def print_table(rows: Sequence[Row]) -> None:
-    lines = [HEAD, *map(_cells, rows)]
+def print_table(parts: Iterable[Part]) -> None:
+    lines: list[Sequence[str]] = [HEAD]
+    for part in parts:
+        lines += [(f"-- {part.name} (load {part.load:.1f})", *[""] * (len(HEAD) - 1))]
+        lines += map(_cells, part.rows)
+    print_aligned(lines, texts=TEXT_COLUMNS)
+
+
+def print_aligned(lines: Sequence[Sequence[str]], *, texts: set[int]) -> None:
+    """Columns of texts to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for cells in lines:
-        print("  ".join(_aligned(cells, widths)).rstrip())
+        print("  ".join(_aligned(cells, widths, texts)).rstrip())
 
 
-def write_json(rows: Iterable[Row], *, is_quick: bool) -> Path:
-    """One file per run, in bench/results."""
-    now = datetime.now(UTC)
-    run = {
-        "at": now.isoformat(timespec="seconds"),
-        "is_quick": is_quick,
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "load": os.getloadavg(),
-        "versions": {name: version(name) for name in LIBRARIES},
-        "rows": [{**asdict(row), "ratio": row.ratio, "is_met": row.is_met} for row in rows],
-    }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{now:%Y-%m-%dT%H-%M-%S}.json"
-    path.write_text(json.dumps(run, indent=1, ensure_ascii=False), encoding="utf-8")
-    return path
+def markdown(run: Run) -> str:
+    """What docs/benchmarks.md keeps of a run."""
+    versions = ", ".join(f"{name} {told}" for name, told in run.versions.items())
+    met = [row.is_met for part in run.parts for row in part.rows]
+    lines = [
+        f"Run of {run.at:%Y-%m-%d %H:%M} UTC. {run.machine}; Python {run.python}; {versions}.",
+        f"Of {met.count(True) + met.count(False)} goals {met.count(True)} are met.",
+        "The spread is from the fastest to the one that 95 of 100 are below, of n.",
+    ]
+    for part in run.parts:
+        lines += ["", f"**{part.name}**, {part.seconds:.0f} s, load before it {part.load:.1f}", ""]
+        lines += [
+            "| | ours | spread | baseline | ratio | goal | |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += [_markdown_row(row) for row in part.rows]
+    return "\n".join(lines)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -63,10 +65,14 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Names and notes to the left, figures to the right."""
-    last = len(cells) - 1
+def _markdown_row(row: Row) -> str:
+    *cells, verdict, note = _cells(row)
+    last = f"{verdict.lower()}{': ' if verdict and note else ''}{note}"
+    return f"| {' | '.join(cell.replace('|', '/') for cell in (*cells, last))} |"
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], texts: set[int]) -> list[str]:
     return [
-        cell.ljust(width) if place in (0, last) else cell.rjust(width)
+        cell.ljust(width) if place in texts else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]

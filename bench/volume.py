@@ -24,7 +24,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     peers = await stage.people(MAX_PEERS)
     full = await stage.account("assistant")
-    await furnish(full, peers)
+    await furnish(full, peers, scale)
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(stage.model())
         agent = stage.agent("assistant", "assistant", model_url=url, has_services=True)
