@@ -1,4 +1,5 @@
-"""What is usually done, on the same turns: vectors of `Speaker: text`, and FTS5 with all words."""
+"""What is usually done, on the same turns: vectors of `Speaker: text`, and FTS5 with the question's
+words, its stop words left out and all inflections alike."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.locomo_score import Answered
+from spade_llm.text.stop_words import ENGLISH
 
 if TYPE_CHECKING:
-    from bench.locomo_data import Conversation
+    from bench.talk import Conversation
     from spade_llm.providers import MiniLmEmbedder
 
-TABLE = "CREATE VIRTUAL TABLE turn USING fts5 (text, tokenize='unicode61')"
+TABLE = "CREATE VIRTUAL TABLE turn USING fts5 (text, tokenize='porter unicode61')"
 SEARCH = "SELECT rowid FROM turn WHERE turn MATCH ? ORDER BY bm25(turn) LIMIT ?"
 
 
@@ -42,12 +44,16 @@ def by_fts5(conversation: Conversation, limit: int) -> list[Answered]:
             Answered(
                 question=question,
                 found=[
-                    turns[row].id for (row,) in file.execute(SEARCH, (_any(question.text), limit))
+                    turns[row].id
+                    for (row,) in file.execute(SEARCH, (any_word(question.text), limit))
                 ],
             )
             for question in conversation.questions
         ]
 
 
-def _any(text: str) -> str:
-    return " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+def any_word(text: str) -> str:
+    """A query of FTS5 for what has one of its words, or more."""
+    words = re.findall(r"\w+", text)
+    telling = [word for word in words if word.lower() not in ENGLISH]
+    return " OR ".join(f'"{word}"' for word in telling or words)

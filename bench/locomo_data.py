@@ -1,4 +1,4 @@
-"""Conversations with questions, as LoCoMo's files have them. Knows no memory and no figures.
+"""Conversations with questions, read from LoCoMo's files. Knows no memory and no figures.
 
 A file holds one conversation or a list of them; its turns are at the top or under `conversation`.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from bench.talk import Conversation, Question, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,33 +21,6 @@ TURN_S = 30.0
 DATE = "%I:%M %p on %d %B, %Y"
 EVIDENCE = re.compile(r"D:?0*(\d+):0*(\d+)")
 """Several in one string, a colon too many, zeros in front: all are there."""
-ADVERSARIAL = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    id: str
-    """With the conversation's name, so that no other's is the same."""
-    speaker: str
-    text: str
-    """With the caption of the picture that was shared."""
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    text: str
-    category: int
-    evidence: frozenset[str]
-    """Ids of turns of its conversation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
-    name: str
-    turns: tuple[Turn, ...]
-    questions: tuple[Question, ...]
-    """Those with evidence."""
 
 
 def read_folder(folder: Path, *, limit: int | None = None) -> list[Conversation]:
@@ -88,7 +62,8 @@ def _turns(name: str, sample: Mapping[str, object]) -> Iterator[Turn]:
 def _turn(name: str, turn: Mapping[str, str], at: datetime) -> Turn:
     caption = turn.get("blip_caption")
     text = f"{turn['text']} [shares {caption}]" if caption else turn["text"]
-    return Turn(id=_repaired(name, turn["dia_id"])[0], speaker=turn["speaker"], text=text, at=at)
+    id = _repaired(name, turn["dia_id"])[0]
+    return Turn(id=id, session=name, speaker=turn["speaker"], text=text, at=at)
 
 
 def _question(name: str, asked: Mapping[str, object], ids: set[str]) -> Question:
@@ -97,7 +72,7 @@ def _question(name: str, asked: Mapping[str, object], ids: set[str]) -> Question
     named = [id for text in evidence for id in _repaired(name, str(text))]
     return Question(
         text=str(asked["question"]),
-        category=int(str(asked["category"])),
+        category=str(asked["category"]),
         evidence=frozenset(named) & ids,
     )
 

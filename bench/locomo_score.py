@@ -12,12 +12,12 @@ from math import log2
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from bench.locomo_data import ADVERSARIAL
+from bench.talk import ADVERSARIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from bench.locomo_data import Question
+    from bench.talk import Question
 
 TOP = 10
 BUDGETS = (500, 1764, 7000)
@@ -39,10 +39,30 @@ class Answered:
 def print_table(name: str, answered: Sequence[Answered], texts: Mapping[str, str]) -> None:
     """`texts`: of the turns, by id."""
     for label, part in _groups(answered):
-        cells = [mean(map(recall, part)), mean(map(ndcg, part))]
-        cells += [mean(within(one, texts, tokens) for one in part) for tokens in BUDGETS]
-        figures = f"{cells[0]:11.3f}{cells[1]:9.3f}" + "".join(f"{one:8.3f}" for one in cells[2:])
-        print(f"{f'{name}, {label}':26}{len(part):6}{figures}")
+        it = quality(part, texts)
+        figures = f"{it.recall:11.3f}{it.ndcg:9.3f}" + "".join(f"{one:8.3f}" for one in it.within)
+        print(f"{f'{name}, {label}':26}{it.count:6}{figures}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """Means over questions."""
+
+    recall: float
+    ndcg: float
+    within: tuple[float, ...]
+    """For each of BUDGETS."""
+    count: int
+
+
+def quality(answered: Sequence[Answered], texts: Mapping[str, str]) -> Quality:
+    """Of one question or more. `texts`: of the turns, by id."""
+    return Quality(
+        recall=mean(map(recall, answered)),
+        ndcg=mean(map(ndcg, answered)),
+        within=tuple(mean(within(one, texts, tokens) for one in answered) for tokens in BUDGETS),
+        count=len(answered),
+    )
 
 
 def recall(answered: Answered) -> float:
@@ -69,7 +89,7 @@ def within(answered: Answered, texts: Mapping[str, str], tokens: int) -> float:
 def _groups(answered: Sequence[Answered]) -> Iterator[tuple[str, list[Answered]]]:
     for category in sorted({one.question.category for one in answered}):
         part = [one for one in answered if one.question.category == category]
-        yield (str(category), part)
+        yield (category, part)
     answerable = [one for one in answered if one.question.category != ADVERSARIAL]
     if answerable:
         yield (ANSWERABLE, answerable)
