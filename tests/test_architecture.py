@@ -254,9 +254,11 @@ def _takes_environment(node: ast.ImportFrom) -> bool:
 
 def test_broad_excepts_stand_at_the_boundaries_only() -> None:
     # A handler failed; somebody's tool failed; somebody's module of tools failed at import; what an
-    # MCP client called failed; somebody's guardrail, its callback or provider failed.
+    # MCP client called failed; somebody's guardrail, its callback or provider failed; a message
+    # came that we failed to take (slixmpp has the same around each of its handlers).
     boundaries = {
         "runtime/dispatcher.py",
+        "xmpp/inbox.py",
         "tools/local.py",
         "tools/own_tools.py",
         "mcp_server/server.py",

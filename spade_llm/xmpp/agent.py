@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
-from slixmpp.stanza import Message, Presence
+from slixmpp.stanza import Presence
 
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
 from spade_llm.errors import ConfigurationError, PeerUnavailable
@@ -276,6 +276,7 @@ class XmppAgent(Agent):
         for piece in self.as_pieces(message) if is_plain else (message,):
             await self.link.send(codec.encode(piece))
         if message.ontology == CHAT_TEXT:
+            self.link.ask_soon()
             for note in self.on_sent:
                 note(message)
 
@@ -402,7 +403,7 @@ class XmppAgent(Agent):
     def read(self, message: Element) -> None:
         """A `<message/>` of somebody that came by another way than the stream."""
         with self.door.in_no_hurry():
-            self._inbox.take(Message(self.client, message, recv=True))
+            self._inbox.take(message)
 
     def _with_what_we_show(self, stanza: object) -> object:
         if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:

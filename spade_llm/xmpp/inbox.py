@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from slixmpp.stanza import Message
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
@@ -23,7 +24,7 @@ from spade_llm.xmpp.spade_classes import SpadeMessage
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from slixmpp.stanza import Message as Stanza
+    from slixmpp import ClientXMPP
 
     from spade_llm.xmpp.agent import XmppAgent
 
@@ -36,18 +37,29 @@ class Inbox:
 
     def listen(self) -> None:
         """To the client that the agent has now."""
-        self._agent.client.register_handler(Callback("inbox", _AnyMessage(None), self.take))
+        client = self._agent.client
+        client.register_handler(
+            Callback("inbox", _AnyMessage(None), lambda one: self.take(one.xml))
+        )
+        client.on_acl = self._take_acl
 
-    def take(self, stanza: Stanza) -> None:
-        """Every <message/> of the stream, as it came."""
-        if codec.is_from_self(stanza.xml, self._agent.address):
+    def _take_acl(self, xml: Element) -> None:
+        """As slixmpp calls its handlers: what goes wrong with one message is no end of the line."""
+        try:
+            self.take(xml)
+        except Exception:
+            logger.exception("a message of %s could not be taken", xml.get("from"))
+
+    def take(self, xml: Element) -> None:
+        """A `<message/>` as it came."""
+        if codec.is_from_self(xml, self._agent.address):
             return
-        if any(take(stanza.xml) for take in self._agent.on_stanza):
+        if any(take(xml) for take in self._agent.on_stanza):
             return
         try:
-            incoming = codec.decode(stanza.xml)
+            incoming = codec.decode(xml)
         except MalformedContent as error:
-            self._reject(stanza.xml, error)
+            self._reject(xml, error)
             return
         if isinstance(incoming, Bounce):
             self._agent.node.bounced(incoming)
@@ -55,29 +67,31 @@ class Inbox:
         known = incoming and self._agent.node.dispatcher.identified(incoming)
         if incoming is not None and known is None:
             return
-        if not self._is_answer(known) and not self._is_claimed(stanza):
-            self._receive(known, stanza)
+        if not self._is_answer(known) and not self._is_claimed(xml):
+            self._receive(known, xml)
 
     def _is_answer(self, message: AclMessage | None) -> bool:
         return message is not None and self._agent.node.is_awaited(message)
 
-    def _is_claimed(self, stanza: Stanza) -> bool:
+    def _is_claimed(self, xml: Element) -> bool:
         """Give it to the user's behaviours whose template asks for it."""
         wanting = [b for b in self._agent.behaviours if b.template]
-        return bool(wanting) and self._offer(stanza, wanting)
+        return bool(wanting) and self._offer(xml, wanting)
 
-    def _offer(self, stanza: Stanza, behaviours: list[object]) -> bool:
-        message = _spade_message(stanza)
+    def _offer(self, xml: Element, behaviours: list[object]) -> bool:
+        if not behaviours:
+            return False
+        message = _spade_message(xml, self._agent.client)
         takers = [b for b in behaviours if b.match(message)]  # type: ignore[attr-defined]  # SPADE
         for behaviour in takers:
             self._agent.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
         return bool(takers)
 
-    def _receive(self, message: AclMessage | None, stanza: Stanza) -> None:
+    def _receive(self, message: AclMessage | None, xml: Element) -> None:
         """For a handler that speaks it, else for who hears text, or has no template."""
         is_spoken = message is not None and self._agent.node.dispatcher.speaks(message.ontology)
         is_heard = not is_spoken and message is not None and self._is_heard(message)
-        is_taken = not is_spoken and self._offer(stanza, self._users_without_template())
+        is_taken = not is_spoken and self._offer(xml, self._users_without_template())
         if message is None or is_heard or is_taken:
             return
         if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
@@ -116,18 +130,18 @@ def _is_talk(message: AclMessage) -> bool:
 
 
 class _AnyMessage(MatcherBase):
-    def match(self, xml: Stanza) -> bool:
+    def match(self, xml: Message) -> bool:
         return bool(xml.xml.tag == "{jabber:client}message")
 
 
-def _spade_message(stanza: Stanza) -> SpadeMessage:
+def _spade_message(xml: Element, client: ClientXMPP) -> SpadeMessage:
     """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
     parameters of an `<acl/>`. A `principal` is there only where a gateway of ours has said it: not
     what is written so in SPADE's own form, which anybody may."""
-    message = SpadeMessage.from_node(stanza)
-    message.thread = message.thread or stanza.xml.findtext("{jabber:client}thread")
-    metadata = codec.read_metadata(stanza.xml)
-    if codec.encoding_of(stanza.xml) is not Encoding.ACL:
+    message = SpadeMessage.from_node(Message(client, xml, recv=True))
+    message.thread = message.thread or xml.findtext("{jabber:client}thread")
+    metadata = codec.read_metadata(xml)
+    if codec.encoding_of(xml) is not Encoding.ACL:
         metadata.pop(PRINCIPAL, None)
     message._metadata.pop(PRINCIPAL, None)
     for key, value in metadata.items():

@@ -83,7 +83,6 @@ class Link:
         self.on_resumed: list[Callable[[], None]] = []
         """Called after each that goes on where it was cut."""
         self._connections = 0
-        self._is_asking = False
         self._outcome: asyncio.Future[ConfigurationError | None] | None = None
         self._last_failure: ConfigurationError | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -155,7 +154,7 @@ class Link:
             await self._confirm_by_ping()
             return
         receipt = self.client.management.receipt()
-        self._ask_soon()
+        self.ask_soon()
         while not receipt.done():
             await self._wait_for(receipt)
         if not receipt.result():
@@ -167,15 +166,10 @@ class Link:
         if not receipt.done() and self.connected.is_set() and connection == self._connections:
             self.client.abort()
 
-    def _ask_soon(self) -> None:
-        """Once for all that wait now."""
-        if not self._is_asking:
-            self._is_asking = True
-            asyncio.get_running_loop().call_soon(self._ask)
-
-    def _ask(self) -> None:
-        self._is_asking = False
-        self.client.management.ask()
+    def ask_soon(self) -> None:
+        """For a `confirm` that is about to come: one write carries what it is for, and the
+        question whether that has arrived."""
+        self.client.ask_soon()
 
     async def _confirm_by_ping(self) -> None:
         """Where the server manages no streams: it answers in order."""

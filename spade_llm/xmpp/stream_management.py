@@ -63,6 +63,9 @@ class StreamManagement:
         self._handled = 0
         self._told = 0
         self._sent = 0
+        self._asked_for = 0
+        """Of what is sent, the server is asked whether this much has arrived."""
+        self._is_wanted = False
         self._acked = 0
         self._unacked: deque[str] = deque()
         self._unacked_chars = 0
@@ -114,12 +117,12 @@ class StreamManagement:
         self._stream += 1
         self.is_on = self._is_counting_in = self._has_overflown = False
         self._handled = self._told = self._sent = self._acked = self._unacked_chars = 0
+        self._asked_for, self._is_wanted = 0, False
         self._unacked.clear()
         while self._receipts:
             _set(self._receipts.popleft()[1], has_arrived=False)
 
-    def note_sent(self, data: str | bytes) -> None:
-        text = data if isinstance(data, str) else data.decode()
+    def note_sent(self, text: str) -> None:
         if not self.is_on or not text.startswith(_WRITTEN):
             return
         self._sent += 1
@@ -146,9 +149,20 @@ class StreamManagement:
             self._receipts.append((self._sent, receipt))
         return receipt
 
+    def want(self) -> None:
+        """Have the server say what has arrived, behind what leaves in this turn of the loop."""
+        self._is_wanted = True
+
+    def ask_if_wanted(self) -> None:
+        """Once for all that want it now."""
+        if self._is_wanted and self._sent != self._asked_for:
+            self.ask()
+        self._is_wanted = False
+
     def ask(self) -> None:
         """Have the server say what has arrived."""
         if self.is_on:
+            self._asked_for = self._sent
             self._write(f"<r xmlns='{NAMESPACE}'/>")
 
     def mark(self) -> Mark:
