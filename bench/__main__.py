@@ -19,6 +19,7 @@ from bench import (
     concurrency,
     context,
     costs,
+    crowd,
     documents,
     flood,
     gateway,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "wire": wire.measure,
+    "crowd": crowd.measure,
     "chat": chat.measure,
     "costs": costs.measure,
     "streaming": streaming.measure,

@@ -47,22 +47,22 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
         for text in islice(texts, 20):
             await say(person, full.jid, text)
         async with _profiled(pids):
-            before = _cpu_s(pids)
+            before = _all_cpu_s(pids)
             chats = scale.of(200, quick=20)
             for text in islice(texts, chats):
                 await say(person, full.jid, text)
             await asyncio.sleep(SETTLE_S)
-            after = _cpu_s(pids)
+            after = _all_cpu_s(pids)
     spent = {name: 1000 * (after[name] - before[name]) / chats for name in pids}
     rows = [Row(name=f"processor per chat: {name}", unit="ms", ours=spent[name]) for name in pids]
     return [*rows, Row(name="… all of them", unit="ms", ours=sum(spent.values()))]
 
 
-def _cpu_s(pids: Mapping[str, int]) -> dict[str, float]:
-    return {name: _cpu_of(pid) for name, pid in pids.items()}
+def _all_cpu_s(pids: Mapping[str, int]) -> dict[str, float]:
+    return {name: cpu_s(pid) for name, pid in pids.items()}
 
 
-def _cpu_of(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """User and system time, all threads (proc(5))."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S

@@ -1,4 +1,4 @@
-"""A private Prosody, and agents in processes of their own, for as long as the benchmarks run."""
+"""A private server, and agents in processes of their own, for as long as the benchmarks run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from bench.account import DOMAIN, Account, Part
-from spade_llm.xmpp.prosody import ProsodyServer
+from bench.servers import prosody
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bench.servers import Launch, Server
     from spade_llm.xmpp.server import Endpoint
 
 MAX_PEERS = 20
@@ -31,6 +32,8 @@ NAMES = (
 """Every account of every benchmark: Prosody is told at its start whose rate it is not to limit;
 `flooder` is limited as everybody is."""
 START_S = 60.0
+ANSWER_S = 120.0
+MAX_LINE_BYTES = 1024 * 1024
 STOP_S = 20.0
 
 
@@ -39,6 +42,14 @@ class Child:
     pid: int
     said: str
     """What came after `ready` in its first line."""
+    _process: asyncio.subprocess.Process
+
+    async def say(self, line: str) -> str:
+        """The line that it answers."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(line.encode() + b"\n")
+        async with asyncio.timeout(ANSWER_S):
+            return (await self._process.stdout.readline()).decode()
 
     @property
     async def resident_mb(self) -> float:
@@ -50,19 +61,18 @@ class Child:
 
 
 class Stage:
-    def __init__(self) -> None:
+    def __init__(self, launch: Launch = prosody) -> None:
+        self._launch = launch
         self._stack = AsyncExitStack()
         self._folder = Path()
-        self._server: ProsodyServer | None = None
+        self._server: Server | None = None
         self._endpoint: Endpoint | None = None
         self._accounts: dict[str, Account] = {}
         self._services: dict[str, Child] = {}
 
     async def __aenter__(self) -> Self:
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        self._server = ProsodyServer(
-            self._folder / "prosody", service_jids=[f"{name}@{DOMAIN}" for name in NAMES]
-        )
+        self._server = self._launch(self._folder, [f"{name}@{DOMAIN}" for name in NAMES])
         self._stack.push_async_callback(self._server.stop)
         self._endpoint = await self._server.start()
         return self
@@ -75,6 +85,21 @@ class Stage:
         if name not in self._accounts:
             self._accounts[name] = await self._new_account(name)
         return self._accounts[name]
+
+    async def crowd(self, count: int) -> list[Account]:
+        """Accounts by the hundred, with one password: on Prosody only, by copies of its file of
+        one (`prosodyctl` takes 0.2 s for each)."""
+        first = await self.account("crowd")
+        accounts = self._folder / "prosody" / "data" / DOMAIN / "accounts"
+        copied = (accounts / "crowd.dat").read_bytes()
+        names = [f"crowd{number}" for number in range(count)]
+        for name in names:
+            (accounts / f"{name}.dat").write_bytes(copied)
+            (self._folder / name).mkdir(exist_ok=True)
+        return [
+            first.model_copy(update={"jid": f"{name}@{DOMAIN}", "data": self._folder / name})
+            for name in names
+        ]
 
     async def people(self, count: int) -> list[Account]:
         return [await self.account(f"peer{number}") for number in range(count)]
@@ -91,19 +116,19 @@ class Stage:
 
     @asynccontextmanager
     async def process(self, kind: str, part: Part) -> AsyncIterator[Child]:
-        async with _child("bench.process", kind, told=part.model_dump_json()) as child:
+        async with started("bench.process", kind, told=part.model_dump_json()) as child:
             yield child
 
     @asynccontextmanager
     async def model(self, *, delay_s: float = 0.0) -> AsyncIterator[str]:
         """The base URL of a local model server, which says what was said to it."""
-        async with _child("tests.openai_server", "--delay", str(delay_s)) as child:
+        async with started("tests.openai_server", "--delay", str(delay_s)) as child:
             yield child.said
 
     @asynccontextmanager
     async def stamping_model(self) -> AsyncIterator[str]:
         """The base URL of a model's server whose first token says when it left."""
-        async with _child("bench.stamping_model") as child:
+        async with started("bench.stamping_model") as child:
             yield child.said
 
     async def services(self) -> None:
@@ -137,9 +162,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def _child(module: str, *arguments: str, told: str = "") -> AsyncIterator[Child]:
+async def started(module: str, *arguments: str, told: str = "") -> AsyncIterator[Child]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, *arguments, stdin=PIPE, stdout=PIPE, env=os.environ
+        sys.executable,
+        *("-m", module, *arguments),
+        stdin=PIPE,
+        stdout=PIPE,
+        env=os.environ,
+        limit=MAX_LINE_BYTES,
     )
     assert process.stdin is not None and process.stdout is not None
     if told:
@@ -150,7 +180,7 @@ async def _child(module: str, *arguments: str, told: str = "") -> AsyncIterator[
         word, _, said = first.strip().partition(" ")
         if word != "ready":
             raise RuntimeError(f"{module} {' '.join(arguments)} did not start")
-        yield Child(pid=process.pid, said=said)
+        yield Child(pid=process.pid, said=said, _process=process)
     finally:
         await _end(process, ends_with_stdin=bool(told))
 

@@ -232,3 +232,18 @@ def test_whatever_a_server_says_every_receipt_is_decided_in_the_end(
         assert all(receipt.done() for receipt in receipts)
 
     asyncio.run(live())
+
+
+def test_who_waits_for_what_the_server_was_asked_about_already_asks_no_more() -> None:
+    wire = Wire()
+    stream = wire.enabled()
+    wire.send("1")
+
+    stream.want()
+    stream.want()
+    stream.ask_if_wanted()
+    stream.ask_if_wanted()
+    stream.want()
+    stream.ask_if_wanted()
+
+    assert wire.written == [f"<r xmlns='{NAMESPACE}'/>"]
