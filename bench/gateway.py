@@ -1,4 +1,5 @@
-"""A chat over HTTP. Gateway, assistant, services and model are processes of their own.
+"""A chat over HTTP, one after the other and many at once (load.py). Gateway, assistant, services
+and model are processes of their own.
 
 Beside it the least server that does without any of them: FastAPI and the openai SDK.
 """
@@ -20,6 +21,7 @@ import httpx
 
 from bench.account import Part
 from bench.conversation import check_reply, furnish
+from bench.load import load
 from bench.questions import questions
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
@@ -34,32 +36,39 @@ CHAT, HEALTH_P99, MEMORY = Goal(limit=20.0), Goal(limit=3.0), Goal(limit=200.0)
 ROUND = 10
 MODEL_S = 2.0
 CHATS, STREAMS = 50, 200
+CONNECTIONS = (1, 10, 50)
+LOADED = {"/health": 1, "/llm/chat": 3, "/llm/chat/stream": 3}
+"""For how many seconds each is asked, of each server."""
 TIMEOUT_S = 60.0
 
 
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
     await stage.services()
     (person,) = await stage.people(1)
-    for name in ("assistant", "slow"):
-        await furnish(await stage.account(name), [person], scale)
-    return [await _chats(stage, scale), *await _slow_chats(stage, scale)]
+    await furnish(await stage.account("assistant"), [person], scale)
+    return [*await _instant(stage, scale), *await _slow_chats(stage, scale)]
 
 
-async def _chats(stage: Stage, scale: Scale) -> Row:
-    ours, least = Samples(), Samples()
+async def _instant(stage: Stage, scale: Scale) -> list[Row]:
+    """With a model that answers at once."""
     async with (
         stage.model() as url,
         stage.agent("assistant", "assistant", model_url=url, has_services=True),
         _served(stage, "gateway", assistant="assistant") as (gateway, _),
         _served(stage, "raw-http", model_url=url) as (bare, _),
     ):
-        answer = await _say(gateway, "What does the answer log write down?")
-        check(not answer["degraded"] and bool(answer["rag_sources"]), f"poor answer: {answer}")
-        texts = questions()
-        for number in range(1 + scale.of(30, quick=3)):
-            for client, samples in ((gateway, ours), (bare, least)):
-                for text in islice(texts, ROUND):
-                    await (samples if number else Samples()).add(partial(_say, client, text))
+        return [await _chats(gateway, bare, scale), *await _loads(gateway, bare, scale)]
+
+
+async def _chats(gateway: httpx.AsyncClient, bare: httpx.AsyncClient, scale: Scale) -> Row:
+    ours, least = Samples(), Samples()
+    answer = await _say(gateway, "What does the answer log write down?")
+    check(not answer["degraded"] and bool(answer["rag_sources"]), f"poor answer: {answer}")
+    texts = questions()
+    for number in range(1 + scale.of(30, quick=1)):
+        for client, samples in ((gateway, ours), (bare, least)):
+            for text in islice(texts, scale.of(ROUND, quick=2)):
+                await (samples if number else Samples()).add(partial(_say, client, text))
     return Row(
         name="/llm/chat, memory and documents on",
         unit="ms",
@@ -71,11 +80,42 @@ async def _chats(stage: Stage, scale: Scale) -> Row:
     )
 
 
+async def _loads(gateway: httpx.AsyncClient, bare: httpx.AsyncClient, scale: Scale) -> list[Row]:
+    """As fast as so many connections ask; both servers in turn. A quick run asks them all at once:
+    it sees whether answers are right."""
+    counts = CONNECTIONS[: scale.of(len(CONNECTIONS), quick=2)][scale.of(0, quick=1) :]
+    rows = [_load_row(gateway, bare, one, count) for one in LOADED for count in counts]
+    if len(counts) == 1:
+        return [*await asyncio.gather(*rows)]
+    return [await row for row in rows]
+
+
+async def _load_row(
+    gateway: httpx.AsyncClient, bare: httpx.AsyncClient, path: str, connections: int
+) -> Row:
+    found = []
+    for client in (gateway, bare):
+        base, seconds = str(client.base_url).rstrip("/"), LOADED[path]
+        found.append(await load(base, path, connections=connections, seconds=seconds))
+        await _say(client, "Is the last question of the load answered?")
+    ours, least = found
+    return Row(
+        name=f"{path} by {connections} connections",
+        unit="ms",
+        ours=ours.median,
+        baseline=least.median,
+        baseline_name="bare FastAPI",
+        spread=ours.spread,
+        note=f"{ours.per_s:.0f} per s, bare {least.per_s:.0f}; p99 {ours.p99:.1f} and"
+        f" {least.p99:.1f} ms",
+    )
+
+
 async def _slow_chats(stage: Stage, scale: Scale) -> list[Row]:
     async with (
-        stage.model(delay_s=MODEL_S) as url,
-        stage.agent("assistant", "slow", model_url=url, has_services=True),
-        _served(stage, "gateway", assistant="slow") as (client, child),
+        stage.model(delay_s=scale.of(20, quick=2) / 20 * MODEL_S) as url,
+        stage.agent("assistant", "assistant", model_url=url, has_services=True),
+        _served(stage, "gateway", assistant="assistant") as (client, child),
     ):
         before_mb = await child.resident_mb
         health = await _health(client, scale.of(CHATS, quick=5))
@@ -118,7 +158,7 @@ async def _streams(client: httpx.AsyncClient, count: int) -> Row:
     texts = islice(questions(seed=7), count)
     await asyncio.gather(*(_stream(client, text, n) for n, text in enumerate(texts)))
     return Row(
-        name=f"{count} streamed chats at once, a model of {MODEL_S:g} s (ideal {MODEL_S:g})",
+        name=f"{STREAMS} streamed chats at once, a model of {MODEL_S:g} s (ideal {MODEL_S:g})",
         unit="s",
         ours=time.perf_counter() - began,
     )
