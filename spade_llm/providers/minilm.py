@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ModelUnavailable
-from spade_llm.providers.minilm_graph import GRAPH_VERSION, build_graph
+from spade_llm.providers.minilm_graph import GRAPH_VERSION, VECTORS_VERSION, build_graph
 from spade_llm.providers.minilm_weights import SHA256, TOKENIZER, WEIGHTS, check_file
 from spade_llm.providers.query_vectors import QueryVectors
 from spade_llm.providers.safetensors import read_float_tensors
@@ -80,7 +80,7 @@ class MiniLmEmbedder:
 
     @property
     def name(self) -> str:
-        return f"all-MiniLM-L6-v2/int8-{GRAPH_VERSION}"
+        return f"all-MiniLM-L6-v2/int8-{VECTORS_VERSION}"
 
     @property
     def dimension(self) -> int:

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.safetensors import Weights
 
-GRAPH_VERSION = 1
-"""Raise it when the graph changes: vectors and cached graphs carry it in their name."""
+GRAPH_VERSION = 2
+"""Raise it when the graph changes: cached graphs carry it in their name."""
+VECTORS_VERSION = 1
+"""Raise it when vectors of the new graph do not compare with those of the old one any more: the
+model carries it in its name, and files with vectors of the old one must be reindexed."""
 EPSILON = 1e-12
 HEADS = 12
 
@@ -96,10 +99,13 @@ class _BertGraph:
         )
 
     def _add_and_norm(self, x: str, skip: str, name: str) -> str:
-        product, bias = self._linear(x, f"{name}.dense")
-        norm = self._norm(f"{name}.LayerNorm")
-        inputs = [product, skip, *norm, bias]
-        return self._graph.fused("SkipLayerNormalization", inputs, epsilon=EPSILON)
+        """As two operators: onnxruntime's fused SkipLayerNormalization (1.31) takes 0.29 ms for 128
+        tokens where these take 0.06, six layers twice."""
+        graph, dense = self._graph, f"{name}.dense"
+        bias = graph.constant(self._weights[f"{dense}.bias"])
+        product = self._product(x, self._weights[f"{dense}.weight"].T, bias)
+        norm = [graph.op("Add", [product, skip]), *self._norm(f"{name}.LayerNorm")]
+        return graph.op("LayerNormalization", norm, axis=-1, epsilon=EPSILON)
 
     def _linear(self, x: str, name: str) -> tuple[str, str]:
         """The product without its bias, and the bias: the next operator adds it."""
