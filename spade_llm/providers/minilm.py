@@ -104,7 +104,7 @@ class MiniLmEmbedder:
         if len(texts) == 1:
             return await self._queries.get(texts[0])
         async with self._batches:
-            return await self._embed_all(texts)
+            return await self._queries.beside(texts, self._embed_all)
 
     async def _embed_query(self, text: str) -> NDArray[np.float32]:
         if len(text) <= NEAR_CHARS:

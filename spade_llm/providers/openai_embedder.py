@@ -99,7 +99,7 @@ class OpenAIEmbedder:
         try:
             if len(texts) == 1:
                 return await self._queries.get(texts[0])
-            return await self._embed_all(texts)
+            return await self._queries.beside(texts, self._embed_all)
         except ModelUnavailable:
             raise
         except ModelError as error:

@@ -1,4 +1,6 @@
-"""Vectors of single texts, kept: several services are asked the same question. Knows no model."""
+"""Vectors of single texts, kept: several services are asked the same question, and what was asked
+is stored as a message next. Knows no model.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 from spade_llm.latest import keep_latest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -40,6 +42,20 @@ class QueryVectors:
             self._known.move_to_end(text)
         return known.copy()
 
+    async def beside(
+        self,
+        texts: Sequence[str],
+        embed_all: Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]],
+    ) -> NDArray[np.float32]:
+        """A row per text; `embed_all` is asked for those that are not known, each once."""
+        known = {text: self._known[text].reshape(-1) for text in texts if text in self._known}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        vectors = await embed_all(new)
+        if len(new) == len(texts):
+            return vectors
+        known |= zip(new, vectors, strict=True)
+        return _stacked([known[text] for text in texts])
+
     async def aclose(self) -> None:
         """Wait for what is being embedded."""
         if self._asked:
@@ -57,3 +73,9 @@ class QueryVectors:
             del self._asked[text]
         keep_latest(self._known, text, vector, most=CACHED_QUERIES)
         return vector
+
+
+def _stacked(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.stack(rows)

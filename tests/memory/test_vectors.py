@@ -11,6 +11,7 @@ import pytest
 
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
+from spade_llm.memory.sqlite import embedding
 from spade_llm.memory.store import (
     MemoryChange,
     MemoryFilter,
@@ -34,6 +35,16 @@ if TYPE_CHECKING:
 OWNER = "ada@localhost"
 PROMPTLY_S = 5.0
 CATS = MemoryQuery(text="cats sleeping", mode=SearchMode.SEMANTIC)
+
+
+class Telling(BagOfWords):
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.is_asked.set()
+        return await super().embed(texts)
 
 
 @pytest.fixture
@@ -70,6 +81,54 @@ async def test_a_memory_is_found_by_its_vector_soon_after_it_is_stored(path: Pat
 
     assert found.outcome is Outcome.OK
     assert contents(found)[0] == "Cats are sleeping on the sofa"
+
+
+async def test_vectors_are_made_when_it_is_quiet(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET_S", 0.01)
+    monkeypatch.setattr(embedding, "LATEST_S", 60.0)
+    embedder = Telling()
+    async with opened(path, embedder) as backend:
+        await add(backend.for_owner(OWNER), "a cat sleeps")
+
+        async with asyncio.timeout(PROMPTLY_S):
+            await embedder.is_asked.wait()
+
+
+async def test_searches_keep_vectors_waiting_and_not_longer_than_the_bound(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET_S", 60.0)
+    monkeypatch.setattr(embedding, "LATEST_S", 0.2)
+    embedder = Telling()
+    async with opened(path, embedder) as backend:
+        store = backend.for_owner(OWNER)
+        await add(store, "a cat sleeps")
+        found = await store.search(MemoryQuery(text="cat", mode=SearchMode.KEYWORD))
+        was_asked = embedder.is_asked.is_set()
+
+        async with asyncio.timeout(PROMPTLY_S):
+            while not embedder.is_asked.is_set():
+                await store.search(MemoryQuery(text="cat", mode=SearchMode.KEYWORD))
+                await asyncio.sleep(0)
+
+    assert contents(found) == ["a cat sleeps"]
+    assert not was_asked
+
+
+async def test_who_waits_for_vectors_does_not_wait_for_quiet(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET_S", 60.0)
+    monkeypatch.setattr(embedding, "LATEST_S", 60.0)
+    embedder = Telling()
+    async with opened(path, embedder) as backend:
+        await add(backend.for_owner(OWNER), "a cat sleeps")
+
+        await settled(backend)
+
+    assert embedder.is_asked.is_set()
 
 
 @pytest.mark.parametrize("mode", [SearchMode.SEMANTIC, SearchMode.HYBRID, SearchMode.RECALL])

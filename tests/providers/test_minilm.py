@@ -278,7 +278,8 @@ async def test_another_package_of_that_name_is_refused(
 
 
 async def test_a_query_does_not_wait_for_a_batch(embedder: MiniLmEmbedder) -> None:
-    batch = asyncio.create_task(embedder.embed(["a sentence of some length " * 20] * 64))
+    texts = [f"sentence {number} of some length " * 20 for number in range(64)]
+    batch = asyncio.create_task(embedder.embed(texts))
     await asyncio.sleep(0)
 
     await embedder.embed(["a question"])

@@ -1,12 +1,14 @@
 """EmbeddingWorker: gives rows their vectors after they are acknowledged. Knows no SQL, no ranking.
 
-What is wanted is in the file, so that a crash loses nothing; a new write is taken first.
+What is wanted is in the file, so that a crash loses nothing; a new write is taken first. Until a
+row has its vector, words find it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -33,8 +35,11 @@ logger = logging.getLogger(__name__)
 
 BATCH = 32
 """Rows per transaction. How many texts go at once is the embedder's to know."""
-GATHER_S = 0.1
-"""Waited after a write, so that those that follow share its batch, and a turn is over first."""
+QUIET_S = 0.25
+"""Vectors are made when nobody has searched or written for so long: who waits for an answer needs
+the cores, and what follows shares a batch …"""
+LATEST_S = 2.0
+"""… or so long after the first row that wants one, however busy it is; at once for who waits."""
 MAX_FRESH = 4096
 """Keys of new rows that are remembered; the file knows all."""
 BATCH_TIMEOUT_S = 120.0
@@ -53,6 +58,11 @@ class Storage(Protocol):
 
 
 class Nearest(Protocol):
+    @property
+    def searched_at(self) -> float:
+        """When somebody searched last, by the loop's clock."""
+        ...
+
     async def nearest(
         self, owner: str, vector: NDArray[np.float32], *, which: MemoryFilter, limit: int
     ) -> Sequence[tuple[int, float]]:
@@ -67,6 +77,8 @@ class EmbeddingWorker:
         self._storage, self._embedder, self._known = storage, embedder, known
         self._fresh: dict[int, None] = {}
         self._is_woken = asyncio.Event()
+        self._is_waited_for = asyncio.Event()
+        self._written_at = float("-inf")
         self._idle = asyncio.Event()
         self._alone = asyncio.Lock()
         self._behind_since: float | None = None
@@ -93,11 +105,14 @@ class EmbeddingWorker:
         """These were written. Cheap."""
         self._idle.clear()
         self._is_woken.set()
+        self._written_at = asyncio.get_running_loop().time()
         if len(self._fresh) + len(keys) <= MAX_FRESH:
             self._fresh.update(dict.fromkeys(keys))
 
     async def settled(self) -> None:
-        """Return once every row has its vector. The caller cancels the wait."""
+        """Return once every row has its vector; they are made now. The caller cancels the wait."""
+        if not self._idle.is_set():
+            self._is_waited_for.set()
         await self._idle.wait()
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
@@ -112,13 +127,26 @@ class EmbeddingWorker:
             await self._is_woken.wait()
             self._behind_since = self._behind_since or asyncio.get_running_loop().time()
             try:
-                await asyncio.sleep(GATHER_S)
+                await self._quiet()
                 await self.catch_up()
                 pause_s = FIRST_PAUSE_S
             except (ModelUnavailable, StorageFailed, Busy) as error:
                 logger.warning("memories wait for their vectors (%.0f s): %s", pause_s, error)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, MAX_PAUSE_S)
+
+    async def _quiet(self) -> None:
+        """Until nobody needs the cores, it has been long enough, or somebody waits for vectors."""
+        clock = asyncio.get_running_loop().time
+        latest = clock() + LATEST_S
+        while (until := min(self._busy_until(), latest)) > clock():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await self._is_waited_for.wait()
+                    return
+
+    def _busy_until(self) -> float:
+        return max(self._written_at, self._known.searched_at) + QUIET_S
 
     async def catch_up(self, progress: Progress | None = None) -> None:
         """Until none is wanted; `progress` is told how many of how many are done.
@@ -135,6 +163,7 @@ class EmbeddingWorker:
                 raise
             self._behind_since = None
             if not self._is_woken.is_set():
+                self._is_waited_for.clear()
                 self._idle.set()
 
     async def _embed_all(self, progress: Progress | None) -> None:

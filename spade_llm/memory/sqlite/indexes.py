@@ -112,6 +112,8 @@ class IndexRanker:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         """The one used last is at the end."""
         self._size_bytes = 0
+        self.searched_at = float("-inf")
+        """When somebody searched last, by the loop's clock."""
         self._threads: ThreadPoolExecutor | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -167,6 +169,7 @@ class IndexRanker:
     async def search(
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[Scope] | None = None
     ) -> Ranked:
+        self.searched_at = asyncio.get_running_loop().time()
         async with self._using(owner) as held:
             if query.mode is SearchMode.SEMANTIC:
                 await self._newest_embedded(held)
