@@ -738,6 +738,11 @@ class LearningStore(Protocol):
         episode that is gone."""
         ...
 
+    async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Content of messages that searches gave this owner lately, by the ids that they had
+        there. What was given long ago, or is gone, is missing."""
+        ...
+
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
         """Episodes from which no facts were taken yet, oldest first."""
         ...

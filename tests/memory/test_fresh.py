@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spade_llm.memory.learning.fresh import fresh_text
+from spade_llm.memory.learning.fresh import fresh_text, topics_of
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.providers.quoted import FIRST_LINE, QuotedMemory, quote_context
 
@@ -16,7 +16,7 @@ RECALLED = {"1": "Ana lives in Lisbon with two cats.", "2": "Ana's flight leaves
 def fresh(text: str, *, role: str = "assistant", recalled: tuple[str, ...] = ("1", "2")) -> str:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     message = ObservedMessage(id="m", role=role, content=text, at=at, recalled=recalled)
-    return fresh_text(message, RECALLED)
+    return fresh_text(message, topics_of(RECALLED))
 
 
 def test_sentences_that_repeat_what_was_recalled_are_left_out() -> None:

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.memory import MemoryDraft, OwnedMemory
-from spade_llm.memory.store import Episode, LearningStore, MemoryFilter, MemoryType, Origin
+from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
+from spade_llm.memory.store import (
+    Episode,
+    LearningStore,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    Origin,
+    SearchMode,
+)
 from tests.memory.contract import ADA, BOB, NOON, said
 
 if TYPE_CHECKING:
-    from spade_llm.memory import MemoryEntry, SQLiteMemoryBackend
+    from pathlib import Path
+
+    from spade_llm.memory import MemoryEntry
     from spade_llm.memory.store import Stretch
 
 
@@ -48,6 +58,22 @@ async def test_a_stretch_is_what_no_episode_holds(
     assert (stretch.owner, stretch.conversation) == ("assistant@localhost", "c")
     assert stretch.subject == ADA
     assert [message.id for message in stretch.messages] == list("01234")
+
+
+async def test_what_a_search_gave_is_known_by_the_id_that_it_had_there(tmp_path: Path) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "memory.db", is_learned_from=True) as backend:
+        store, learning = backend.for_owner(BOB), backend.learning()
+        await store.observe("c", [said("1", "a green bicycle"), said("2", "rain")], subject=ADA)
+        query = MemoryQuery(text="bicycle", mode=SearchMode.KEYWORD, with_messages=True)
+        (hit,) = (await store.search(query)).hits
+
+        known = await learning.given(BOB, [hit.entry.id, "another"])
+        of_another = await learning.given(ADA, [hit.entry.id])
+        await store.retract("c", ["1"])
+        gone = await learning.given(BOB, [hit.entry.id])
+
+    assert known == {hit.entry.id: "a green bicycle"}
+    assert (of_another, gone) == ({}, {})
 
 
 async def test_kept_episodes_hold_their_messages(

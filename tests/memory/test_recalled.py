@@ -49,10 +49,14 @@ def said(text: str, *recalled: str) -> ObservedMessage:
     return ObservedMessage(id=text, role="assistant", content=text, at=AT, recalled=recalled)
 
 
+async def nothing(ids: Sequence[str]) -> dict[str, str]:
+    return {}
+
+
 async def test_entries_are_looked_up_without_a_search() -> None:
     memory = Memory({"1": "one", "2": "two"}, {})
 
-    assert await recalled_texts(memory, [said("a", "1"), said("b", "1", "2")]) == {
+    assert await recalled_texts(memory, [said("a", "1"), said("b", "1", "2")], given=nothing) == {
         "1": "one",
         "2": "two",
     }
@@ -62,15 +66,31 @@ async def test_entries_are_looked_up_without_a_search() -> None:
 async def test_messages_are_searched_for_with_the_answer_and_known_by_their_id() -> None:
     memory = Memory({"1": "one"}, {"8": "eight", "9": "nine"})
 
-    assert await recalled_texts(memory, [said("the answer", "1", "9")]) == {
+    assert await recalled_texts(memory, [said("the answer", "1", "9")], given=nothing) == {
         "1": "one",
         "9": "nine",
     }
     assert [(query.text, query.with_messages) for query in memory.queries] == [("the answer", True)]
 
 
+async def test_messages_that_were_found_lately_are_not_searched_for() -> None:
+    memory = Memory({"1": "one"}, {"9": "nine"})
+    asked: list[Sequence[str]] = []
+
+    async def given(ids: Sequence[str]) -> dict[str, str]:
+        asked.append(ids)
+        return {"8": "eight"}
+
+    assert await recalled_texts(memory, [said("the answer", "1", "8")], given=given) == {
+        "1": "one",
+        "8": "eight",
+    }
+    assert asked == [["8"]]
+    assert memory.queries == []
+
+
 async def test_without_recalled_ids_nothing_is_asked() -> None:
     memory = Memory({}, {"9": "nine"})
 
-    assert await recalled_texts(memory, [said("a")]) == {}
+    assert await recalled_texts(memory, [said("a")], given=nothing) == {}
     assert memory.queries == []

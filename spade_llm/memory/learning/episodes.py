@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.learning.episode_text import episode_content, episode_draft
-from spade_llm.memory.learning.fresh import fresh_text
+from spade_llm.memory.learning.fresh import fresh_text, topics_of
 from spade_llm.memory.learning.topic import overlap, topic_of
 from spade_llm.memory.store import Episode
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from spade_llm.memory.learning.fresh import Topics
     from spade_llm.memory.store import ObservedMessage, Stretch
 
 SOFT_GAP = timedelta(minutes=30)
@@ -63,7 +64,8 @@ def build_episodes(
     stretch: Stretch, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
 ) -> list[Episode]:
     """The episodes between the `points` that `cut_points` found."""
-    return [_episode(stretch, stretch.messages[start:end], recalled) for start, end in points]
+    topics = topics_of(recalled)
+    return [_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
 
 
 def cut_points(
@@ -199,9 +201,7 @@ def _pause(talk: _Talk, cut: int) -> bool:
     return talk.gaps[cut] >= SOFT_GAP
 
 
-def _episode(
-    stretch: Stretch, messages: Sequence[ObservedMessage], recalled: Mapping[str, str]
-) -> Episode:
+def _episode(stretch: Stretch, messages: Sequence[ObservedMessage], recalled: Topics) -> Episode:
     said = [(message, fresh_text(message, recalled)) for message in messages]
     return Episode(
         draft=episode_draft(stretch, messages, content=episode_content(said)),

@@ -6,6 +6,8 @@ Otherwise a recalled memory would come back as an episode, be recalled again, an
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.learning.topic import topic_of
@@ -13,27 +15,45 @@ from spade_llm.memory.sentences import sentences
 from spade_llm.providers.quoted import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from spade_llm.memory.store import ObservedMessage
 
 REPEATED = 0.8
 """A sentence with so much of its words in what was recalled says nothing new."""
 
+_NOTHING: frozenset[int] = frozenset()
 _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
 """As chat clients and mail quote what they answer."""
 
 
-def fresh_text(message: ObservedMessage, recalled: Mapping[str, str]) -> str:
+Topics = Mapping[str, frozenset[int]]
+"""What memories are about, by id."""
+
+
+def fresh_messages(
+    messages: Sequence[ObservedMessage], recalled: Mapping[str, str]
+) -> tuple[ObservedMessage, ...]:
+    """With their own words only. `recalled`: content by id of what they were written with."""
+    topics = topics_of(recalled)
+    return tuple(replace(one, content=fresh_text(one, topics)) for one in messages)
+
+
+def topics_of(recalled: Mapping[str, str]) -> Topics:
+    """Once for all messages: the same memory is recalled again and again."""
+    return {id: topic_of(text) for id, text in recalled.items()}
+
+
+def fresh_text(message: ObservedMessage, recalled: Topics) -> str:
     """The message's own words; may be empty. Only an assistant repeats what it recalled: what a
     person says is said by them.
 
-    `recalled`: content by id of memories; those that the message was written with are looked at.
+    `recalled`: of these, the memories that the message was written with are looked at.
     """
     text = without_quotes(message.content)
     if message.role == "user" or not message.recalled:
         return text
-    known = frozenset(term for id in message.recalled for term in topic_of(recalled.get(id, "")))
+    known = _NOTHING.union(*(recalled.get(id, _NOTHING) for id in message.recalled))
     return "\n".join(one for one in sentences(text) if not _repeats(one, known)) if known else text
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import (
@@ -25,7 +26,7 @@ from spade_llm.errors import (
 from spade_llm.memory.learning.episodes import build_episodes, cut_points
 from spade_llm.memory.learning.extraction_model import ModelExtractor
 from spade_llm.memory.learning.extraction_rules import RuleExtractor
-from spade_llm.memory.learning.fresh import fresh_text
+from spade_llm.memory.learning.fresh import fresh_messages
 from spade_llm.memory.learning.learned import Reading
 from spade_llm.memory.learning.occasions import occasions_of
 from spade_llm.memory.learning.pattern_model import ask_for_patterns
@@ -184,7 +185,8 @@ class Learner:
         if not points:
             return 0
         memory = self._backend.for_owner(stretch.owner)
-        recalled = await recalled_texts(memory, stretch.messages[: points[-1][1]])
+        given = partial(self._store.given, stretch.owner)
+        recalled = await recalled_texts(memory, stretch.messages[: points[-1][1]], given=given)
         episodes = await asyncio.to_thread(build_episodes, stretch, points, recalled)
         try:
             return len(await self._store.keep_episodes(stretch, episodes))
@@ -261,9 +263,10 @@ class Learner:
 
     async def _reading(self, memory: OwnedMemory, episode: MemoryEntry) -> Reading:
         messages = await self._store.messages_of(episode)
-        recalled = await recalled_texts(memory, messages)
-        fresh = (replace(one, content=fresh_text(one, recalled)) for one in messages)
-        return Reading(episode=episode, messages=tuple(fresh))
+        given = partial(self._store.given, episode.owner)
+        recalled = await recalled_texts(memory, messages, given=given)
+        fresh = await asyncio.to_thread(fresh_messages, messages, recalled)
+        return Reading(episode=episode, messages=fresh)
 
     async def _extract(self, reading: Reading, memory: OwnedMemory) -> Learned:
         try:

@@ -21,6 +21,7 @@ from spade_llm.memory.limits import check_name
 from spade_llm.memory.sqlite import finding, maintenance, reindexing, vectors
 from spade_llm.memory.sqlite.embedding import EmbeddingWorker
 from spade_llm.memory.sqlite.errors import meaning
+from spade_llm.memory.sqlite.given import Given
 from spade_llm.memory.sqlite.group_commit import GroupCommit
 from spade_llm.memory.sqlite.indexes import IndexRanker
 from spade_llm.memory.sqlite.learning_store import SqliteLearningStore
@@ -105,6 +106,7 @@ class SQLiteMemoryBackend:
         self._readers: Readers | None = None
         self._near: NearReader | None = None
         self.uses = Uses(self)
+        self.given = Given()
 
     def for_owner(self, owner: str) -> SqliteMemoryStore:
         """The memory of one owner, a bare JID.

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from spade_llm.memory.sqlite.given import Given
     from spade_llm.memory.sqlite.ranker import Ranker
     from spade_llm.memory.sqlite.transaction import Transaction
     from spade_llm.memory.sqlite.uses import Uses
@@ -48,4 +49,9 @@ class Database(Protocol):
     @property
     def uses(self) -> Uses:
         """Gathered until the next write, or read."""
+        ...
+
+    @property
+    def given(self) -> Given:
+        """Messages that searches found lately."""
         ...

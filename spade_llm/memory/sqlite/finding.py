@@ -10,7 +10,7 @@ from spade_llm.errors import NotFound
 from spade_llm.memory.sqlite.conditions import VISIBLE, all_of, true_when, wanted, within
 from spade_llm.memory.sqlite.rows import (
     ENTRY_COLUMNS,
-    MESSAGE_COLUMNS,
+    FOUND_MESSAGE_COLUMNS,
     entry_from_row,
     entry_key,
     message_as_entry,
@@ -62,7 +62,7 @@ BY_KEYS = f"""
 """
 
 MESSAGES_BY_KEYS = f"""
-    SELECT {MESSAGE_COLUMNS}, message.seq, name, message.subject
+    SELECT {FOUND_MESSAGE_COLUMNS}, message.seq, name, message.subject
     FROM message JOIN conversation ON conversation.number = message.conversation
     WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND message.seq > cleared_at_seq

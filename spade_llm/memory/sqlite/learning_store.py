@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.memory import limits
-from spade_llm.memory.sqlite import acquaintances, adding, clearing, patterns
+from spade_llm.memory.sqlite import acquaintances, adding, clearing, finding, patterns
 from spade_llm.memory.sqlite.conditions import VISIBLE
 from spade_llm.memory.sqlite.finding import OWNED
 from spade_llm.memory.sqlite.rows import (
@@ -117,6 +117,14 @@ class SqliteLearningStore:
         }
         rows = await self._database.read(lambda file: file.all(OF_EPISODE, which))
         return [message_from_row(row) for row in rows]
+
+    async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
+        keys = self._database.given.keys(owner, ids)
+        if not keys:
+            return {}
+        now = to_microseconds(self._database.now())
+        found = await self._database.read(partial(finding.by_keys, owner=owner, keys=keys, now=now))
+        return {entry.id: entry.content for entry in found.values()}
 
     async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
         limits.check_number("limit", limit, 1, limits.MAX_ROWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha1
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4, uuid5
 
@@ -47,6 +48,9 @@ ENTRY_COLUMNS = (
 MESSAGE_COLUMNS = "message.id, role, content, at, speaker, recalled"
 """What `message_from_row` reads."""
 
+FOUND_MESSAGE_COLUMNS = "message.id, role, content, at, speaker, NULL"
+"""The same of one that was found: what it was written with, dozens of ids, nobody asks for."""
+
 
 def new_id(owner: str, key: str | None) -> bytes:
     """The entry's id: random, or decided by owner and key."""
@@ -55,7 +59,15 @@ def new_id(owner: str, key: str | None) -> bytes:
 
 def message_id(owner: str, conversation: str, id: str) -> str:
     """What a message is called where it is found among memories."""
-    return str(uuid5(MESSAGE_NAMESPACE, f"{owner}\0{conversation}\0{id}"))
+    name = f"{owner}\0{conversation}\0{id}".encode()
+    return _version_5(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
+
+
+def _version_5(digest: bytes) -> str:
+    """As `str(uuid5(…))`, a third of its time: 16 for each turn."""
+    digits = digest[:ID_BYTES].hex()
+    variant = "89ab"[digest[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def entry_key(seq: int) -> int:
@@ -148,7 +160,7 @@ def entry_from_row(row: Row, *, now: int) -> MemoryEntry:
     tier, content_type, tags, metadata, importance, reason, surprise, origin, sources = row[10:19]
     created_at, updated_at, access_count, accessed_at, expires_at, valid_at, invalid_at = row[19:]
     return MemoryEntry(
-        id=str(UUID(bytes=id)),
+        id=_id_of(id.hex()),
         owner=owner,
         content=content,
         category=CATEGORIES.value_or_none(category),

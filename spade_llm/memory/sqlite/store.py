@@ -478,6 +478,8 @@ class SqliteMemoryStore:
             for hit in ranked.hits
             if hit.key in entries
         )
+        if self._database.is_learned_from:
+            self._database.given.note(asked.owner, entries)
         used = [key for key, entry in entries.items() if entry.origin is not Origin.MESSAGE]
         return Found(outcome=ranked.outcome, hits=tuple(hits)), used
 

@@ -1,0 +1,34 @@
+"""Given: which message was called what where a search found it. Knows no text.
+
+The id of a found message is derived from three names, and leads to no row by itself.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from spade_llm.latest import keep_latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from spade_llm.memory.store import MemoryEntry
+
+MAX_GIVEN = 16_384
+"""The latest ones, of all owners: 3 MB."""
+
+
+class Given:
+    def __init__(self) -> None:
+        self._keys: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
+        """Of these rows by key the messages were given to their owner."""
+        for key, entry in found.items():
+            if key & 1:
+                keep_latest(self._keys, (owner, entry.id), key, most=MAX_GIVEN)
+
+    def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
+        """Of those that are known."""
+        return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]
