@@ -14,13 +14,14 @@ from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.account import account_name
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.federation import trusted_cas
+from spade_llm.xmpp.prosody_accounts import write_accounts
 from spade_llm.xmpp.prosody_config import prosody_config, trust_path
 from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
 from spade_llm.xmpp.server import Endpoint, ServerKind
 from spade_llm.xmpp.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from spade_llm.xmpp.federation import Federation
@@ -118,6 +119,14 @@ class ProsodyServer:
         output = await self._prosodyctl("register", user, self._domain, answer=f"{password}\n" * 2)
         if output is not None:
             raise ConfigurationError(f"Prosody did not make the account {jid!r}: {output}")
+
+    async def create_accounts(self, passwords: Mapping[str, str]) -> None:
+        """Many at once, by bare JID: a thousand take seconds. It may run or not.
+
+        Raises:
+            ConfigurationError: as `create_account`; passwords are ASCII here. None is made then.
+        """
+        await asyncio.to_thread(write_accounts, self._directory / "data", self._domain, passwords)
 
     async def _started(self, endpoint: Endpoint) -> Endpoint:
         await self._process.start(["prosody", "-F", "--config", str(self._config_path)])
