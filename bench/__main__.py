@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import (
+    audience,
     chaos,
     chat,
     concurrency,
@@ -50,6 +51,8 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "costs": costs.measure,
     "streaming": streaming.measure,
     "concurrency": concurrency.measure,
+    "audience": audience.measure,
+    "audience-served": audience.measure_served,
     "context": context.measure,
     "volume": volume.measure,
     "start": start.measure,

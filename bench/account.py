@@ -32,6 +32,15 @@ class Account(BaseModel):
         return AgentOptions(connection=self.connection, data=self.data, gateways=(GATEWAY,))
 
 
+class Audience(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    port: int
+    ca_path: Path
+    passwords: dict[str, str]
+    """By bare JID."""
+
+
 class Part(BaseModel):
     """What one process is to do."""
 
@@ -39,6 +48,8 @@ class Part(BaseModel):
 
     account: Account
     model_url: str = ""
+    most_calls: int = 0
+    """Of the model that may run at once; 0: as many as usual."""
     has_services: bool = False
     """The assistant uses memory@, rag@ and tools@."""
     http_port: int = 0

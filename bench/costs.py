@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.conversation import check_services, furnish, say
+from bench.processor import cpu_s, profiled
 from bench.questions import questions
 from bench.raw import Person
 from bench.row import Row, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
     from bench.stage import Stage
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-PROFILE_INTO = os.environ.get("SPADE_LLM_BENCH_PROFILE", "")
 SETTLE_S = 3.0
 """What an answer leaves to be done (learning, vectors) is counted with it."""
 
@@ -46,45 +41,13 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
         texts = questions()
         for text in islice(texts, 20):
             await say(person, full.jid, text)
-        async with _profiled(pids):
-            before = _all_cpu_s(pids)
+        async with profiled(pids):
+            before = cpu_s(pids)
             chats = scale.of(200, quick=20)
             for text in islice(texts, chats):
                 await say(person, full.jid, text)
             await asyncio.sleep(SETTLE_S)
-            after = _all_cpu_s(pids)
+            after = cpu_s(pids)
     spent = {name: 1000 * (after[name] - before[name]) / chats for name in pids}
     rows = [Row(name=f"processor per chat: {name}", unit="ms", ours=spent[name]) for name in pids]
     return [*rows, Row(name="… all of them", unit="ms", ours=sum(spent.values()))]
-
-
-def _all_cpu_s(pids: Mapping[str, int]) -> dict[str, float]:
-    return {name: cpu_s(pid) for name, pid in pids.items()}
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time, all threads (proc(5))."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-@asynccontextmanager
-async def _profiled(pids: Mapping[str, int]) -> AsyncIterator[None]:
-    if not PROFILE_INTO or shutil.which("py-spy") is None:
-        yield
-        return
-    spies = [await _spy(name, pid) for name, pid in pids.items() if name != "prosody"]
-    try:
-        yield
-    finally:
-        for spy in spies:
-            spy.send_signal(2)
-            await spy.wait()
-
-
-async def _spy(name: str, pid: int) -> asyncio.subprocess.Process:
-    into = Path(PROFILE_INTO) / f"{name}.txt"
-    return await asyncio.create_subprocess_exec(
-        *("py-spy", "record", "--format", "raw", "--rate", "200", "--pid", str(pid)),
-        *("--output", str(into), "--duration", "3600", "--nonblocking"),
-    )

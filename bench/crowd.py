@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bench.costs import cpu_s
 from bench.crowded_process import Accounts, Order, Report
+from bench.processor import cpu_of
 from bench.raw import RawClient
 from bench.row import Goal, Row, Scale, Spread, check
 from bench.stage import started
@@ -123,9 +123,9 @@ async def _bare_starts(accounts: Sequence[Account]) -> float:
 
 
 async def _idle_percent(pid: int, *, seconds: float) -> float:
-    before = cpu_s(pid)
+    before = cpu_of(pid)
     await asyncio.sleep(seconds)
-    return 100 * (cpu_s(pid) - before) / seconds
+    return 100 * (cpu_of(pid) - before) / seconds
 
 
 async def _all_at_once(stage: Stage, scale: Scale) -> Row:

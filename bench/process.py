@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
 
 MODEL = "bench"
+UNLIMITED = 10_000
 
 
 @asynccontextmanager
@@ -45,10 +46,13 @@ async def raw_bot(part: Part) -> AsyncIterator[None]:
 
     from bench.raw import RawClient
 
+    places = asyncio.Semaphore(part.most_calls or UNLIMITED)
+
     async def answer(message: Any) -> None:
-        completion = await model.chat.completions.create(
-            model=MODEL, messages=[{"role": "user", "content": message["body"]}]
-        )
+        async with places:
+            completion = await model.chat.completions.create(
+                model=MODEL, messages=[{"role": "user", "content": message["body"]}]
+            )
         text = completion.choices[0].message.content or ""
         client.send(str(message["from"]), text, id=f"{message['id']}.answer")
 
@@ -162,10 +166,13 @@ async def assistant(part: Part) -> AsyncIterator[None]:
     from spade_llm.agent import LLMAgent, Services
     from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
+    from spade_llm.providers.retry import ModelLimits
 
     account = part.account
     services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
-    async with LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider:
+    limits = ModelLimits(max_concurrency=part.most_calls) if part.most_calls else None
+    model = LLMProvider.create_vllm(MODEL, base_url=part.model_url, limits=limits)
+    async with model as provider:
         agent = LLMAgent(
             account.jid,
             account.password,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from bench.account import DOMAIN, Account, Part
 from bench.servers import prosody
+from spade_llm.xmpp.prosody import ProsodyServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 MAX_PEERS = 20
 NAMES = (
     *("echo", "asker", "raw-echo", "raw-asker", "raw-bot", "assistant", "alone", "slow", "small"),
-    *("guarded", "limited", "gateway", "raw-http"),
+    *("guarded", "limited", "gateway", "raw-http", "audience", "audience-full"),
     *("memory", "rag", "tools", "keeper", "sample-tools", "librarian"),
     *(f"peer{number}" for number in range(MAX_PEERS)),
 )
@@ -87,30 +88,34 @@ class Stage:
         return self._accounts[name]
 
     async def crowd(self, count: int) -> list[Account]:
-        """Accounts by the hundred, with one password: on Prosody only, by copies of its file of
-        one (`prosodyctl` takes 0.2 s for each)."""
-        first = await self.account("crowd")
-        accounts = self._folder / "prosody" / "data" / DOMAIN / "accounts"
-        copied = (accounts / "crowd.dat").read_bytes()
+        """Accounts by the hundred: on Prosody only, in bulk."""
+        if not isinstance(self._server, ProsodyServer):
+            raise RuntimeError("only Prosody makes accounts in bulk")
         names = [f"crowd{number}" for number in range(count)]
-        for name in names:
-            (accounts / f"{name}.dat").write_bytes(copied)
-            (self._folder / name).mkdir(exist_ok=True)
-        return [
-            first.model_copy(update={"jid": f"{name}@{DOMAIN}", "data": self._folder / name})
-            for name in names
-        ]
+        passwords = {f"{name}@{DOMAIN}": secrets.token_urlsafe(12) for name in names}
+        await self._server.create_accounts(passwords)
+        return [self._account(jid, password) for jid, password in passwords.items()]
 
     async def people(self, count: int) -> list[Account]:
         return [await self.account(f"peer{number}") for number in range(count)]
 
     @asynccontextmanager
     async def agent(
-        self, kind: str, name: str, *, model_url: str = "", has_services: bool = False
+        self,
+        kind: str,
+        name: str,
+        *,
+        model_url: str = "",
+        most_calls: int = 0,
+        has_services: bool = False,
     ) -> AsyncIterator[Child]:
         """One kind of `bench.process` under this account, until the block ends."""
-        account = await self.account(name)
-        part = Part(account=account, model_url=model_url, has_services=has_services)
+        part = Part(
+            account=await self.account(name),
+            model_url=model_url,
+            most_calls=most_calls,
+            has_services=has_services,
+        )
         async with self.process(kind, part) as child:
             yield child
 
@@ -124,6 +129,12 @@ class Stage:
         """The base URL of a local model server, which says what was said to it."""
         async with started("tests.openai_server", "--delay", str(delay_s)) as child:
             yield child.said
+
+    @asynccontextmanager
+    async def audience_model(self, *, delay_s: float) -> AsyncIterator[Child]:
+        """One for a thousand people; it says its base URL."""
+        async with started("bench.audience_model", "--delay", str(delay_s)) as child:
+            yield child
 
     @asynccontextmanager
     async def stamping_model(self) -> AsyncIterator[str]:
@@ -146,12 +157,17 @@ class Stage:
         return pids | {name: child.pid for name, child in self._services.items()}
 
     async def _new_account(self, name: str) -> Account:
-        if self._server is None or self._endpoint is None or self._endpoint.ca_path is None:
+        if self._server is None:
             raise RuntimeError("use `async with Stage() as stage:` first")
         jid, password = f"{name}@{DOMAIN}", secrets.token_urlsafe(12)
         await self._server.create_account(jid, password)
-        data = self._folder / name
-        data.mkdir()
+        return self._account(jid, password)
+
+    def _account(self, jid: str, password: str) -> Account:
+        if self._endpoint is None or self._endpoint.ca_path is None:
+            raise RuntimeError("use `async with Stage() as stage:` first")
+        data = self._folder / jid.partition("@")[0]
+        data.mkdir(exist_ok=True)
         return Account(
             jid=jid,
             password=password,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 KEPT_REQUESTS = 10_000
+USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +184,7 @@ class OpenAIServer:
             case Say() if body.get("stream"):
                 return await _stream(request, body, answer)
             case Say():
-                return web.json_response(_completion(body, answer))
+                return web.json_response(completion(body, answer))
 
 
 def _error(status: int, message: str) -> web.Response:
@@ -191,7 +192,7 @@ def _error(status: int, message: str) -> web.Response:
     return web.json_response({"error": error}, status=status)
 
 
-def _completion(body: dict[str, object], answer: Say) -> dict[str, object]:
+def completion(body: dict[str, object], answer: Say) -> dict[str, object]:
     message: dict[str, object] = {"role": "assistant", "content": answer.text, "refusal": None}
     if answer.calls:
         message["tool_calls"] = [_whole_call(call) for call in answer.calls]
@@ -202,7 +203,7 @@ def _completion(body: dict[str, object], answer: Say) -> dict[str, object]:
         "created": 1_700_000_000,
         "model": body["model"],
         "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
-        "usage": {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12},
+        "usage": USAGE,
     }
 
 
@@ -216,16 +217,15 @@ def _whole_call(call: Call) -> dict[str, object]:
 
 async def _stream(request: web.Request, body: dict[str, object], answer: Say) -> web.StreamResponse:
     response = await _open_stream(request)
-    deltas = _deltas(answer)
-    for number, delta in enumerate(deltas):
-        if answer.gate is not None and number == len(deltas) // 2:
+    pieces = deltas(answer)
+    for number, delta in enumerate(pieces):
+        if answer.gate is not None and number == len(pieces) // 2:
             await answer.gate.wait()
-        await response.write(_event(body, choices=[_choice(delta)]))
+        await response.write(event(body, choices=[choice(delta)]))
     reason = "tool_calls" if answer.calls else answer.finish_reason
-    await response.write(_event(body, choices=[_choice({}, reason)]))
+    await response.write(event(body, choices=[choice({}, reason)]))
     if body.get("stream_options"):
-        usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
-        await response.write(_event(body, choices=[], usage=usage))
+        await response.write(event(body, choices=[], usage=USAGE))
     await response.write(b"data: [DONE]\n\n")
     return response
 
@@ -237,13 +237,13 @@ async def _open_stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
-def _deltas(answer: Say) -> list[dict[str, object]]:
-    deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
+def deltas(answer: Say) -> list[dict[str, object]]:
+    pieces: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
     words = (answer.text or "").split(" ")
-    deltas += [{"content": w if i == 0 else f" {w}"} for i, w in enumerate(words) if answer.text]
+    pieces += [{"content": w if i == 0 else f" {w}"} for i, w in enumerate(words) if answer.text]
     for call in answer.calls:
-        deltas += [{"tool_calls": [entry]} for entry in _call_deltas(call, answer.has_whole_calls)]
-    return deltas
+        pieces += [{"tool_calls": [entry]} for entry in _call_deltas(call, answer.has_whole_calls)]
+    return pieces
 
 
 def _call_deltas(call: Call, is_whole: bool) -> list[dict[str, object]]:
@@ -256,11 +256,11 @@ def _call_deltas(call: Call, is_whole: bool) -> list[dict[str, object]]:
     return [head, *({**index, "function": {"arguments": piece}} for piece in pieces)]
 
 
-def _choice(delta: dict[str, object], reason: str | None = None) -> dict[str, object]:
+def choice(delta: dict[str, object], reason: str | None = None) -> dict[str, object]:
     return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
 
 
-def _event(body: dict[str, object], **fields: object) -> bytes:
+def event(body: dict[str, object], **fields: object) -> bytes:
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000}
     return b"data: " + json.dumps({**head, "model": body["model"], **fields}).encode() + b"\n\n"
 
@@ -271,7 +271,7 @@ async def _break_off(
     response: web.StreamResponse = web.Response()
     if answer.after:
         response = await _open_stream(request)
-        await response.write(_event(body, choices=[_choice({"content": answer.after})]))
+        await response.write(event(body, choices=[choice({"content": answer.after})]))
     if isinstance(answer, Hang):
         await asyncio.Event().wait()
     assert request.transport is not None
