@@ -54,6 +54,8 @@ class PreparingBehaviour(Behaviour):
         """Before a turn; what it could not do in time is done in `run`. A strategy may be somebody
         else's: whatever it raises costs nobody the answer."""
         with phase("prepare"):
+            if not strategy.has_preparations:
+                return  # A timer over nothing: among hundreds of turns it runs out all the same.
             await given_by(
                 partial(_prepared, strategy, key, messages),
                 timeout_s=PREPARE_DEADLINE_S + GRACE_S,
@@ -62,6 +64,8 @@ class PreparingBehaviour(Behaviour):
 
     def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
         """After a turn: soon, and once however many turns there were by then."""
+        if not strategy.has_preparations:
+            return
         self._waiting[conversation.key] = (strategy, conversation)
         if len(self._waiting) > MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]

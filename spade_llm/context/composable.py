@@ -150,6 +150,13 @@ class Composable(ContextManagement):
             stats["is_over_limit"] = stats["tokens_in_context"] > limits.token_limit
         return stats
 
+    @property
+    def has_preparations(self) -> bool:
+        kind, usual = type(self), Composable
+        if kind.prepare is not usual.prepare or kind.work_ahead is not usual.work_ahead:
+            return True
+        return bool(self.filters) or any(part.reads_notes for part in self.parts)
+
     async def prepare(self, messages: Sequence[ContextMessage]) -> None:
         for one in self.filters:
             await one.prepare(messages)

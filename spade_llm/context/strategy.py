@@ -74,6 +74,12 @@ class ContextManagement(ABC):
             ValueError: `total_messages` is negative.
         """
 
+    @property
+    def has_preparations(self) -> bool:
+        """False: `prepare` and `work_ahead` do nothing, and nobody need wait for them."""
+        kind, nothing = type(self), ContextManagement
+        return kind.prepare is not nothing.prepare or kind.work_ahead is not nothing.work_ahead
+
     async def prepare(self, messages: Sequence[ContextMessage]) -> None:
         """Before a turn: what choosing can use and must not wait for, such as vectors.
 

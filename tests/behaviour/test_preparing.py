@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.behaviour import preparing
 from spade_llm.behaviour.preparing import PreparingBehaviour
@@ -17,8 +19,6 @@ from spade_llm.providers import ScriptedProvider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pytest
 
     from spade_llm.context import ContextMessage
 
@@ -65,6 +65,25 @@ async def test_a_turn_does_not_wait_for_a_strategy_without_end() -> None:
     await PreparingBehaviour().prepare(strategy, "talk", ())
 
     assert strategy.was_cut_off.is_set()
+
+
+async def test_a_turn_does_not_even_let_others_before_it_for_a_strategy_that_prepares_nothing() -> (
+    None
+):
+    preparing_nothing = PreparingBehaviour().prepare(NoContextManagement(), "talk", ())
+
+    with pytest.raises(StopIteration):
+        preparing_nothing.send(None)
+
+
+async def test_nobody_waits_for_the_work_ahead_of_a_strategy_that_has_none() -> None:
+    strategy, behaviour = Thorough(), PreparingBehaviour()
+    behaviour.work_ahead(NoContextManagement(), a_conversation("talk", 1))
+    behaviour.work_ahead(strategy, a_conversation("other", 5))
+
+    await behaviour.run()
+
+    assert strategy.worked_on == [5]
 
 
 async def test_a_conversation_is_worked_on_once_and_as_it_is_then() -> None:
