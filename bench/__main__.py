@@ -28,6 +28,7 @@ from bench import (
     memory,
     memory_local,
     recall,
+    simulation,
     start,
     streaming,
     tools,
@@ -64,6 +65,7 @@ BENCHMARKS: dict[str, Callable[[Stage, Scale], Awaitable[list[Row]]]] = {
     "flood": flood.measure,
     "mcp": mcp.measure,
     "gateway": gateway.measure,
+    "simulation": simulation.measure,
     "chaos": chaos.measure,
 }
 BY_NAME_ONLY = frozenset({"chaos"})

@@ -1,7 +1,7 @@
 """A model's server for an audience: OpenAI's protocol, an answer after a delay, and little else.
 
-`python -m bench.audience_model --delay 0.2`. Checks every request as tests/openai_server.py does, and
-answers the same bytes, at a fifth of its processor time: a measurement of others needs it small.
+`python -m bench.audience_model --delay 0.2`. Checks every request as tests/openai_server.py does,
+and answers the same bytes, at a third of its processor time: it is not what is measured.
 `GET` of anything says how many calls there were, and how many at once at the most, since the last.
 """
 

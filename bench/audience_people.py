@@ -1,4 +1,4 @@
-"""A thousand people in one process: `python -m bench.audience_people`, an Audience as one line on stdin.
+"""A thousand people in one process: `python -m bench.audience_people`, told an Audience on stdin.
 
 Says `ready SECONDS` when all are logged in. Then for each Round on stdin everybody says as many
 things, each when the last was answered; `half` when half of all is, and what it came to as JSON.

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from xml.etree.ElementTree import Element
 
     _Event = tuple[str, Element]
@@ -38,7 +38,7 @@ class LeanClient(asyncio.Protocol):
         self._tls = tls
         self._transport: asyncio.Transport | None = None
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._parser: XMLPullParser[_Event] = XMLPullParser(("start", "end"))
+        self._parser: XMLPullParser[Element] = XMLPullParser(("start", "end"))
         self._roots: list[Element] = []
         """Of the present stream."""
         self._depth = 0
@@ -76,7 +76,8 @@ class LeanClient(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed(data)
-        for event, element in self._parser.read_events():
+        # typeshed knows of events with comments only.
+        for event, element in cast("Iterator[_Event]", self._parser.read_events()):
             self._depth += 1 if event == "start" else -1
             if self._depth == 1 and event == "end":
                 self._act(element)
