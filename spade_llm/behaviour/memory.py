@@ -19,6 +19,7 @@ from spade_llm.behaviour.handing_over import HandingOver
 from spade_llm.conversation.chosen import used
 from spade_llm.conversation.earlier import Earlier
 from spade_llm.conversation.outbox import RETRACTED, Observation
+from spade_llm.conversation.places import Places
 from spade_llm.conversation.prompt import user_message
 from spade_llm.conversation.recall import Recall, Recalled
 from spade_llm.errors import RequestError, ServiceError, StorageFailed
@@ -102,6 +103,7 @@ class MemoryBehaviour(Behaviour):
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
         self._earlier = Earlier(memory, outbox) if memory is not None else None
+        self._loading = Places()
         self._handing_over = HandingOver(memory, outbox) if memory is not None else None
         self._pause_s = FIRST_PAUSE_S
 
@@ -184,13 +186,22 @@ class MemoryBehaviour(Behaviour):
         if conversation.is_loaded or self._earlier is None:
             return
         try:
-            earlier = await self._earlier.of(conversation.key)
+            earlier = await self._earlier_of(conversation.key, self._earlier)
         except (RequestError, StorageFailed, TimeoutError) as error:
             reason = str(error) or "no answer in time"
             logger.warning("conversation %s could not be loaded: %s", conversation.key, reason)
             return
         if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
             _put_before(earlier, conversation)
+
+    async def _earlier_of(self, key: str, earlier: Earlier) -> list[ObservedMessage]:
+        """Raises as `Earlier.of`; TimeoutError also if memory has no time for it."""
+        waits = self._loading.are_taken
+        async with self._loading.place() as has_place:
+            # Those in front have found memory away: nobody waits for that behind them.
+            if not has_place or (waits and self._recall.is_away("memory")):
+                raise TimeoutError
+            return await earlier.of(key)
 
     async def retract(self, conversation: Conversation, turn_id: str) -> None:
         """What was kept of this exchange was said otherwise. Waited for, if memory is there."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.conversation import recorder
 from spade_llm.conversation.persons_documents import PersonsDocuments
+from spade_llm.conversation.places import Places
 from spade_llm.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, Outcome, SearchMode
 from spade_llm.rag.retriever import RetrievalOptions
@@ -80,6 +81,11 @@ class Recall:
         self._deadline_s = deadline_s
         self._clock = clock
         self._away_until: dict[str, float] = {}
+        self._places = {name: Places() for name in _PHASES}
+
+    def is_away(self, name: str) -> bool:
+        """It did not answer in time, a short while ago."""
+        return self._clock() < self._away_until.get(name, 0.0)
 
     async def about(self, question: str, *, subject: str) -> Recalled:
         """What is known that may help with the question; never raises for a service's sake."""
@@ -162,12 +168,19 @@ class Recall:
         and others' questions are asked all the same."""
         if ask is _nothing:
             return ()
-        if self._clock() < self._away_until.get(name, 0.0):
+        if self.is_away(name):
             return None
+        with recorder.phase(_PHASES[name]):
+            async with self._places[name].place() as has_place:
+                # Others may have found it away meanwhile.
+                return (
+                    await self._asked(name, ask) if has_place and not self.is_away(name) else None
+                )
+
+    async def _asked(self, name: str, ask: Ask[T]) -> tuple[T, ...] | None:
         try:
-            with recorder.phase(_PHASES[name]):
-                async with asyncio.timeout(self._deadline_s):
-                    return await ask()
+            async with asyncio.timeout(self._deadline_s):
+                return await ask()
         except (RequestError, ServiceError, TimeoutError) as error:
             if _is_wrong(error):
                 logger.info("%s cannot be asked this: %s", name, error)
