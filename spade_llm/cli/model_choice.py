@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import http.client
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.providers.retry import ModelLimits
 from spade_llm.settings import Environment, FallbackTable, ProviderTable, read_environment, variable
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def build_model(choice: ModelChoice) -> LLMProvider | OfflineProvider:
         "temperature": table.temperature,
         "max_tokens": table.max_tokens,
         "timeout": table.timeout_s,
+        "limits": _limits(table),
     }
     match choice.kind:
         case "offline":
@@ -107,6 +109,12 @@ def build_model(choice: ModelChoice) -> LLMProvider | OfflineProvider:
         case "openai":
             url = None if choice.base_url == OPENAI_URL else choice.base_url
             return LLMProvider.create_openai(choice.api_key, choice.model, base_url=url, **options)
+
+
+def _limits(table: ProviderTable) -> ModelLimits:
+    """A single attempt that may take longer than a whole call does otherwise gets its time."""
+    usual = ModelLimits(max_concurrency=table.max_concurrent)
+    return replace(usual, deadline_s=max(usual.deadline_s, table.timeout_s))
 
 
 async def _automatic(environment: Environment) -> ModelChoice:

@@ -22,6 +22,8 @@ class ProviderTable(Table):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: Count | None = None
     timeout_s: Seconds = Field(default=60.0)
+    max_concurrent: Count = 64
+    """Calls at once; the others wait in order."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> ProviderTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,7 @@ from spade_llm.cli.model_choice import (
 from spade_llm.context import NoContextManagement, SmartWindowSizeContext, WindowSizeContext
 from spade_llm.errors import ConfigurationError
 from spade_llm.settings import ContextTable, read_prompt
+from tests.openai_server import OpenAIServer, running_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,6 +119,19 @@ async def test_a_local_server_of_the_environment_needs_no_key(
 
     assert (choice.kind, model.name) == ("local", "some-model")
     await model.aclose()
+
+
+async def test_no_more_calls_than_the_agent_toml_says_are_made_at_once(tmp_path: Path) -> None:
+    async with running_server(OpenAIServer(delay_s=0.05)) as server:
+        table = f'kind = "vllm"\nmodel = "m"\nbase_url = "{server.base_url}"\nmax_concurrent = 3'
+        model = build_model(await choose_model(assistant_with(tmp_path, table)))
+
+        await asyncio.gather(
+            *(model.complete([{"role": "user", "content": "x"}]) for _ in "1234567")
+        )
+
+        assert server.most_at_once == 3
+        await model.aclose()
 
 
 async def test_a_server_of_the_environment_without_a_model_is_refused(
