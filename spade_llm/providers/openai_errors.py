@@ -6,6 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING
 
+import aiohttp
 import httpx2
 import openai
 
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FOREIGN_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL)
-"""Everything that a call through the SDK raises by design."""
+FOREIGN_ERRORS = (
+    openai.OpenAIError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    httpx2.InvalidURL,
+    aiohttp.ClientError,
+)
+"""What a call through the SDK raises: by design, and what its aiohttp client lets pass."""
 
 SERVER_MESSAGE_CHARS = 300
 
@@ -58,12 +65,23 @@ def is_bad_request(error: BaseException | None) -> bool:
     return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
 
 
-def _timed_out(_: Exception) -> ModelError:
+def _timed_out(error: Exception) -> ModelError:
+    """To the SDK's aiohttp client (3.54) a server that is not there is late, too."""
+    cause = _first_cause(error)
+    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
+        return _disconnected(error)
     return ModelUnavailable("The model's server did not answer in time.")
 
 
+def _first_cause(error: BaseException) -> BaseException:
+    """Of theirs: behind it is the operating system's."""
+    while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
+        error = error.__cause__
+    return error
+
+
 def _disconnected(error: Exception) -> ModelError:
-    cause = error.__cause__ or error
+    cause = _first_cause(error)
     return ModelUnavailable(
         f"The connection to the model's server failed ({type(cause).__name__}); "
         "check that it runs and that base_url is right."
@@ -110,5 +128,6 @@ TABLE: tuple[tuple[type[Exception], Callable[[Exception], ModelError]], ...] = (
     (httpx2.DecodingError, _undecodable),
     (httpx2.HTTPError, _disconnected),
     (httpx2.StreamError, _disconnected),
+    (aiohttp.ClientError, _disconnected),
 )
 """First match wins."""

@@ -253,6 +253,21 @@ async def test_nobody_listening_is_model_unavailable() -> None:
                 await provider.complete(HELLO)
 
 
+async def test_what_speaks_no_http_is_model_unavailable() -> None:
+    async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as greeter:
+        port = greeter.sockets[0].getsockname()[1]
+        async with LLMProvider.create_vllm(
+            "m", f"http://127.0.0.1:{port}/v1", limits=ONCE
+        ) as provider:
+            with pytest.raises(ModelUnavailable, match="base_url"):
+                await provider.complete(HELLO)
+
+
 async def test_a_closed_provider_fails_cleanly(provider: LLMProvider) -> None:
     await provider.aclose()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -237,3 +238,16 @@ async def test_every_local_server_has_its_usual_address() -> None:
         "'localhost:1234')",
         "'localhost:8000')",
     ]
+
+
+async def test_a_provider_that_nobody_closes_is_not_complained_of(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider = LLMProvider("m", base_url=server.base_url, api_key=API_KEY)
+    await provider.complete(HELLO)
+
+    del provider
+    gc.collect()
+    await asyncio.sleep(0)
+
+    assert "nclosed" not in caplog.text
