@@ -33,7 +33,7 @@ class TypingState:
         self._show = show
         self._after_s = after_s
         self._again_s = again_s
-        self._task: asyncio.Task[None] | None = None
+        self._next: asyncio.TimerHandle | None = None
         self._is_shown = False
 
     async def __aenter__(self) -> Self:
@@ -66,16 +66,16 @@ class TypingState:
         return paused
 
     def _begin(self) -> None:
-        self._task = asyncio.create_task(self._show_later())
+        self._show_after(self._after_s)
 
     def _end(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        if self._next is not None:
+            self._next.cancel()
 
-    async def _show_later(self) -> None:
-        pause_s = self._after_s
-        while True:
-            await asyncio.sleep(pause_s)
-            self._is_shown = True
-            self._show(COMPOSING)
-            pause_s = self._again_s
+    def _show_after(self, pause_s: float) -> None:
+        self._next = asyncio.get_running_loop().call_later(pause_s, self._show_composing)
+
+    def _show_composing(self) -> None:
+        self._show_after(self._again_s)
+        self._is_shown = True
+        self._show(COMPOSING)

@@ -179,7 +179,7 @@ class LLMBehaviour(Behaviour):
             self._memory.recall(utterance.text, subject=utterance.peer),
             toolbox.list(),
         )
-        offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
+        tools = offered(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
         recalled = replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to)
         attempt.question = user_message(utterance.text, peer=utterance.speaker)
         history = (*conversation.messages, attempt.question)
@@ -187,7 +187,7 @@ class LLMBehaviour(Behaviour):
         strategy = ContextOfTurn(self.strategy)
         recalled = self._chosen(strategy, history, recalled)
         turn = self._turn(strategy, toolbox)
-        result = await self._result_of(turn, history, recalled, utterance, attempt.result)
+        result = await self._result_of(turn, history, recalled, utterance, attempt.result, tools)
         return Outcome(
             question=utterance.text,
             result=result,

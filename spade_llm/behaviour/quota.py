@@ -53,11 +53,10 @@ class Quota:
         self, utterance: Utterance, conversation: Conversation, proceed: Proceed
     ) -> Outcome:
         """Raises QuotaReached; StorageFailed where nobody can tell what was spent."""
-        language = language_of(utterance.text)
         with ExitStack() as places:
             for share in self._shares(utterance.peer):
-                self._check_day(share, language)
-                places.enter_context(self._counted(share, language))
+                self._check_day(share, utterance.text)
+                places.enter_context(self._counted(share, utterance.text))
             return await proceed(utterance)
 
     def _shares(self, peer: str) -> Iterator[_Share]:
@@ -71,7 +70,7 @@ class Quota:
         if ALL_GUESTS in circles:
             yield _Share(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
 
-    def _check_day(self, share: _Share, language: str) -> None:
+    def _check_day(self, share: _Share, said: str) -> None:
         if share.limits.are_none:
             return
         ledger, peer = self._ledger, share.name.partition("/")[0]
@@ -79,6 +78,7 @@ class Quota:
         reached = share.limits.reached_by(spent)
         if reached is not None:
             logger.info("%s has reached its limit of %s", share.name, reached)
+            language = language_of(said)
             free_at = ledger.next_day
             left = _in_words(free_at - datetime.now(UTC))
             what = _WHAT[language][reached]
@@ -86,10 +86,10 @@ class Quota:
             raise QuotaReached(spent_text.format(what=what, at=free_at, left=left))
 
     @contextmanager
-    def _counted(self, share: _Share, language: str) -> Iterator[None]:
+    def _counted(self, share: _Share, said: str) -> Iterator[None]:
         peer, limit = share.name, share.limits.concurrent_turns
         if limit is not None and self._running[peer] >= limit:
-            raise QuotaReached(share.texts.busy[language].format(limit=limit))
+            raise QuotaReached(share.texts.busy[language_of(said)].format(limit=limit))
         self._running[peer] += 1
         try:
             yield

@@ -44,14 +44,14 @@ class SendingFiles:
         reply = await handler(utterance)
         if utterance.message.encoding is not Encoding.PLAIN or not reply.is_for_asker:
             return reply
-        texts = _TEXTS[language_of(utterance.text, reply.text)]
         if (name := self._name_of(utterance.text)) and reply.text.startswith("{"):
             shown = await self._sent(utterance, reply.text, name)
-            return _with(reply, texts.asked_for.format(shown) if shown else reply.text)
+            asked_for = _texts(utterance, reply).asked_for
+            return _with(reply, asked_for.format(shown) if shown else reply.text)
         if not self._long or len(reply.text) <= self._long:
             return reply
         shown = await self._sent(utterance, reply.text, _name("answer", "md"))
-        return _with(reply, _shortened(reply.text, shown, texts))
+        return _with(reply, _shortened(reply.text, shown, _texts(utterance, reply)))
 
     async def _sent(self, utterance: Utterance, text: str, name: str) -> str:
         """The file's address; empty: it cannot be sent."""
@@ -87,6 +87,10 @@ class _Texts:
     whole: str
     asked_for: str
     no_file: str
+
+
+def _texts(utterance: Utterance, reply: Reply) -> _Texts:
+    return _TEXTS[language_of(utterance.text, reply.text)]
 
 
 _TEXTS = {

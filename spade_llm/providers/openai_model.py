@@ -192,12 +192,18 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _place(self, attempts: Attempts) -> AsyncIterator[None]:
-        async with attempts.within(self._limits.deadline_s):
-            await self._places.acquire()
+        await self._take_place(attempts)
         try:
             yield
         finally:
             self._places.release()
+
+    async def _take_place(self, attempts: Attempts) -> None:
+        if self._places.locked():
+            async with attempts.within(self._limits.deadline_s):
+                await self._places.acquire()
+        else:
+            await self._places.acquire()
 
 
 def server_of(base_url: str) -> str:

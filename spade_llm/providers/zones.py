@@ -86,9 +86,13 @@ def zone_of(city: str) -> str | None:
 
 def fold(text: str) -> str:
     """Lower case, without accents, with single spaces."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(char for char in decomposed if not unicodedata.combining(char))
+    bare = text.lower() if text.isascii() else _bare(text)
     return " ".join(bare.replace("_", " ").split())
+
+
+def _bare(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 @lru_cache(maxsize=1)
