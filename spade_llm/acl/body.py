@@ -184,7 +184,9 @@ def read_error(text: str) -> tuple[str, str]:
 
 
 def _is_too_large(text: str) -> bool:
-    return len(text.encode(errors="surrogatepass")) > MAX_BODY_BYTES
+    return (
+        len(text) * 4 > MAX_BODY_BYTES and len(text.encode(errors="surrogatepass")) > MAX_BODY_BYTES
+    )
 
 
 def _check_size(text: str) -> None:

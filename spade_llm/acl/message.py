@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass, field, replace
+import secrets
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spade_llm.acl.said import NOTHING_SAID, Said
@@ -47,7 +48,7 @@ class Encoding(StrEnum):
 
 
 def new_id() -> str:
-    return uuid.uuid4().hex
+    return secrets.token_hex(16)
 
 
 def bare(jid: str) -> str:
@@ -111,19 +112,19 @@ class AclMessage:
         """The answer to this message. Its id is derived, so a repeated answer is recognisable."""
         suffix = "answer" if sequence is None else str(sequence)
         suffix = "agree" if performative is Performative.AGREE else suffix
-        return replace(
-            self,
+        return AclMessage(
             performative=performative,
             sender=self.receiver,
             receiver=self.sender,
             content=content,
+            ontology=self.ontology,
+            protocol=self.protocol,
+            language=self.language,
+            conversation_id=self.conversation_id,
             reply_with=f"{self.reply_with}.{suffix}",
             in_reply_to=self.reply_with,
-            reply_by=None,
             sequence=sequence,
-            trace_parent="",
-            acts_for="",
-            principal="",
+            encoding=self.encoding,
             extra={key: value for key, value in self.extra.items() if key == MESSAGE_TYPE},
             said=self.said.of_answer(),
         )
@@ -162,13 +163,16 @@ _FIELDS = {
     "acts_for": PRINCIPAL,
 }
 """Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
+_KEYS = tuple(_FIELDS.values())
+_values = attrgetter(*_FIELDS)
 
 
 def to_metadata(message: AclMessage) -> dict[str, str]:
     """The message's ACL parameters as flat text, without sender, receiver and content."""
-    values = {wire: getattr(message, name) for name, wire in _FIELDS.items()}
-    values["reply-by"] = message.reply_by.isoformat() if message.reply_by else None
-    said = {key: str(value) for key, value in values.items() if value not in (None, "")}
+    pairs = zip(_KEYS, _values(message), strict=True)
+    said = {key: str(value) for key, value in pairs if value is not None and value != ""}
+    if message.reply_by is not None:
+        said["reply-by"] = message.reply_by.isoformat()
     match message.encoding:
         case Encoding.FORM:
             return {**message.extra, **_without_principal(said)}

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -348,19 +348,17 @@ class Dispatcher:
     async def _serve_lane(self, key: Hashable, lane: deque[Job]) -> None:
         try:
             while lane:
-                async with self._place(lane[0]):
-                    await self._serve(lane[0])
+                await self._serve_in_place(lane[0])
                 self._leave(lane.popleft())
         finally:
             for job in lane:
                 self._leave(job)
             del self._lanes[key]
 
-    @asynccontextmanager
-    async def _place(self, job: Job) -> AsyncIterator[None]:
+    async def _serve_in_place(self, job: Job) -> None:
         await self._take_place(job)
         try:
-            yield
+            await self._serve(job)
         finally:
             if job.has_place:
                 self._slots.release()
@@ -468,24 +466,25 @@ class Dispatcher:
         self._running += 1
         try:
             async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
-                with self._noted_as_long(max_time_s is not None):
-                    request = Request(job.request, self._send, _aside=partial(self._aside, job))
-                    async with self._ended_with_asker(job, route):
-                        return _bounded(await self._traced(handler, request))
+                request = Request(job.request, self._send, _aside=partial(self._aside, job))
+                work = self._traced(handler, request)
+                if max_time_s is not None:
+                    work = self._noted_as_long(work)
+                if route.ends_with_asker and self.is_there is not None:
+                    work = self._ended_with_asker(job, work, self.is_there)
+                return _bounded(await work)
         except (TimeoutError, asyncio.CancelledError) as error:
             raise _why_stopped(job, error) from None
         finally:
             job.scope = None
             self._running -= 1
 
-    @asynccontextmanager
-    async def _ended_with_asker(self, job: Job, route: Route) -> AsyncIterator[None]:
-        if self.is_there is None or not route.ends_with_asker:
-            yield
-            return
-        watch = asyncio.create_task(self._watch(job, self.is_there))
+    async def _ended_with_asker(
+        self, job: Job, work: Coroutine[object, object, str], is_there: IsThere
+    ) -> str:
+        watch = asyncio.create_task(self._watch(job, is_there))
         try:
-            yield
+            return await work
         finally:
             watch.cancel()
 
@@ -505,16 +504,14 @@ class Dispatcher:
                 span.quote({"enduser.id": message.owner})
             return await handler(request)
 
-    @contextmanager
-    def _noted_as_long(self, is_long: bool) -> Iterator[None]:
+    async def _noted_as_long(self, work: Coroutine[object, object, str]) -> str:
         task = asyncio.current_task()
-        if task is not None and is_long:
-            self._long.add(task)
+        assert task is not None  # It runs in one of ours.
+        self._long.add(task)
         try:
-            yield
+            return await work
         finally:
-            if task is not None:
-                self._long.discard(task)
+            self._long.discard(task)
 
     def _time_left_s(self, message: AclMessage, wanted_s: float | None) -> float:
         max_time_s = self._limits.max_time_s if wanted_s is None else wanted_s

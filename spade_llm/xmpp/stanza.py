@@ -61,8 +61,10 @@ ACTIVE = f"<active xmlns='{CHAT_STATES}'/>"
 
 ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
 _CLIENT = "{jabber:client}"
+_BODY = f"{_CLIENT}body"
+_THREAD = f"{_CLIENT}thread"
 _FORM = f"{{{DATA_FORM}}}"
-_DELAYS = (f"{{{DELAY}}}delay", "{jabber:x:delay}x")
+_DELAYS = frozenset({f"{{{DELAY}}}delay", "{jabber:x:delay}x"})
 _TITLE = "spade:x:metadata"
 _REPLY = f"{{{REPLY}}}reply"
 _OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
@@ -76,6 +78,7 @@ _MARKABLE = f"{{{MARKERS}}}markable"
 _RECEIPT = f"{{{RECEIPTS}}}request"
 _HINTS = f"<no-store xmlns='{HINTS}'/><no-copy xmlns='{HINTS}'/>"
 _UNSEEN = frozenset({"Cc", "Cf"})
+_NEEDS_NO_ESCAPE = re.compile(r"[\w .:/@+*#,;=-]*", re.ASCII).fullmatch
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 §2.2 forbids in any form, escaped or not."""
 
@@ -148,16 +151,19 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
         return _bounce(xml)
     if kind not in ("chat", "normal"):
         return None
-    metadata = read_metadata(xml)
+    acl = xml.find(ACL_TAG)
+    metadata = dict(acl.attrib) if acl is not None else _read_form(xml)
     if not metadata:
         return read_chat(xml)
-    return None if was_stored(xml) and not _keeps(metadata) else _request(xml, metadata)
+    if was_stored(xml) and not _keeps(metadata):
+        return None
+    return _request(xml, metadata, Encoding.FORM if acl is None else Encoding.ACL)
 
 
 def was_stored(xml: Element) -> bool:
     """It is old (XEP-0203). What Prosody sends again in a resumed stream is marked too (mod_smacks
     0.12), in our own name: that is seconds old, and who sent it still waits."""
-    marks = (mark for tag in _DELAYS for mark in xml.iterfind(tag))
+    marks = [child for child in xml if child.tag in _DELAYS]
     return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
 
@@ -187,18 +193,18 @@ def _read_form(xml: Element) -> dict[str, str]:
     return {}
 
 
-def _request(xml: Element, metadata: dict[str, str]) -> AclMessage:
-    thread = metadata.pop("_thread_node", "") or xml.findtext(f"{_CLIENT}thread") or ""
-    _check_names({"id": xml.get("id", ""), "thread": thread, **metadata})
+def _request(xml: Element, metadata: dict[str, str], encoding: Encoding) -> AclMessage:
+    thread, id = metadata.pop("_thread_node", "") or xml.findtext(_THREAD) or "", xml.get("id", "")
+    _check_names({"id": id, "thread": thread, **metadata})
     metadata.setdefault("conversation-id", thread)
-    metadata.setdefault("reply-with", xml.get("id") or new_id())
+    metadata.setdefault("reply-with", id or new_id())
     _name_kind(metadata)
     return from_metadata(
         metadata,
         sender=xml.get("from", ""),
         receiver=xml.get("to", ""),
-        content=xml.findtext(f"{_CLIENT}body") or "",
-        encoding=encoding_of(xml),
+        content=xml.findtext(_BODY) or "",
+        encoding=encoding,
     )
 
 
@@ -335,4 +341,6 @@ def _text(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    if _NEEDS_NO_ESCAPE(text):
+        return f"'{text}'"
     return quoteattr(readable(text))
