@@ -49,7 +49,9 @@ class SmallDatabase:
             with suppress(OSError):  # SQLite says why it cannot be.
                 self._path.touch(mode=0o600)
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
+            self._db = sqlite3.connect(
+                path, isolation_level=None, timeout=BUSY_S, check_same_thread=False
+            )
             self._db.executescript(_PRAGMAS + self._schema)
         except sqlite3.Error as error:
             self.close()
@@ -57,6 +59,10 @@ class SmallDatabase:
                 f"{self._what} {str(path)!r} cannot be used ({error}): check the path and its"
                 " permissions, or remove the file"
             ) from error
+
+    async def open_aside(self) -> None:
+        """As `open`, in another thread: a new file waits for the disk, 1 to 40 ms."""
+        await asyncio.to_thread(self.open)
 
     def close(self) -> None:
         if self._db is not None:

@@ -256,7 +256,7 @@ class SqliteAnswerLog:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        self._db.open()
+        await self._db.open_aside()
         if ("asker",) not in self._db.run(_COLUMNS):
             self._db.run(_ADD_ASKER)
         return self
