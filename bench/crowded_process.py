@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ from bench.account import Account
 from bench.echo import EchoAgent, EchoClient
 from bench.process import running
 from bench.timing import Samples
+from spade_llm.agent import AgentOptions
 from spade_llm.runtime.loop import run
+from spade_llm.xmpp.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +117,7 @@ class Crowd:
 
     async def _start(self) -> None:
         account = self._accounts[len(self._agents)]
-        agent = EchoAgent(account.jid, account.password, options=account.options)
+        agent = EchoAgent(account.jid, account.password, options=_as_deployed(account))
         await self._stack.enter_async_context(running(agent))
         self._agents.append(agent)
 
@@ -131,6 +134,11 @@ class Crowd:
             longest_block_ms=1000 * ticker.block_s,
             longest_work_ms=1000 * ticker.work_s,
         )
+
+
+def _as_deployed(account: Account) -> AgentOptions:
+    """With a presence that says how busy it is."""
+    return replace(account.options, identity=Identity(is_published=False))
 
 
 def _resident_mb() -> float:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.identity import Identity
 
-LOOK_EVERY_S = 1.0
-"""To look costs microseconds; a load between two looks is nobody's news."""
+LOOK_EVERY_S = 4.0
+"""A load between two looks is nobody's news. To look costs 60 µs: two hundred agents of one process
+that look every second take 1.3 % of a core to see that nobody asks them."""
 MAX_CHARS = 200
 _CLIENT = "{jabber:client}"
 
