@@ -20,12 +20,13 @@ from bench.account import Account
 from bench.echo import EchoAgent, EchoClient
 from bench.process import running
 from bench.timing import Samples
-from spade_llm.agent import AgentOptions
 from spade_llm.runtime.loop import run
 from spade_llm.xmpp.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from spade_llm.agent import AgentOptions
 
 TICK_S = 0.001
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 SENTENCE = "a kilobyte of ordinary text, & some <markup>. "
 BODIES = {"1 KB": SENTENCE * 22, "64 KB": SENTENCE * 1425}
-TIMES = {"1 KB": 200, "64 KB": 10}
+TIMES = {"1 KB": 150, "64 KB": 10}
 """Calls, one after the other, between two turns of the other side."""
-ROUNDS = {"1 KB": 9, "64 KB": 3}
+ROUNDS = {"1 KB": 7, "64 KB": 3}
 IN_FLIGHT = (4, 16, 64)
 ROUND_TRIP = Goal(limit=1.2, is_ratio=True)
 RATE = Goal(limit=0.9, is_ratio=True, is_least=True)
