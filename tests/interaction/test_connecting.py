@@ -16,15 +16,18 @@ from spade_llm.errors import (
     AuthenticationRejected,
     CertificateRejected,
     ConfigurationError,
+    RequestNotUnderstood,
     ServerUnreachable,
 )
+from spade_llm.runtime import Question
 from spade_llm.xmpp.certificates import local_certificates
-from tests.interaction.network import WAIT_S, answer_to, jid_of
+from tests.interaction.network import PATIENCE_S, WAIT_S, answer_to, jid_of
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+    from xml.etree.ElementTree import Element
 
     from spade_llm.xmpp.certificates import Certificates
     from tests.interaction.network import Network
@@ -271,3 +274,25 @@ async def test_a_cut_connection_comes_back_by_itself(network: Network) -> None:
     await asyncio.wait_for(back.wait(), WAIT_S)
 
     assert await answer_to(ada, assistant, "back?") == "back?"
+
+
+async def test_a_request_that_we_fail_to_take_is_no_end_of_the_line(
+    network: Network, caplog: pytest.LogCaptureFixture
+) -> None:
+    program, asker = await network.program(), await network.program("asker")
+    failures, sessions = [ZeroDivisionError("unforeseen")], list[str]()
+
+    def fail_once(_xml: Element) -> bool:
+        if failures:
+            raise failures.pop()
+        return False
+
+    program.on_stanza.append(fail_once)
+    program.on_session.append(lambda: sessions.append("another"))
+    question = Question(peer=jid_of(program), ontology="weather/1", content="{}")
+
+    with pytest.raises(RequestNotUnderstood):
+        await asker.node.requester.ask(question, timeout_s=PATIENCE_S)
+
+    assert sessions == []
+    assert "could not be taken" in caplog.text
