@@ -1,6 +1,6 @@
 """Conversations with facts planted in them, and questions whose answers are known. Fixed seed.
 
-Two people chat for weeks; one in twelve turns says something about who says it, in words of which
+Two people chat for weeks; one in fifteen turns says something about who says it, in words of which
 the question has few. Everybody's facts are of the same kinds, so that one conversation's would do
 for another's question, were they not kept apart. Knows no memory and no figures.
 """
