@@ -7,34 +7,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import memory_peers
+from bench.beside import beside
 from bench.corpus import Corpus
-from bench.memory_file import Filling, write_file
+from bench.memory_asking import (
+    OWNED_AT_MOST,
+    Asked,
+    local_embedder,
+    put_file,
+    rows_of,
+    samples_of,
+    sizes,
+)
+from bench.memory_file import clear
+from bench.memory_peers import BATCH, WORDS, writing
 from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.store import MemoryQuery, SearchMode
-from spade_llm.providers import MiniLmEmbedder, find_weights
+from spade_llm.memory.store import MemoryQuery
 from spade_llm.services.memory import MemoryClient
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from bench.account import Account
     from bench.stage import Stage
 
 KEEPER = "keeper"
 IN_FLIGHT = 32
-BATCH = 100
-WORDS = 6
-OWNED_AT_MOST = 100_000
 GOALS_MS = {10_000: 5, 100_000: 8, 1_000_000: 25}
 TIMEOUT_S = 60.0
 
@@ -45,9 +49,10 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
     async with running(agent):
         client = MemoryClient(agent.node.requester, keeper.jid, timeout_s=TIMEOUT_S)
         rows = await _writing(stage, keeper, client, scale)
-        sizes = (10_000, 100_000, 1_000_000) if not scale.is_quick else (1000,)
-        for size in sizes:
-            rows += await _searching(stage, keeper, client, asker.jid, size, scale)
+        async with local_embedder(keeper.data) as embedder:
+            for size in sizes(scale):
+                asked = Asked(size=size, embedder=embedder, scale=scale)
+                rows += await _searching(stage, keeper, client, asker.jid, asked)
     return rows
 
 
@@ -61,58 +66,59 @@ async def _writing(stage: Stage, keeper: Account, client: MemoryClient, scale: S
     async def add_batch() -> None:
         await client.add_many([MemoryDraft(content=corpus.sentence(14)) for _ in range(BATCH)])
 
-    _clear(keeper)
+    clear(keeper.data)
     async with stage.agent("memory", KEEPER):
         await add()
         for _ in range(scale.of(5, quick=1)):
-            await sync.add(lambda: _sync(keeper.data), times=40)
-            await one.add(add, times=40)
-            await many.add_mean(add, times=scale.of(1000, quick=100), in_flight=IN_FLIGHT)
-            await batch.add_mean(add_batch, times=scale.of(50, quick=4), in_flight=4)
+            await sync.add(lambda: _sync(keeper.data), times=scale.of(40, quick=10))
+            await one.add(add, times=scale.of(40, quick=10))
+            await many.add_mean(add, times=scale.of(1000, quick=64), in_flight=IN_FLIGHT)
+            await batch.add_mean(add_batch, times=scale.of(50, quick=2), in_flight=4)
         stats = await client.stats()
     added = sum(stats.by_type.values())
     wanted = 1 + scale.of(5, quick=1) * (
-        40 + scale.of(1000, quick=100) + BATCH * scale.of(50, quick=4)
+        scale.of(40, quick=10) + scale.of(1000, quick=64) + BATCH * scale.of(50, quick=2)
     )
     check(added == wanted, f"{added} memories are there, {wanted} were added")
     size = (keeper.data / "memory.db").stat().st_size
     vectors = (added - stats.without_vector) * 396
+    peers = await writing(scale)
     return [
-        Row(
-            name=f"memory: store, {IN_FLIGHT} in flight, each",
-            unit="ms",
-            ours=many.median,
+        *beside(
+            f"memory: store, {IN_FLIGHT} in flight, each",
+            many.median,
+            peers.one,
             goal=Goal(limit=1000 / 800),
             note=f"{1000 / many.median:.0f} per s, synced",
         ),
+        *beside(
+            "memory: store, one at a time",
+            one.median,
+            peers.one,
+            spread=one.spread,
+        ),
         Row(
-            name="… one at a time, beyond the disk's sync",
+            name="memory: store, one at a time, beyond the disk's sync",
             unit="ms",
             ours=one.median - sync.median,
             goal=Goal(limit=4),
-            spread=one.spread,
-            note=f"{one.median:.2f} with it ({sync.median:.2f})",
+            note=f"the sync {sync.median:.2f}",
         ),
-        Row(
-            name=f"… batches of {BATCH}, each memory",
-            unit="ms",
-            ours=batch.median / BATCH,
+        *beside(
+            f"memory: batches of {BATCH}, each memory",
+            batch.median / BATCH,
+            peers.batch,
             goal=Goal(limit=1000 / 5000),
             note=f"{1000 * BATCH / batch.median:.0f} per s",
         ),
         Row(
-            name="… on disk, without its vector",
+            name="memory: on disk, without its vector",
             unit="bytes",
             ours=(size - vectors) / added,
             goal=Goal(limit=400),
             note=f"text of 100; {added} memories",
         ),
     ]
-
-
-def _clear(keeper: Account) -> None:
-    for left in keeper.data.glob("memory.db*"):
-        left.unlink()
 
 
 async def _sync(folder: Path) -> None:
@@ -123,75 +129,30 @@ async def _sync(folder: Path) -> None:
 
 
 async def _searching(
-    stage: Stage, keeper: Account, client: MemoryClient, owner: str, size: int, scale: Scale
+    stage: Stage, keeper: Account, client: MemoryClient, owner: str, asked: Asked
 ) -> list[Row]:
-    name = await _model(keeper.data)
-    owned = min(size, OWNED_AT_MOST)
-    filling = Filling(owner=owner, model=name, owned=owned, total=size)
-    corpus = Corpus(seed=11)
-
-    async def search(mode: SearchMode) -> None:
-        query = MemoryQuery(text=corpus.question(WORDS), mode=mode, limit=10)
-        found = await client.search(query)
-        check(0 < len(found.hits) <= 10, f"{mode}: {len(found.hits)} hits, {found.outcome}")
-
-    _clear(keeper)
-    await asyncio.to_thread(write_file, keeper.data / "memory.db", filling)
+    clear(keeper.data)
+    await asyncio.to_thread(put_file, keeper.data, owner, asked)
     began = time.perf_counter()
     async with stage.agent("memory", KEEPER) as child:
-        await search(SearchMode.RECALL)
+        await client.search(MemoryQuery(text=Corpus(seed=11).question(WORDS), limit=10))
         first_s = time.perf_counter() - began
-        modes = {mode: Samples() for mode in SearchMode}
-        for _ in range(scale.of(5, quick=1)):
-            for mode, samples in modes.items():
-                await samples.add(lambda mode=mode: search(mode), times=40)  # type: ignore[misc]
+        modes = await samples_of(client, asked)
         resident_mb = await child.resident_mb
-    goal = Goal(limit=GOALS_MS[size]) if size in GOALS_MS else None
-    rows = [
-        Row(
-            name=f"memory: search {size}, {mode.value}",
-            unit="ms",
-            ours=samples.median,
-            goal=goal,
-            spread=samples.spread,
-        )
-        for mode, samples in modes.items()
-    ]
-    is_goal = size == OWNED_AT_MOST
+    is_goal = asked.size == OWNED_AT_MOST
+    label = f"memory: search {asked.size}"
     return [
-        *rows,
+        *await rows_of("memory: search", modes, asked, GOALS_MS),
         Row(
-            name="… start to first answer",
+            name=f"{label}, start to first answer",
             unit="s",
             ours=first_s,
             goal=Goal(limit=1.5) if is_goal else None,
         ),
         Row(
-            name="… its process",
+            name=f"{label}, its process",
             unit="MB",
             ours=resident_mb,
             goal=Goal(limit=400) if is_goal else None,
         ),
-        *await _peers(size),
     ]
-
-
-async def _peers(size: int) -> Sequence[Row]:
-    """What others take, without a network and without the query's vector."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = {
-            "numpy, vectors": await memory_peers.numpy_ms(size),
-            "FTS5, 6 words": await memory_peers.fts5_ms(Path(folder) / "f", size, words=WORDS),
-        }
-        if size <= OWNED_AT_MOST:
-            found["chromadb, vectors"] = await memory_peers.chromadb_ms(Path(folder) / "c", size)
-    return [Row(name=f"… alone, no wire: {name}", unit="ms", ours=ms) for name, ms in found.items()]
-
-
-async def _model(cache: Path) -> str:
-    """The name under which the agent keeps its vectors."""
-    weights = find_weights(cache)
-    if weights is None:
-        return "none"
-    async with await MiniLmEmbedder.load(weights, cache=cache) as embedder:
-        return embedder.name

@@ -61,6 +61,15 @@ class Filling:
     total: int
 
 
+def filled(folder: Path, filling: Filling) -> Path:
+    """A file that is not to be changed: written where it is first asked for."""
+    path = folder / f"{filling.owner}-{filling.total}.db"
+    if not path.exists():
+        folder.mkdir(exist_ok=True)
+        write_file(path, filling)
+    return path
+
+
 def write_file(path: Path, filling: Filling) -> None:
     """Takes some 5 s for 100 000, and 10 s more for a million."""
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
@@ -77,6 +86,12 @@ def write_file(path: Path, filling: Filling) -> None:
         file.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         file.execute("COMMIT")
         file.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+
+
+def clear(folder: Path) -> None:
+    """No memory is left there."""
+    for left in folder.glob("memory.db*"):
+        left.unlink()
 
 
 def vectors_of(count: int) -> NDArray[np.float32]:

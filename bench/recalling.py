@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.locomo_score import TOP, Answered
+from bench.memory_file import clear
 from bench.process import running
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.store import (
@@ -114,12 +115,6 @@ async def remote_memories(stage: Stage, count: int) -> AsyncIterator[list[OwnedM
             await stack.enter_async_context(running(agent))
             owned.append(MemoryClient(agent.node.requester, keeper.jid, timeout_s=TIMEOUT_S))
         yield owned
-
-
-def clear(folder: Path) -> None:
-    """No memory is left there."""
-    for left in folder.glob("memory.db*"):
-        left.unlink()
 
 
 def _message(turn: Turn) -> ObservedMessage:
