@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWNER = "ada@localhost"
+PROMPTLY_S = 2.0
 APPLES = MemoryQuery(text="apples", mode=SearchMode.KEYWORD)
 
 
@@ -45,6 +47,28 @@ async def test_a_search_writes_nothing_and_the_next_read_finds_its_uses_written(
         (entry,) = await store.peek([id])
 
     assert (before, entry.access_count) == (0, 2)
+
+
+async def test_a_search_does_not_wait_for_uses_that_are_being_written(tmp_path: Path) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "m.db") as backend:
+        store = backend.for_owner(OWNER)
+        await store.add(MemoryDraft(content="Ada likes apples"))
+        await store.search(APPLES)
+        with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            adding = asyncio.create_task(store.add(MemoryDraft(content="Ada likes pears")))
+            await asyncio.sleep(0)
+
+            async with asyncio.timeout(PROMPTLY_S):
+                found = await store.search(APPLES)
+
+            is_written = adding.done()
+            other.execute("ROLLBACK")
+        await adding
+        after = await store.search(APPLES)
+
+    assert (is_written, found.hits[0].entry.access_count) == (False, 1)
+    assert after.hits[0].entry.access_count == 2
 
 
 async def test_uses_are_written_before_the_file_is_closed(tmp_path: Path) -> None:

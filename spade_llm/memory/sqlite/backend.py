@@ -201,13 +201,13 @@ class SQLiteMemoryBackend:
         return await self._read(operation)
 
     async def glance(self, operation: Callable[[Transaction], T]) -> T:
-        """The same for a few rows by key, without the uses that are only gathered.
+        """The same for a few rows by key, without the uses that are not written yet
+        (`uses.with_them` adds them): it waits for no sync.
 
         Raises:
             StorageFailed: the file is closed or could not be read.
             ServiceError: whatever the operation refuses with.
         """
-        await self.uses.written()
         if self._near is not None:
             with suppress(BlockingIOError):
                 return self._near.read(operation)

@@ -24,6 +24,9 @@ MAX_ENTRIES = 4096
 """Of all owners; one more, and they are written at once."""
 
 
+Counted = dict[tuple[str, int], tuple[int, int]]
+
+
 class Writing(Protocol):
     def write_later(
         self, operation: Callable[[Transaction], object]
@@ -35,8 +38,10 @@ class Writing(Protocol):
 class Uses:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
-        self._gathered: dict[tuple[str, int], tuple[int, int]] = {}
+        self._gathered: Counted = {}
         """How often, and when last, by owner and key."""
+        self._leaving: list[tuple[asyncio.Future[object], Counted]] = []
+        """The same of those that are being written, in order; bounded by the writer's queue."""
         self._timer: asyncio.TimerHandle | None = None
         self._written: asyncio.Future[object] | None = None
 
@@ -50,18 +55,14 @@ class Uses:
             self._timer = asyncio.get_running_loop().call_later(GATHER_S, self.write)
 
     def with_them(self, owner: str, key: int, entry: MemoryEntry, *, now: int) -> MemoryEntry:
-        """The entry as it will be once they are written."""
-        if (owner, key) not in self._gathered:
-            return entry
-        times, last = self._gathered[owner, key]
-        count = entry.access_count + times
-        given = entry.importance if entry.is_importance_set else None
-        return replace(
-            entry,
-            access_count=count,
-            last_accessed_at=from_microseconds(last),
-            importance=effective_importance(given, count, last, now=now),
-        )
+        """The entry, as it was just read, as it will be once they are written."""
+        read = entry
+        for written, leaving in self._leaving:
+            uses = leaving.get((owner, key))
+            if uses is not None and not written.done() and not _has(read, uses):
+                entry = _used(entry, uses, now=now)
+        gathered = self._gathered.get((owner, key))
+        return entry if gathered is None else _used(entry, gathered, now=now)
 
     def write(self) -> None:
         """What is gathered, before any write that comes later; without waiting."""
@@ -69,8 +70,11 @@ class Uses:
             self._timer.cancel()
             self._timer = None
         gathered, self._gathered = self._gathered, {}
+        self._leaving = [one for one in self._leaving if not one[0].done()]
         if gathered:
             self._written = self._writing.write_later(partial(count_uses, uses=gathered))
+        if gathered and self._written is not None:
+            self._leaving.append((self._written, gathered))
 
     async def settle(self) -> None:
         """Write them, and wait for it."""
@@ -81,3 +85,21 @@ class Uses:
         """Return once what `write` was called for is committed, or was refused."""
         if self._written is not None and not self._written.done():
             await asyncio.wait([self._written])
+
+
+def _has(entry: MemoryEntry, uses: tuple[int, int]) -> bool:
+    """Whether they were written before the entry was read."""
+    last = entry.last_accessed_at
+    return last is not None and last >= from_microseconds(uses[1])
+
+
+def _used(entry: MemoryEntry, uses: tuple[int, int], *, now: int) -> MemoryEntry:
+    times, last = uses
+    count = entry.access_count + times
+    given = entry.importance if entry.is_importance_set else None
+    return replace(
+        entry,
+        access_count=count,
+        last_accessed_at=from_microseconds(last),
+        importance=effective_importance(given, count, last, now=now),
+    )
