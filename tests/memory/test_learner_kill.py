@@ -31,7 +31,7 @@ class Loud:
 
     def __init__(self, store):
         self.stretches, self.unread_episodes = store.stretches, store.unread_episodes
-        self.messages_of = store.messages_of
+        self.messages_of, self.given = store.messages_of, store.given
         self.acquaintances, self.keep_patterns = store.acquaintances, store.keep_patterns
         self.store = store
 
