@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 
 class Group(Protocol):
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        """Return once this agent of the group can be asked, as far as can be seen from outside,
+        or at the end of that time."""
+        ...
+
     def settle(self) -> None:
         """All have answered once: from now on, start again what can be started again."""
         ...
@@ -32,6 +37,9 @@ class LocalGroup:
 
     def __init__(self, agents: Sequence[XmppAgent]) -> None:
         self._agents = agents
+
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        """It has been started before."""
 
     def settle(self) -> None: ...
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.logs import log_path, move_aside, tail
+from spade_llm.deployment.heartbeat import stop_beating, wait_beating
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -35,10 +36,12 @@ class AgentProcess:
 
     def __init__(self, definition: Definition, host: Host) -> None:
         self.wave = definition.wave
+        self.jid = definition.jid
         self._name = definition.name
         self._listener = host.listeners.get(definition.jid)
         self._command = _command(definition, host)
         self._log = log_path(host.place.data, definition.name)
+        self._home = host.place.data / "agents" / definition.jid
         self._say = host.say
         self._process: Process | None = None
 
@@ -56,6 +59,10 @@ class AgentProcess:
             pause_s = FIRST_PAUSE_S if lived_s > STEADY_S else min(pause_s * 2, MAX_PAUSE_S)
             self._say(f"agent       {self._name} has died; starting it again in {pause_s:.1f} s")
             await asyncio.sleep(pause_s)
+
+    async def wait_heard(self, *, within_s: float) -> None:
+        """Return once it hears its server, or it is asked anyway."""
+        await wait_beating(self._home, within_s=within_s)
 
     async def stop(self) -> None:
         """The end of its input is how it is told."""
@@ -81,6 +88,7 @@ class AgentProcess:
     async def _spawn(self) -> Process:
         """In a session of its own: a Ctrl-C in our terminal is for us, who stop it in order."""
         move_aside(self._log)
+        stop_beating(self._home)  # One that was killed has left its last beat.
         with self._log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *self._command,
@@ -102,6 +110,10 @@ class ProcessGroup:
 
     def settle(self) -> None:
         self._settled.set()
+
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        (agent,) = (one for one in self._agents if one.jid == jid)
+        await agent.wait_heard(within_s=within_s)
 
     async def wait_failed(self) -> str:
         done, _ = await asyncio.wait(self._runs, return_when=asyncio.FIRST_COMPLETED)

@@ -6,6 +6,7 @@ agent's start, twice a minute.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ FILE = "heard"
 EVERY_S = 15.0
 STALE_S = 60.0
 """Three are missing: a server that restarts is back by then."""
+LOOK_EVERY_S = 0.05
 
 
 def beat(home: Path) -> None:
@@ -42,3 +44,12 @@ def problem_of(home: Path, *, now_s: float | None = None) -> str | None:
     if age_s < -STALE_S:
         return "heard its server in the future: the clock was put back; wait for its next beat"
     return f"has not heard its server for {age_s:.0f} s" if age_s > STALE_S else None
+
+
+async def wait_beating(home: Path, *, within_s: float) -> bool:
+    """Whether the agent with this home is well: as soon as it is. A file tells nobody when it
+    changes: it is looked at."""
+    until = time.monotonic() + within_s
+    while not (is_well := problem_of(home) is None) and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(LOOK_EVERY_S)
+    return is_well

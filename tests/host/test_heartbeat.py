@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from spade_llm.deployment.heartbeat import EVERY_S, STALE_S, beat, problem_of
+from spade_llm.deployment.heartbeat import EVERY_S, STALE_S, beat, problem_of, wait_beating
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,3 +38,17 @@ def test_a_disk_that_refuses_a_beat_ends_no_heart(tmp_path: Path) -> None:
     beat(home)
 
     assert problem_of(home) is None
+
+
+async def test_the_first_beat_is_waited_for(tmp_path: Path) -> None:
+    waiting = asyncio.create_task(wait_beating(tmp_path, within_s=5))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    beat(tmp_path)
+
+    assert await waiting is True
+
+
+async def test_nobody_waits_for_ever_for_a_beat(tmp_path: Path) -> None:
+    assert await wait_beating(tmp_path, within_s=0) is False
