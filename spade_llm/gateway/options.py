@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from spade_llm.errors import ConfigurationError
@@ -41,6 +42,7 @@ class HttpOptions:
             )
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """A name other than `localhost` could be anywhere."""
     if host.lower() == "localhost":
