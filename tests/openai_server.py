@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import json
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -217,6 +217,12 @@ def _whole_call(call: Call) -> dict[str, object]:
 
 async def _stream(request: web.Request, body: dict[str, object], answer: Say) -> web.StreamResponse:
     response = await _open_stream(request)
+    with suppress(ConnectionResetError):  # Who has left needs no more of it.
+        await _write(response, body, answer)
+    return response
+
+
+async def _write(response: web.StreamResponse, body: dict[str, object], answer: Say) -> None:
     pieces = deltas(answer)
     for number, delta in enumerate(pieces):
         if answer.gate is not None and number == len(pieces) // 2:
@@ -227,7 +233,6 @@ async def _stream(request: web.Request, body: dict[str, object], answer: Say) ->
     if body.get("stream_options"):
         await response.write(event(body, choices=[], usage=USAGE))
     await response.write(b"data: [DONE]\n\n")
-    return response
 
 
 async def _open_stream(request: web.Request) -> web.StreamResponse:
