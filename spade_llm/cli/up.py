@@ -49,6 +49,8 @@ T = TypeVar("T")
 READY_TIMEOUT_S = 90.0
 STATUS_TIMEOUT_S = 3.0
 STATUS_PAUSE_S = 0.1
+HEARD_S = 5.0
+"""Then an agent is asked whose sign of life was not seen."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -91,7 +93,7 @@ async def _attend(
     here = host.place
     person = here.jid(PERSON)
     async with logged_in(person, here) as client:
-        await _unless_failed(_all_answer(client, definitions), group)
+        await _unless_failed(_all_answer(client, definitions, group), group)
         group.settle()
         say(login_line(here, person))
         for line in web_lines(definitions, host):
@@ -102,19 +104,21 @@ async def _attend(
     raise SpadeLLMError(await group.wait_failed())
 
 
-async def _all_answer(client: ChatAgent, definitions: Sequence[Definition]) -> None:
+async def _all_answer(client: ChatAgent, definitions: Sequence[Definition], group: Group) -> None:
     """Raises ConfigurationError if one agent does not answer in time."""
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
-            await asyncio.gather(*(_answers(client, one.jid) for one in definitions))
+            await asyncio.gather(*(_answers(client, one.jid, group) for one in definitions))
     except TimeoutError:
         raise ConfigurationError(
             f"not every agent answered within {READY_TIMEOUT_S:.0f} s: see the files in log/"
         ) from None
 
 
-async def _answers(client: ChatAgent, jid: str) -> None:
+async def _answers(client: ChatAgent, jid: str, group: Group) -> None:
+    """Asked before it is there, it would be asked again seconds later only."""
     while True:
+        await group.wait_heard(jid, within_s=HEARD_S)
         try:
             status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
