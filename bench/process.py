@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.account import MEMORY, RAG, TOOLS, Part
+from spade_llm.runtime.collecting import settle, starting
 from spade_llm.runtime.loop import run
 
 if TYPE_CHECKING:
@@ -274,9 +275,11 @@ async def main(kind: str) -> None:
     part = Part.model_validate_json(sys.stdin.readline())
     began = time.perf_counter()
     async with KINDS[kind](part):
+        settle()
         print(f"ready {time.perf_counter() - began}", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    run(main(sys.argv[1]))
+    with starting():
+        run(main(sys.argv[1]))

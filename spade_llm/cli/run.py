@@ -17,6 +17,7 @@ from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.cli.up_lines import web_lines
 from spade_llm.errors import SpadeLLMError
+from spade_llm.runtime.collecting import settle, starting
 from spade_llm.settings import load_agent
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_run(options), with_parent=options.with_parent)
+    with starting():
+        return run_until_stopped(_run(options), with_parent=options.with_parent)
 
 
 async def _run(options: argparse.Namespace) -> int:
@@ -56,6 +58,7 @@ async def _run(options: argparse.Namespace) -> int:
             for line in web_lines([definition], host):
                 _say(line)
             _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
+            settle()
             raise SpadeLLMError(await _lost(agent))
 
 

@@ -34,6 +34,7 @@ from spade_llm.cli.up_server import domain_of, server_of
 from spade_llm.deployment import lock
 from spade_llm.deployment.run_record import RunRecord, remove_record
 from spade_llm.errors import ConfigurationError, RequestError, SpadeLLMError
+from spade_llm.runtime.collecting import settle, starting
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +55,8 @@ HEARD_S = 5.0
 
 
 def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_up(options))
+    with starting():
+        return run_until_stopped(_up(options))
 
 
 async def _up(options: argparse.Namespace) -> int:
@@ -99,6 +101,7 @@ async def _attend(
         for line in web_lines(definitions, host):
             say(line)
         say(ready_line(definitions))
+        settle()
         if is_terminal() and not options.no_chat:
             return await _unless_failed(_chat(client, definitions, here), group)
     raise SpadeLLMError(await group.wait_failed())
