@@ -69,15 +69,15 @@ async def _writing(stage: Stage, keeper: Account, client: MemoryClient, scale: S
     clear(keeper.data)
     async with stage.agent("memory", KEEPER):
         await add()
-        for _ in range(scale.of(5, quick=1)):
+        for _ in range(scale.of(3, quick=1)):
             await sync.add(lambda: _sync(keeper.data), times=scale.of(40, quick=10))
             await one.add(add, times=scale.of(40, quick=10))
-            await many.add_mean(add, times=scale.of(1000, quick=64), in_flight=IN_FLIGHT)
-            await batch.add_mean(add_batch, times=scale.of(50, quick=2), in_flight=4)
+            await many.add_mean(add, times=scale.of(600, quick=64), in_flight=IN_FLIGHT)
+            await batch.add_mean(add_batch, times=scale.of(20, quick=2), in_flight=4)
         stats = await client.stats()
     added = sum(stats.by_type.values())
-    wanted = 1 + scale.of(5, quick=1) * (
-        scale.of(40, quick=10) + scale.of(1000, quick=64) + BATCH * scale.of(50, quick=2)
+    wanted = 1 + scale.of(3, quick=1) * (
+        scale.of(40, quick=10) + scale.of(600, quick=64) + BATCH * scale.of(20, quick=2)
     )
     check(added == wanted, f"{added} memories are there, {wanted} were added")
     size = (keeper.data / "memory.db").stat().st_size
