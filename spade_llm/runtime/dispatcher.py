@@ -123,6 +123,8 @@ class Dispatcher:
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._has_left = asyncio.Event()
+        self.load_changed = asyncio.Event()
+        """Set whenever a request comes or goes; cleared by who looks at `load`."""
         self._notes: set[asyncio.Task[None]] = set()
         self._on_their_way: dict[tuple[str, str], asyncio.Task[None]] = {}
         """By receiver and id: who sees to it that what was sent to a person arrives."""
@@ -298,6 +300,7 @@ class Dispatcher:
             self._refuse(message, Busy("too many requests; ask again later"))
             return
         self._open += 1
+        self.load_changed.set()
         self._open_of[message.owner] += 1
         self._enqueue(key, Job(message, self._effect(message), diverted_to=diverted_to))
 
@@ -393,6 +396,7 @@ class Dispatcher:
         self._has_left.set()
         peer = job.request.owner
         self._open -= 1
+        self.load_changed.set()
         self._open_of[peer] -= 1
         if not self._open_of[peer]:
             del self._open_of[peer]

@@ -29,13 +29,17 @@ class LoadLevel:
         self._changed_at_s = clock() - every_s
         self.now = Level.FREE
         self._described = ""
+        self.is_settled = False
+        """What is said is what was true at the last look; False: another is due, later."""
 
     def has_changed(self, open_requests: int, described: str = "") -> bool:
         """Whether `now`, or what is said beside it, is another with this load than it was."""
         state, now_s = (self._level(open_requests), described), self._clock()
-        if state == (self.now, self._described) or now_s - self._changed_at_s < self._every_s:
+        self.is_settled = state == (self.now, self._described)
+        if self.is_settled or now_s - self._changed_at_s < self._every_s:
             return False
         (self.now, self._described), self._changed_at_s = state, now_s
+        self.is_settled = True
         return True
 
     def _level(self, open_requests: int) -> Level:

@@ -6,6 +6,7 @@ Looks at the load by itself; what it shows changes at most once in `Identity.sta
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.identity import Identity
 
 LOOK_EVERY_S = 4.0
-"""A load between two looks is nobody's news. To look costs 60 µs: two hundred agents of one process
-that look every second take 1.3 % of a core to see that nobody asks them."""
+"""While requests come and go. A load between two looks is nobody's news."""
+LOOK_ANYWAY_S = 60.0
+"""While none do: the model's name may change without one."""
 MAX_CHARS = 200
 _CLIENT = "{jabber:client}"
 
@@ -37,10 +39,19 @@ class StatusLine(Behaviour):
         agent.on_presence.append(self._write)
 
     async def run(self) -> None:
-        load = self._shown_by.node.dispatcher.load
+        dispatcher = self._shown_by.node.dispatcher
+        dispatcher.load_changed.clear()
+        load = dispatcher.load
         if self._level.has_changed(load.running + load.queued, self.describe()):
             self._shown_by.show_presence()
         await asyncio.sleep(self._look_every_s)
+        if self._level.is_settled:
+            await self._until_changed(dispatcher.load_changed)
+
+    async def _until_changed(self, changed: asyncio.Event) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_ANYWAY_S):
+                await changed.wait()
 
     def _write(self, presence: ET.Element) -> None:
         """Of a presence that has none of its own, and is for all or for a contact: a room is told
