@@ -6,6 +6,7 @@ answer before it is sent; whoever asks again is given that answer, also after a 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -253,16 +254,33 @@ class SqliteAnswerLog:
         self._clock = clock
         self._db = SmallDatabase(path, schema=_SCHEMA + _PROBE, what="the answer log")
         self._rows_until_purge = 0
+        self._opening: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
-        await self._db.open_aside()
-        if ("asker",) not in self._db.run(_COLUMNS):
-            self._db.run(_ADD_ASKER)
+        self.begin()
+        await self.until_open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
         self._db.close()
+
+    def begin(self) -> None:
+        """Open the file beside what else is to be done: a new one waits for the disk twice."""
+        self._opening = asyncio.create_task(self._open())
+
+    async def until_open(self) -> None:
+        """Raises ConfigurationError: the file cannot be used."""
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+            self._opening.result()
+
+    async def _open(self) -> None:
+        await self._db.open_aside()
+        if ("asker",) not in self._db.run(_COLUMNS):
+            self._db.run(_ADD_ASKER)
 
     async def find(self, request: AclMessage) -> Logged | None:
         for answer, reply_by in self._db.run(_FIND, *_key(request)):

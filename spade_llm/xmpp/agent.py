@@ -195,8 +195,7 @@ class XmppAgent(Agent):
             connection = await self._find_connection(str(self.jid), self.password)
             self.options = replace(self.options, connection=connection)
         await self._open_resources()
-        self._connect_link()
-        await self._open_link()
+        await self._open_link(self._connect_link())
         if self.options.is_available:
             await self.contacts.until_shown()
         await self._hook_plugin_after_connection()
@@ -211,12 +210,18 @@ class XmppAgent(Agent):
             await self._open_tracer()
             self._resources.enter_context(self.door)
             if isinstance(self._log, SqliteAnswerLog):
-                await self._resources.enter_async_context(self._log)
+                self._resources.push_async_exit(self._log)
+                self._log.begin()
             self._resource = resource_of(self.options.data, str(self.jid.local))
             await self.open_resources(self._resources)
         except BaseException:
             await self._resources.aclose()
             raise
+
+    async def _until_log(self) -> None:
+        """Raises ConfigurationError: it cannot be used."""
+        if isinstance(self._log, SqliteAnswerLog):
+            await self._log.until_open()
 
     async def _open_tracer(self) -> None:
         try:
@@ -352,31 +357,38 @@ class XmppAgent(Agent):
         self.on_sighting.remove(note)
         return frozenset(found)
 
-    def _connect_link(self) -> None:
-        self.link = Link(
+    def _connect_link(self) -> Link:
+        self.link = link = Link(
             str(self.jid),
             self.password,
             self.options.connection,
             resource=self._resource,
             is_resumed=self.options.is_available,
         )
-        self.client = self.link.client
+        self.client = link.client
+        self.client.until_ready = self._until_log
         self.presence = PresenceManager(agent=self, approve_all=False)
         self._inbox.listen()
         self.client.add_event_handler("presence_available", self._sight)
         self.client.add_event_handler("presence_unavailable", self._sight)
         self.client.add_filter("out", self._with_what_we_show)
         self.client["xep_0030"].set_node_handler("get_info", handler=self._disclose)
-        self.link.on_session.append(self._session_started)
-        self.link.on_resumed.append(self._resumed)
-        self.link.acknowledger.until_safe = self.node.dispatcher.written_down
+        link.on_session.append(self._session_started)
+        link.on_resumed.append(self._resumed)
+        link.acknowledger.until_safe = self.node.dispatcher.written_down
         for prepare in self.on_client:
             prepare(self.client)
+        return link
 
-    async def _open_link(self) -> None:
+    async def _open_link(self, link: Link) -> None:
+        connecting = asyncio.create_task(link.open())
         try:
-            await self.link.open()  # type: ignore[union-attr]  # set by _connect_link
+            await self._until_log()
+            await connecting
         except BaseException:
+            connecting.cancel()
+            await asyncio.wait({connecting})
+            await link.close()
             await self._resources.aclose()
             raise
 

@@ -15,6 +15,7 @@ from slixmpp.stanza import StreamFeatures
 from slixmpp.xmlstream import register_stanza_plugin
 from slixmpp.xmlstream.xmlstream import NotConnectedError
 
+from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.connection import trust
 from spade_llm.xmpp.outbox import Outbox
 from spade_llm.xmpp.prologue import Prologue
@@ -23,7 +24,7 @@ from spade_llm.xmpp.stanza import ACL_TAG
 from spade_llm.xmpp.stream_management import StreamManagement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from xml.etree.ElementTree import Element
 
     from spade_llm.xmpp.connection import Connection
@@ -52,6 +53,9 @@ class XmppClient(ClientXMPP):
         self._outbox = Outbox(self.loop, super().send_raw)
         self.management = StreamManagement(self._outbox.put, on_due)
         self._outbox.before_leaving = self.management.ask_if_wanted
+        self.until_ready: Callable[[], Awaitable[None]] | None = None
+        """Waited for before a resource is bound: nobody's message comes before that. None is bound
+        if it raises ConfigurationError."""
         self.on_acl: Callable[[Element], None] | None = None
         """Takes each message between agents before slixmpp makes an object of it and asks every
         handler whether it wants that (a third of a request's time here); must not raise."""
@@ -132,6 +136,15 @@ class XmppClient(ClientXMPP):
     def incoming_filter(self, xml: Element) -> Element:
         self.management.note_received(xml)
         return xml
+
+    async def _handle_stream_features(self, features: StreamFeatures) -> bool | None:
+        try:
+            if self.until_ready is not None and "bind" in features["features"]:
+                await self.until_ready()
+        except ConfigurationError:
+            return True
+        decided: bool | None = await super()._handle_stream_features(features)
+        return decided
 
     async def _resume(self, _features: object) -> bool:
         """True: there is nothing left to negotiate."""
