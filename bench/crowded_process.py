@@ -20,6 +20,7 @@ from bench.account import Account
 from bench.echo import EchoAgent, EchoClient
 from bench.process import running
 from bench.timing import Samples
+from spade_llm.runtime.collecting import settle, starting
 from spade_llm.runtime.loop import run
 from spade_llm.xmpp.identity import Identity
 
@@ -107,8 +108,10 @@ class Crowd:
         if not self._agents and count:
             await self._start()
         starts = Samples()
-        async with Ticker() as ticker:
-            await starts.add(self._start, times=count - len(self._agents))
+        with starting():
+            async with Ticker() as ticker:
+                await starts.add(self._start, times=count - len(self._agents))
+            settle()
         return Report(
             start_ms=starts.times_ms,
             longest_block_ms=1000 * ticker.block_s,
