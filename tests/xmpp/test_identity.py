@@ -89,6 +89,17 @@ def test_a_load_that_stays_near_a_border_does_not_flicker() -> None:
     assert level.now is Level.BUSY
 
 
+def test_a_change_that_came_too_soon_is_still_to_be_said() -> None:
+    clock = Clock()
+    level = LoadLevel(busy_at=8, every_s=5.0, clock=clock)
+
+    said = [(level.has_changed(count), level.is_settled) for count in (8, 0)]
+    clock.now_s += 5.0
+    said.append((level.has_changed(0), level.is_settled))
+
+    assert said == [(True, True), (False, False), (True, True)]
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.floats(0, 3)), max_size=60), st.floats(0.5, 20))
 def test_changes_never_come_faster_than_allowed(
     loads: list[tuple[int, float]], every_s: float
