@@ -146,16 +146,17 @@ async def _retrieving(
     goal = Goal(limit=GOALS_MS[size]) if size in GOALS_MS else None
     return [
         Row(
-            name=f"documents: retrieve of {stored} chunks, by message",
+            name=f"documents: retrieve of {size} chunks, by message",
             unit="ms",
             ours=asked.median,
             baseline=alone.median,
             baseline_name="chromadb and the vector",
             goal=goal,
             spread=asked.spread,
+            note=f"{stored} are there",
         ),
-        Row(name="… the first one after its start", unit="s", ours=first_s),
-        Row(name="… its process", unit="MB", ours=resident_mb),
+        Row(name=f"documents: first answer after a start, {size} chunks", unit="s", ours=first_s),
+        Row(name=f"documents: process with {size} chunks", unit="MB", ours=resident_mb),
     ]
 
 

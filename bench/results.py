@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from bench.row import Row
 
@@ -42,6 +42,14 @@ class Part(BaseModel):
     load: float
     """Of the machine before it: above 1.5, other work took part."""
     rows: tuple[Row, ...]
+
+    @field_validator("rows")
+    @classmethod
+    def _have_names_of_their_own(cls, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        names = [row.name for row in rows]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two rows of one name, which no run can be compared by: {twice}")
+        return rows
 
 
 class Run(BaseModel):

@@ -82,3 +82,8 @@ def test_the_page_has_every_figure_with_its_goal() -> None:
     assert "Of 2 goals 1 are met." in page
     assert "| round trip | 1.2 ms | 1 – 2, n 20 | 1 slixmpp | 1.20 x | ≤ 1.2 x | met |" in page
     assert "| rate | 80 per s |  |  |  | ≥ 90 | missed |" in page
+
+
+def test_two_rows_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two rows of one name"):
+        run(TRIP, TRIP)
