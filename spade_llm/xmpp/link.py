@@ -261,10 +261,13 @@ class Link:
         return were_all_tried
 
     async def _ping(self) -> None:
-        """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S."""
+        """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S.
+        Where streams are managed it is asked as it is for messages: half of a ping's work."""
         while True:
             await asyncio.sleep(PING_EVERY_S)
-            if self.connected.is_set() and not await self._is_answered():
+            if self.client.management.is_on:
+                await self._wait_for(self.client.management.next_word())
+            elif self.connected.is_set() and not await self._is_answered():
                 self.client.abort()
 
     async def _is_answered(self) -> bool:

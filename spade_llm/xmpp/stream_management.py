@@ -149,6 +149,13 @@ class StreamManagement:
             self._receipts.append((self._sent, receipt))
         return receipt
 
+    def next_word(self) -> Receipt:
+        """Ask for one, whatever has arrived: a server that says something is there."""
+        word: Receipt = asyncio.get_running_loop().create_future()
+        self._receipts.append((self._sent, word))
+        self.ask()
+        return word
+
     def want(self) -> None:
         """Have the server say what has arrived, behind what leaves in this turn of the loop."""
         self._is_wanted = True

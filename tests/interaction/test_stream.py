@@ -12,6 +12,7 @@ import pytest
 
 from spade_llm.agent import AgentOptions, ChatAgent, LLMAgent
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.xmpp import link
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import PATIENCE_S, answer_to, jid_of, next_message
 from tests.processes.proxy import line_to
@@ -80,6 +81,22 @@ async def test_who_is_told_that_an_agent_has_started_reaches_it(network: Network
         ada.send_raw(f"<message to='{jid}' type='headline'><body>news</body></message>")
         await asyncio.wait_for(heard.wait(), PATIENCE_S)
         await agent.stop()
+
+
+async def test_a_dead_line_is_noticed_by_an_agent_that_has_nothing_to_say(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "PING_EVERY_S", 0.02)
+    monkeypatch.setattr(link, "PING_TIMEOUT_S", 0.3)
+    async with on_a_line(network) as (assistant, line):
+        resumed, dropped = resumption(assistant), asyncio.Event()
+        assistant.client.add_event_handler("disconnected", lambda _: dropped.set())
+
+        line.hold()
+        await asyncio.wait_for(dropped.wait(), PATIENCE_S)
+        line.let_go()
+
+        await asyncio.wait_for(resumed.wait(), PATIENCE_S)
 
 
 async def test_what_is_said_to_a_cut_line_is_answered_once_it_is_back(network: Network) -> None:

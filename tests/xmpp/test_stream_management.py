@@ -70,6 +70,18 @@ async def test_where_nothing_is_on_its_way_everything_has_arrived() -> None:
     assert stream.receipt().result() is True
 
 
+async def test_a_server_can_be_asked_for_a_word_when_everything_has_arrived() -> None:
+    wire = Wire()
+    stream = wire.enabled()
+    word = stream.next_word()
+    was_done = word.done()
+
+    wire.say("a", h="0")
+
+    assert wire.written == [f"<r xmlns='{NAMESPACE}'/>"]
+    assert (was_done, word.result()) == (False, True)
+
+
 async def test_a_resumed_stream_sends_again_what_did_not_arrive_and_nothing_else() -> None:
     wire = Wire()
     stream = wire.enabled()
