@@ -48,7 +48,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 
 def _imports(scale: Scale) -> list[Row]:
     """A quick run knows what the first costs."""
-    names, times = [*IMPORTS][: scale.of(len(IMPORTS), quick=1)], scale.of(6, quick=2)
+    names, times = [*IMPORTS][: scale.of(len(IMPORTS), quick=1)], scale.of(3, quick=1)
     return [_import_row(one, times) for one in names]
 
 
