@@ -17,6 +17,9 @@ FIRST_S = 0.05
 """Of thinking before the first token."""
 EVERY_S = 0.01
 TOKENS = 15
+STAMP_CHARS = 24
+"""Guardrails hold back the last characters of what has come: on a machine that has just started a
+short stamp would wait for the next token."""
 
 
 async def _complete(request: web.Request) -> web.StreamResponse:
@@ -24,7 +27,7 @@ async def _complete(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
     await asyncio.sleep(FIRST_S)
-    await response.write(_event(f"{time.monotonic():.6f}"))
+    await response.write(_event(f"{time.monotonic():0{STAMP_CHARS}.6f}"))
     for number in range(TOKENS):
         await asyncio.sleep(EVERY_S)
         await response.write(_event(f" {number}"))
