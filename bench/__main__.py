@@ -111,7 +111,9 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--quick", action="store_true", help="under 60 s; times mean little")
+    parser.add_argument(
+        "--quick", action="store_true", help="two minutes in all; times mean little"
+    )
     parser.add_argument("--into", type=Path, default=FOLDER, help="where the run is kept")
     for option, variable in QUALITY.items():
         parser.add_argument(option, metavar="PATH", help=f"for recall; {variable} says the same")

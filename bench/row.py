@@ -11,7 +11,7 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much is measured: all of it, or just enough to see that it works (under 60 s)."""
+    """How much is measured: all of it, or just enough to see that it works (seconds)."""
 
     is_quick: bool
 

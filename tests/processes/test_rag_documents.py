@@ -1,5 +1,5 @@
-"""The project's own pages for its users, a PDF of 300 pages and 2000 notes, given by message to a RAG agent in
-another process: what was planted in them is found again."""
+"""The project's own pages for its users, a PDF of 300 pages and 2000 notes, given by message to a
+RAG agent in another process: what was planted in them is found again."""
 
 from __future__ import annotations
 
