@@ -75,7 +75,7 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
 async def _ingesting(stage: Stage, keeper: Account, client: RagClient, scale: Scale) -> list[Row]:
     """A folder by its path, beside the embedder that is given the same passages."""
     corpus = Corpus(seed=5)
-    texts = [corpus.document() for _ in range(scale.of(100, quick=4))]
+    texts = [corpus.document() for _ in range(scale.of(30, quick=4))]
     _clear(keeper)
     folder = keeper.data / "documents" / FOLDER
     folder.mkdir(parents=True)
