@@ -195,15 +195,7 @@ def _without_services(pids: Mapping[str, int]) -> dict[str, int]:
 def _rows(alone: Outcome, bot: Outcome, people: int) -> list[Row]:
     grown_kb = 1024 * (alone.end_mb - alone.before_mb) / people
     return [
-        Row(
-            name="audience, model 200 ms, 256 calls at once: chats",
-            unit="per s",
-            ours=alone.per_s,
-            baseline=IDEAL_PER_S,
-            baseline_name="model alone",
-            goal=MOST,
-            note=_noted(alone),
-        ),
+        _rate("audience, model 200 ms, 256 calls at once: chats", alone, goal=MOST),
         Row(
             name="… against the bare bot",
             unit="per s",
@@ -227,16 +219,21 @@ def _rows(alone: Outcome, bot: Outcome, people: int) -> list[Row]:
 
 def _served(full: Outcome) -> list[Row]:
     return [
-        Row(
-            name="audience, recall and retrieval on: chats",
-            unit="per s",
-            ours=full.per_s,
-            baseline=IDEAL_PER_S,
-            baseline_name="model alone",
-            note=_noted(full),
-        ),
+        _rate("audience, recall and retrieval on: chats", full),
         _answered("… an answer, recall and retrieval on", full),
     ]
+
+
+def _rate(name: str, outcome: Outcome, goal: Goal | None = None) -> Row:
+    return Row(
+        name=name,
+        unit="per s",
+        ours=outcome.per_s,
+        baseline=IDEAL_PER_S,
+        baseline_name="model alone",
+        goal=goal,
+        note=_noted(outcome),
+    )
 
 
 def _answered(name: str, outcome: Outcome) -> Row:

@@ -18,10 +18,10 @@ import numpy as np
 
 from bench import memory_peers
 from bench.corpus import Corpus
+from bench.embedder import local_embedder
 from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.rag import Document, DocumentLibrary, Splitting, split
 from spade_llm.rag.headings import Markup
 from spade_llm.services.rag import RagClient
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench.account import Account
     from bench.stage import Stage
-    from spade_llm.providers import Embedder
+    from spade_llm.providers import Embedder, MiniLmEmbedder
     from spade_llm.rag import OwnedLibrary
 
 LIBRARIAN = "librarian"
@@ -68,7 +68,8 @@ async def measure(stage: Stage, scale: Scale) -> list[Row]:
         client = RagClient(agent.node.requester, keeper.jid, timeout_s=TIMEOUT_S)
         rows = await _ingesting(stage, keeper, client, scale)
         for size in (10_000, 100_000) if not scale.is_quick else (300,):
-            rows += await _retrieving(stage, keeper, client, asker.jid, size, scale)
+            async with local_embedder(keeper.data) as model:
+                rows += await _retrieving(stage, keeper, client, asker.jid, size, scale, model)
     return rows
 
 
@@ -108,10 +109,9 @@ async def _embedder_ms(cache: Path, texts: Sequence[str]) -> float | None:
     passages = [
         passage.text for text in texts for passage in split(text, Splitting(), markup=Markup.PLAIN)
     ]
-    embedder = await _model(cache)
-    if embedder is None:
-        return None
-    async with embedder:
+    async with local_embedder(cache) as embedder:
+        if embedder is None:
+            return None
         await embedder.embed(passages[:2])
         began = time.perf_counter()
         await embedder.embed(passages)
@@ -119,11 +119,16 @@ async def _embedder_ms(cache: Path, texts: Sequence[str]) -> float | None:
 
 
 async def _retrieving(
-    stage: Stage, keeper: Account, client: RagClient, owner: str, size: int, scale: Scale
+    stage: Stage,
+    keeper: Account,
+    client: RagClient,
+    owner: str,
+    size: int,
+    scale: Scale,
+    model: MiniLmEmbedder | None,
 ) -> list[Row]:
     corpus, asked = Corpus(seed=11), Samples()
     _clear(keeper)
-    model = await _model(keeper.data)
     stored = await _fill(
         keeper.data / "rag", owner, size, RandomVectors(model.name) if model else None
     )
@@ -141,8 +146,6 @@ async def _retrieving(
         resident_mb = await child.resident_mb
     with tempfile.TemporaryDirectory() as folder:
         alone = await memory_peers.chromadb(Path(folder), stored, model)
-    if model is not None:
-        await model.aclose()
     goal = Goal(limit=GOALS_MS[size]) if size in GOALS_MS else None
     return [
         Row(
@@ -183,11 +186,6 @@ async def _fill(folder: Path, owner: str, chunks: int, embedder: Embedder | None
 
 async def _store(library: OwnedLibrary, text: str, number: int) -> int:
     return (await library.ingest(Document(text=text, source=f"{number}.txt"))).chunks
-
-
-async def _model(cache: Path) -> MiniLmEmbedder | None:
-    weights = find_weights(cache)
-    return await MiniLmEmbedder.load(weights, cache=cache) if weights else None
 
 
 def _clear(keeper: Account) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.embedder import local_embedder
 from bench.locomo_baselines import any_word
-from bench.memory_asking import local_embedder
 from bench.planted_documents import OTHER_WORDS, OWN_WORDS, planted_documents
 from bench.row import Goal, Row, Scale, check
 from spade_llm.rag import Document, DocumentLibrary, Splitting, split

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from bench.embedder import local_embedder
 from bench.locomo_baselines import by_fts5, by_vectors
 from bench.locomo_data import read_folder
 from bench.locomo_score import HEAD, Answered, print_table
@@ -30,13 +31,13 @@ from bench.recalling import (
     remote_memories,
 )
 from bench.stage import MAX_PEERS, Stage
-from spade_llm.providers import MiniLmEmbedder, find_weights
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from bench.talk import Conversation
     from spade_llm.memory import OwnedMemory
+    from spade_llm.providers import MiniLmEmbedder
 
 VECTORS_WITHIN_S = 300.0
 
@@ -101,11 +102,9 @@ async def _run(arguments: argparse.Namespace) -> int:
     if not conversations:
         raise SystemExit(f"no conversations in {arguments.folder}")
     with tempfile.TemporaryDirectory(prefix="locomo-") as folder:
-        cache = Path(folder)
-        weights = find_weights(cache)
-        if weights is None:
-            raise SystemExit("the embedder's weights are not installed")
-        async with await MiniLmEmbedder.load(weights, cache=cache) as embedder:
+        async with local_embedder(Path(folder)) as embedder:
+            if embedder is None:
+                raise SystemExit("the embedder's weights are not installed")
             count = len(conversations)
             way = (
                 _through_wire(count) if arguments.through_wire else local_memories(count, embedder)

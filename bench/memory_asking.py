@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,13 @@ from bench.memory_peers import BOTH, CHROMADB, FTS5, NUMPY, WORDS, searching
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from spade_llm.memory.store import MemoryQuery, SearchMode
-from spade_llm.providers import MiniLmEmbedder, find_weights
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from spade_llm.memory.store import MemoryStore
+    from spade_llm.providers import MiniLmEmbedder
 
 SIZES, QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000,)
 MEMORIES = "SPADE_LLM_BENCH_MEMORIES"
@@ -66,17 +65,6 @@ class Asked:
 def sizes(scale: Scale) -> tuple[int, ...]:
     chosen = tuple(int(one) for one in os.environ.get(MEMORIES, "").split(",") if one)
     return QUICK_SIZES if scale.is_quick else chosen or SIZES
-
-
-@asynccontextmanager
-async def local_embedder(cache: Path) -> AsyncIterator[MiniLmEmbedder | None]:
-    """None: its weights are not installed."""
-    weights = find_weights(cache)
-    if weights is None:
-        yield None
-        return
-    async with await MiniLmEmbedder.load(weights, cache=cache) as embedder:
-        yield embedder
 
 
 def put_file(folder: Path, owner: str, asked: Asked) -> Path:

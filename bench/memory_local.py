@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from bench.beside import beside
 from bench.corpus import Corpus
+from bench.embedder import local_embedder
 from bench.memory_asking import (
     OWNED_AT_MOST,
     Asked,
-    local_embedder,
     put_file,
     rows_of,
     samples_of,

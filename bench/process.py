@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
-    from spade_llm.providers import MiniLmEmbedder
     from spade_llm.xmpp.agent import XmppAgent
 
 MODEL = "bench"
@@ -82,23 +81,12 @@ async def echo(part: Part) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def local_embedder(part: Part) -> AsyncIterator[MiniLmEmbedder | None]:
-    """Where its weights are installed; else by keywords."""
-    from spade_llm.providers import MiniLmEmbedder, find_weights
-
-    weights, cache = find_weights(part.account.data), part.account.data
-    embedder = await MiniLmEmbedder.load(weights, cache=cache) if weights else None
-    yield embedder
-    if embedder is not None:
-        await embedder.aclose()
-
-
-@asynccontextmanager
 async def memory(part: Part) -> AsyncIterator[None]:
+    from bench.embedder import local_embedder
     from spade_llm.agent import MemoryAgent
 
     account = part.account
-    async with local_embedder(part) as embedder:
+    async with local_embedder(part.account.data) as embedder:
         agent = MemoryAgent(
             account.jid, account.password, embedder=embedder, options=account.options
         )
@@ -145,12 +133,13 @@ async def sample_tools(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def rag(part: Part) -> AsyncIterator[None]:
+    from bench.embedder import local_embedder
     from spade_llm.agent import RAGAgent
 
     account = part.account
     root = account.data / "documents"
     root.mkdir(exist_ok=True)
-    async with local_embedder(part) as embedder:
+    async with local_embedder(part.account.data) as embedder:
         agent = RAGAgent(
             account.jid,
             account.password,
@@ -206,6 +195,7 @@ async def limited(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def guarded(part: Part) -> AsyncIterator[None]:
     """An assistant with all that stands around a turn."""
+    from bench.embedder import local_embedder
     from bench.guards import CONDUCT
     from spade_llm.agent import LLMAgent, Services
     from spade_llm.context import AdaptiveSmartContext
@@ -214,7 +204,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
     account = part.account
     services = Services(memory=MEMORY, rag=RAG, tools=(TOOLS,))
     model = LLMProvider.create_vllm(MODEL, base_url=part.model_url)
-    async with model as provider, local_embedder(part) as embedder:
+    async with model as provider, local_embedder(part.account.data) as embedder:
         agent = LLMAgent(
             account.jid,
             account.password,

@@ -18,6 +18,7 @@ from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from bench import longmemeval_data
+from bench.embedder import local_embedder
 from bench.locomo_baselines import by_fts5, by_vectors
 from bench.locomo_data import read_folder
 from bench.locomo_score import BUDGETS, TOP, Answered, Quality, quality, recall
@@ -36,7 +37,6 @@ from bench.row import Goal, Row, Scale, check
 from bench.talk import ADVERSARIAL
 from bench.timing import Samples
 from spade_llm.memory.index import freshness
-from spade_llm.providers import MiniLmEmbedder, find_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from bench.stage import Stage
     from bench.talk import Conversation
     from spade_llm.memory import OwnedMemory
+    from spade_llm.providers import MiniLmEmbedder
 
 LOCOMO, LONGMEMEVAL = "SPADE_LLM_BENCH_LOCOMO", "SPADE_LLM_BENCH_LONGMEMEVAL"
 QUESTIONS = "SPADE_LLM_BENCH_QUESTIONS"
@@ -58,11 +59,10 @@ GOALS = {"LoCoMo": 0.82}
 
 async def measure(stage: Stage, scale: Scale) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        weights = find_weights(Path(folder))
-        if weights is None:
-            print("recall: left out, the embedder's weights are not installed", file=sys.stderr)
-            return []
-        async with await MiniLmEmbedder.load(weights, cache=Path(folder)) as embedder:
+        async with local_embedder(Path(folder)) as embedder:
+            if embedder is None:
+                print("recall: left out, the embedder's weights are not installed", file=sys.stderr)
+                return []
             try:
                 given = _given(scale)
             except longmemeval_data.UnreadableFile as error:
