@@ -72,14 +72,15 @@ class Cutting:
         """As much as fits, found by halving: no count is asked for more than a few times."""
         shown = len(text) * tokens // self.counted.text(text)
         for _ in range(TRIES):
-            cut = _with_note(text, shown)
+            cut = with_note(text, shown)
             if self.counted.counter.count(cut) <= tokens:
                 return cut
             shown = shown * 2 // 3 - 16
-        return _with_note(text, 0)
+        return with_note(text, 0)
 
 
-def _with_note(text: str, shown: int) -> str:
+def with_note(text: str, shown: int) -> str:
+    """The text without its middle: `shown` characters of it, and a note of how many are missing."""
     shown = max(shown, 0)
     head = int(shown * HEAD)
     tail = text[len(text) - (shown - head) :]

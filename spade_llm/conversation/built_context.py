@@ -1,15 +1,18 @@
 """What a turn tells its model beside the question, within a budget of tokens (specs/4 §3.2). Pure.
 
 Tools first, up to half; what they leave is shared between memory (the conversation and what is
-remembered) and documents, and what one leaves the other gets. The oldest of what was said and
-remembered is left out first, and the passages that say least.
+remembered) and documents. What is remembered and documents are bounded by their shares; the
+conversation gets what they leave. The oldest of what was said and remembered is left out first,
+and the passages that say least. The oldest exchange that still gets room is shortened to it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from spade_llm.context.cutting import with_note
 from spade_llm.conversation.chosen import is_message
 from spade_llm.conversation.context_pile import Pile
 from spade_llm.conversation.prompt import citation, speaker_of
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
     from spade_llm.rag.retriever import ScoredChunk
 
     Count = Callable[[str], int]
-    _AnyPile = Pile[ContextMessage] | Pile[ScoredMemory] | Pile[ScoredChunk] | Pile[ToolSpec]
+    _Exchange = tuple[ContextMessage, ...]
+    _AnyPile = Pile[_Exchange] | Pile[ScoredMemory] | Pile[ScoredChunk] | Pile[ToolSpec]
 
 HISTORY, DOCUMENTS, TOOLS = "history", "documents", "tools"
 HEADINGS: Mapping[str, Mapping[Language, str]] = {
@@ -111,12 +115,13 @@ class _Piles:
             count=count,
             passes_over=True,
         )
+        self._exchanges = _exchanges(there.history)
         self._history = Pile(
-            list(filter(_is_talk, reversed(there.history))),
-            write=_message_line,
-            shorten=_shorter_message,
+            self._exchanges,
+            write=_exchange_lines,
+            shorten=_shorter_exchange,
             headings=headings,
-            section_of=lambda _message: HISTORY,
+            section_of=lambda _exchange: HISTORY,
             count=count,
         )
         self._memories = Pile(
@@ -140,31 +145,25 @@ class _Piles:
     def fill(self, room: int) -> None:
         room -= self._tools.take(int(room * TOOLS_SHARE), is_part_taken=True)
         memory = int(room * self._memory_share)
-        history = int(memory * HISTORY_SHARE)
-        shares: tuple[tuple[_AnyPile, int], ...] = (
-            (self._history, history),
-            (self._memories, memory - history),
-            (self._documents, room - memory),
-        )
-        room -= self._take_memory(memory, history) + self._documents.take(room - memory)
-        # A first entry that outgrows its share gets what the others leave, or is shortened.
+        memories = memory - int(memory * HISTORY_SHARE)
+        shares = ((self._memories, memories), (self._documents, room - memory))
         for pile, share in shares:
-            if not pile.kept:
+            room -= pile.take(share)
+        # A part whose first entry outgrows its share keeps the share, for that entry shortened.
+        kept_back = sum(share for pile, share in shares if pile.is_starved)
+        history = self._history.take(room - kept_back)
+        history += self._history.take_part(room - kept_back - history)
+        room -= history
+        for pile, share in shares:
+            if pile.is_starved:
                 room -= pile.take(room) or pile.take(min(share, room), is_part_taken=True)
-        for pile, _ in reversed(shares):
-            room -= pile.take(room)
-
-    def _take_memory(self, room: int, history: int) -> int:
-        """Within memory, too, one gets what the other leaves."""
-        left = room - self._history.take(history)
-        left -= self._memories.take(left)
-        left -= self._history.take(left)
-        return room - left
+        room -= self._memories.take(min(room, max(memory - memories - history, 0)))
+        room -= self._documents.take(room)
+        self._memories.take(room)
 
     def built(self, max_tokens: int) -> Built:
         """Texts may have some tokens more together than each alone: then the last one goes."""
         self._drop_repeated()
-        self._drop_answer_without_question()
         while (tokens := self._count(text := self._text())) > max_tokens:
             next(pile for pile in self._in_order_of_loss() if pile.kept).drop_last()
         recalled = replace(
@@ -175,7 +174,7 @@ class _Piles:
         return Built(
             text=text,
             tokens=tokens,
-            history=tuple(reversed(self._history.kept)),
+            history=tuple(chain.from_iterable(reversed(self._history.kept))),
             recalled=recalled,
             tools=self._offered(),
         )
@@ -190,21 +189,19 @@ class _Piles:
         return tuple(spec for spec in self._there.tools if spec.name in kept)
 
     def _drop_repeated(self) -> None:
-        """What was said and is in the kept history anyway."""
-        said = {str(message["content"]) for message in self._history.kept}
-        self._memories.keep_only(
-            lambda found: not (is_message(found) and found.entry.content in said)
-        )
-
-    def _drop_answer_without_question(self) -> None:
-        """Some servers take no history that begins with the assistant."""
-        while self._history.kept and self._history.kept[-1]["role"] == "assistant":
-            self._history.drop_last()
+        """Drop what is in the kept history anyway; both may have been shortened."""
+        kept = self._exchanges[: len(self._history.kept)]
+        said = {str(message["content"]) for message in chain.from_iterable(kept)}
+        repeated = {
+            found.entry.id
+            for found in self._there.recalled.memories
+            if is_message(found) and found.entry.content in said
+        }
+        self._memories.keep_only(lambda found: found.entry.id not in repeated)
 
     def _text(self) -> str:
         lines: dict[str, list[str]] = {name: [] for name in HEADINGS}
-        for message in reversed(self._history.kept):
-            lines[HISTORY].append(self._history.line(message))
+        lines[HISTORY] += map(self._history.line, reversed(self._history.kept))
         for found in sorted(self._memories.kept, key=lambda one: -one.score):
             lines[found.entry.type.value].append(self._memories.line(found))
         lines[DOCUMENTS] += map(self._documents.line, self._documents.kept)
@@ -232,16 +229,45 @@ def _is_talk(message: ContextMessage) -> bool:
     return is_said and bool(message["content"])
 
 
-def _message_line(message: ContextMessage) -> str:
-    return _line(f"{message['role']}: {message['content']}")
+def _exchanges(history: Sequence[ContextMessage]) -> list[_Exchange]:
+    """Each question with what was answered to it, the newest first.
+
+    What precedes the first question is left out: some servers take no history that begins with
+    the assistant.
+    """
+    found: list[_Exchange] = []
+    for message in filter(_is_talk, history):
+        if message["role"] == "user":
+            found.append((message,))
+        elif found:
+            found[-1] = (*found[-1], message)
+    return found[::-1]
+
+
+def _exchange_lines(exchange: _Exchange) -> str:
+    return "\n".join(_line(f"{message['role']}: {message['content']}") for message in exchange)
+
+
+def _shorter_exchange(exchange: _Exchange, chars: int) -> _Exchange:
+    """At most `chars` of text in all: long messages are cut to one length, short ones are whole."""
+    sizes = sorted(len(message["content"] or "") for message in exchange)
+    longest = sizes[-1]
+    for index, size in enumerate(sizes):
+        if size > (share := chars // (len(sizes) - index)):
+            longest = share
+            break
+        chars -= size
+    return tuple(_shorter_message(message, longest) for message in exchange)
 
 
 def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
-    if message["role"] == "user":
-        return {**message, "content": _cut(message["content"], chars)}
-    if message["role"] == "assistant":
-        return {**message, "content": _cut(message["content"] or "", chars)}
-    return message
+    """With its beginning and its end: a request can stand in either."""
+    text = message["content"] or ""
+    if len(text) <= chars:
+        return message
+    shorter = message.copy()
+    shorter["content"] = with_note(text, chars)
+    return shorter
 
 
 def _precedence_of_memory(found: ScoredMemory) -> tuple[bool, float]:

@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 SHORTEST_CHARS = 20
 """Of a text that was cut: less of it says nothing."""
+SHORTEST_BESIDE_OTHERS = 200
+"""The same, if there are whole entries already."""
 
 
 class Pile(Generic[T]):
@@ -47,8 +49,8 @@ class Pile(Generic[T]):
         """
         left = room
         passed: list[T] = []
-        if is_part_taken and self._waiting and not self.kept:
-            left -= self._take_part(self._waiting[-1], left)
+        if is_part_taken and not self.kept:
+            left -= self.take_part(left)
         while self._waiting:
             if (cost := self._cost(self._waiting[-1])) <= left:
                 left -= self._keep(self._waiting.pop(), cost)
@@ -58,6 +60,25 @@ class Pile(Generic[T]):
                 break
         self._waiting += reversed(passed)
         return room - left
+
+    def take_part(self, room: int) -> int:
+        """Keep as much of the next entry as fits, if it does not fit whole; returns its cost."""
+        if not self._waiting or self._cost(entry := self._waiting[-1]) <= room:
+            return 0
+        shortest = SHORTEST_BESIDE_OTHERS if self.kept else SHORTEST_CHARS
+        chars = len(self.line(entry))
+        while chars >= shortest:
+            shorter = self._shorten(entry, chars)
+            if (cost := self._cost(shorter)) <= room:
+                self._waiting.pop()
+                return self._keep(shorter, cost)
+            chars = min(chars - 1, chars * room // cost)
+        return 0
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether there are entries and none of them has been kept."""
+        return bool(self._waiting) and not self.kept
 
     def line(self, entry: T) -> str:
         """Written once, however often it is asked for; entries need not be hashable."""
@@ -82,15 +103,3 @@ class Pile(Generic[T]):
         section = self._section_of(entry)
         heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
         return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)
-
-    def _take_part(self, entry: T, room: int) -> int:
-        if self._cost(entry) <= room:
-            return 0  # Whole, by who asked for it.
-        chars = len(self.line(entry))
-        while chars >= SHORTEST_CHARS:
-            shorter = self._shorten(entry, chars)
-            if (cost := self._cost(shorter)) <= room:
-                self._waiting.pop()
-                return self._keep(shorter, cost)
-            chars = min(chars - 1, chars * room // cost)
-        return 0

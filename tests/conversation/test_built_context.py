@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -235,10 +236,65 @@ def test_one_long_text_is_shortened_rather_than_everything_lost() -> None:
     found = built(there, max_tokens=400)
 
     (kept,) = found.recalled.passages
-    assert str(found.history[0]["content"]).endswith(" …")
+    assert "characters left out to fit" in str(found.history[0]["content"])
     assert kept.chunk.text.endswith(" …")
     assert kept.chunk.text.strip() in found.text
     assert 250 < found.tokens <= 400
+
+
+PASTE = "Dear Sirs, " + SENTENCE * 64 + "Yours, Ada"
+"""About 700 words."""
+
+
+@pytest.mark.parametrize("max_tokens", [400, 2000, 4000])
+@pytest.mark.parametrize("answer", ["Thank you, I have read it.", SENTENCE * 64 + "Bye"])
+def test_a_long_message_behind_a_short_or_a_long_answer_reaches_the_model(
+    max_tokens: int, answer: str
+) -> None:
+    found = built(
+        Available(
+            history=talk(PASTE, answer),
+            recalled=Recalled(
+                memories=tuple(memory(f"m{n} {SENTENCE}", is_message=True) for n in range(32)),
+                passages=tuple(passage(f"p{n} {SENTENCE}", n / 40) for n in range(40)),
+            ),
+        ),
+        max_tokens=max_tokens,
+    )
+
+    question, answered = (str(message["content"]) for message in found.history)
+    assert question.startswith("Dear Sirs, ")
+    assert question.endswith("Yours, Ada")
+    assert answered[:40] == answer[:40]
+    assert answered[-20:] == answer[-20:]
+
+
+def test_what_fits_whole_is_not_shortened_and_older_talk_gets_what_is_left() -> None:
+    there = Available(
+        history=talk("first " + PASTE, "Read", "second " + PASTE, "Read", "Hi", "Hello")
+    )
+
+    found = built(there, max_tokens=1800)
+
+    oldest, _, second, *_ = (str(message["content"]) for message in found.history)
+    assert second == "second " + PASTE
+    assert oldest.startswith("first Dear Sirs")
+    assert "characters left out to fit" in oldest
+    assert 1700 < found.tokens <= 1800
+
+
+def test_a_long_message_that_stands_alone_uses_the_whole_budget() -> None:
+    found = built(Available(history=talk(SENTENCE * 500)), max_tokens=2000)
+
+    assert 1900 < found.tokens <= 2000
+
+
+def test_a_message_that_was_shortened_in_the_history_is_not_repeated_as_a_memory() -> None:
+    recalled = Recalled(memories=(memory(PASTE, is_message=True),))
+
+    found = built(Available(history=talk(PASTE, "Read"), recalled=recalled), max_tokens=600)
+
+    assert found.text.count("Dear Sirs") == 1
 
 
 def test_calls_and_their_results_are_no_talk_and_what_is_read_anyway_is_not_repeated() -> None:
@@ -315,3 +371,23 @@ def test_whatever_there_is_the_budget_holds(
         + len(found.recalled.passages)
         + len(found.tools)
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6),
+    max_tokens=st.integers(100, 8000),
+    is_exact=st.booleans(),
+    others=AVAILABLE,
+)
+def test_of_a_conversation_something_reaches_the_model_however_long_its_messages_are(
+    sizes: list[int], max_tokens: int, is_exact: bool, others: Available
+) -> None:
+    count = EXACT.count if is_exact else COUNT
+    said = [(f"{n} " + SENTENCE * 60)[:size] for n, size in enumerate(sizes)]
+    there = replace(others, history=talk(*said))
+
+    found = build_context(ContextWishes(max_tokens=max_tokens), there, count=count)
+
+    questions = [message for message in found.history if message["role"] == "user"]
+    assert str(questions[-1]["content"])[:10] == said[(len(said) - 1) // 2 * 2][:10]
