@@ -29,14 +29,11 @@ _FORWARDED = frozenset(
 _FORWARDED_BEGINS = ("x-forwarded-", "x-original-", "x-envoy-", "tailscale-")
 """Headers of a proxy: behind one, everybody comes from the loopback."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
-_PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": (
-        "Authorization, Content-Type, Idempotency-Key, X-Request-ID, traceparent"
-    ),
-    "Access-Control-Max-Age": "600",
-}
-_EXPOSED = "X-Request-ID, Retry-After, Idempotency-Replayed"
+_METHODS = "GET, POST, PUT, PATCH, DELETE"
+_ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-ID, traceparent"
+"""Of a preflight that names none."""
+_PREFLIGHT_S = "600"
+_EXPOSED = "X-Request-ID, X-Session-ID, Retry-After, Idempotency-Replayed"
 
 
 class Gate:
@@ -49,12 +46,13 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         origin = ", ".join(headers.getlist("origin"))
-        if origin and self._gateway.doors.lets_use(origin):
+        is_listed = bool(origin) and self._gateway.doors.lets_use(origin)
+        if is_listed:
             send = _Shared(send, origin)
         try:
             self._check_door(scope, headers, origin)
             if _is_preflight(scope, headers):
-                await Response(status_code=204, headers=_PREFLIGHT)(scope, receive, send)
+                await _preflight(headers, is_listed=is_listed)(scope, receive, send)
                 return
             self._admit(scope, headers)
         except HttpError as error:
@@ -153,6 +151,20 @@ def _is_visit(scope: Scope, headers: Headers) -> bool:
     """Somebody followed a link to a page of ours."""
     is_page = headers.get("sec-fetch-mode") == "navigate" and _is_open(scope["path"])
     return is_page and headers.get("sec-fetch-dest") == "document" and scope["method"] == "GET"
+
+
+def _preflight(headers: Headers, *, is_listed: bool) -> Response:
+    """Answer to a CORS preflight. Pages of listed origins may send any header: clients add their
+    own (`x-stainless-*`), and `Access-Control-Allow-Headers: *` does not cover Authorization."""
+    named = headers.get("access-control-request-headers", "") if is_listed else ""
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Methods": _METHODS,
+            "Access-Control-Allow-Headers": named or _ALLOWED_HEADERS,
+            "Access-Control-Max-Age": _PREFLIGHT_S,
+        },
+    )
 
 
 def _is_preflight(scope: Scope, headers: Headers) -> bool:

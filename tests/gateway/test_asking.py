@@ -179,12 +179,25 @@ async def test_a_page_that_was_configured_may_read_answers(
     allowing = replace(web.agent.gateway.options, cors_origins=(page,))
     monkeypatch.setattr(web.agent.gateway, "doors", Doors(allowing))
     asking = {"Origin": page, "Access-Control-Request-Method": "POST"}
+    named = "authorization,content-type,x-stainless-lang,x-stainless-retry-count"
+    other = web.agent.url
 
     preflight = await web.http.options("/llm/chat", headers=asking)
+    naming = await web.http.options(
+        "/v1/chat/completions", headers={**asking, "Access-Control-Request-Headers": named}
+    )
+    own = await web.http.options(
+        "/llm/chat",
+        headers={**asking, "Origin": other, "Access-Control-Request-Headers": "x-stainless-lang"},
+    )
     answer = await web.http.get(SESSION, headers={"Origin": page, "Sec-Fetch-Site": "cross-site"})
 
     assert preflight.status_code == 204
     assert "Idempotency-Key" in preflight.headers["Access-Control-Allow-Headers"]
+    assert naming.headers["Access-Control-Allow-Headers"] == named
+    assert "x-stainless-lang" not in own.headers["Access-Control-Allow-Headers"]
+    exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
+    assert {"X-Session-ID", "X-Request-ID", "Retry-After"} <= set(exposed)
     assert answer.headers["Access-Control-Allow-Origin"] == page
     assert answer.headers["Vary"] == "Origin"
     assert "Access-Control-Allow-Credentials" not in answer.headers
