@@ -19,13 +19,13 @@ from spade_llm.gateway.bodies.config import (
     System,
     ToolServices,
 )
-from spade_llm.gateway.configuration import Effective
 from spade_llm.gateway.description import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spade_llm.gateway.asking import Asking
+    from spade_llm.gateway.configuration import Effective
     from spade_llm.services.status import AgentStatus
     from spade_llm.services.tools import ToolsClient
 
@@ -43,7 +43,7 @@ async def config_status(asked: Asking) -> ConfigStatus:
             rag=_rag(_at(seen, gateway.addresses.rag)),
             mcp=await _tools(asked, seen),
         ),
-        defaults=_defaults(),
+        defaults=_defaults(gateway.state.effective(asked.principal.jid)),
     )
 
 
@@ -96,8 +96,8 @@ async def _names(client: ToolsClient) -> set[str]:
         return set()
 
 
-def _defaults() -> Defaults:
-    holds = Effective()
+def _defaults(holds: Effective) -> Defaults:
+    """What a session without settings of its own has: the global configuration."""
     return Defaults(
         memory=MemoryDefaults(enabled=holds.use_memory, types=holds.memory_types),
         rag=RagDefaults(enabled=holds.use_rag, top_k=holds.top_k),

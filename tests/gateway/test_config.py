@@ -102,6 +102,9 @@ async def test_what_is_said_for_all_holds_where_nothing_is_said_for_one(web: Web
         "message": "RAG configuration updated",
         "config": {"enabled": True, "namespaces": [], "top_k": 9},
     }
+    status = (await eve.get("/config/status")).json()
+    assert status["defaults"]["memory"] == {"enabled": True, "types": ["profile"]}
+    assert status["defaults"]["rag"] == {"enabled": True, "top_k": 9}
     first = (await eve.get("/config/session/one")).json()
     assert first["memory"] == {"enabled": False, "types": ["profile"]}
     assert first["rag"]["top_k"] == 9

@@ -83,6 +83,20 @@ async def test_texts_and_files_are_added_listed_asked_and_deleted(web: Web) -> N
     assert not (await http.get("/llm/rag/namespace/zoo/stats")).json()["exists"]
 
 
+@pytest.mark.parametrize("namespace", ["never-seen", "default"])
+async def test_a_filter_by_a_namespace_without_documents_finds_none(
+    web: Web, namespace: str
+) -> None:
+    newcomer = web.client(web.token("newcomer"))
+
+    answer = await newcomer.get("/llm/rag/documents", params={"namespace": namespace, "limit": 50})
+
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"documents": [], "total_count": 0, "limit": 50, "offset": 0, "has_more": False},
+    )
+
+
 async def test_a_folder_is_read_with_what_is_below_it_if_wanted(web: Web) -> None:
     http, body = web.http, {"directory": "./birds", "namespace": "folder"}
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from spade_llm.errors import NoSuchPath, RequestRefused
+from spade_llm.errors import NoSuchPath, NotFound, RequestRefused
 from spade_llm.gateway.asking import Asked, Asking
 from spade_llm.gateway.bodies.common import Namespace
 from spade_llm.gateway.bodies.rag import (
@@ -27,7 +27,7 @@ from spade_llm.gateway.bodies.rag import (
 from spade_llm.gateway.documents import Shelf
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES
-from spade_llm.rag.documents import MAX_PAGE
+from spade_llm.rag.documents import MAX_PAGE, DocumentPage
 from spade_llm.rag.retriever import DEFAULT_NAMESPACE, RetrievalOptions
 from spade_llm.rag.splitter import Splitting
 from spade_llm.services.rag import RagClient
@@ -102,10 +102,16 @@ async def list_documents(
     limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_PAGE})] = 100,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> DocumentList:
-    """A page of them, in the order of namespace and source."""
+    """A page of them, in the order of namespace and source; of a namespace that there is not,
+    none."""
     if not 1 <= limit <= MAX_PAGE:
         raise HttpError(400, f"limit is {limit}; it must be 1 to {MAX_PAGE}")
-    page = await rag_of(asked).documents(namespace=namespace, limit=limit, offset=offset)
+    try:
+        page = await rag_of(asked).documents(namespace=namespace, limit=limit, offset=offset)
+    except RequestRefused as refusal:
+        if refusal.wire_code != NotFound.code:
+            raise
+        page = DocumentPage(documents=(), total=0, limit=limit, offset=offset, has_more=False)
     return DocumentList.of(page)
 
 
