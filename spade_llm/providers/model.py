@@ -23,6 +23,15 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExample:
+    """A call of a tool and its result, for people who look the tool up."""
+
+    input: Mapping[str, object]
+    """Arguments of the call."""
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool as a model sees it."""
 
@@ -38,6 +47,8 @@ class ToolSpec:
     asks_others: bool = False
     """It waits for a person or another agent, within a limit of its own: a turn's time stands still
     meanwhile. No model sees this field."""
+    examples: tuple[ToolExample, ...] = ()
+    """No model sees this field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

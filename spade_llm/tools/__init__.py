@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.tools.llm_tool import LLMTool, Tool
     from spade_llm.tools.local import LocalToolbox
     from spade_llm.tools.terms import Terms
-    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolResult, ToolSpec
+    from spade_llm.tools.toolbox import CallContext, Toolbox, ToolExample, ToolResult, ToolSpec
 
 __all__ = [
     "CallContext",
@@ -32,6 +32,7 @@ __all__ = [
     "RetrievalTool",
     "Terms",
     "Tool",
+    "ToolExample",
     "ToolGroup",
     "ToolResult",
     "ToolRules",

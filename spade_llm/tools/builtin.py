@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.providers.model import ToolExample
 from spade_llm.tools.calculator import calculate
 from spade_llm.tools.clock import datetime_tool, utc_now
 from spade_llm.tools.function_tool import tool
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
     from spade_llm.tools.llm_tool import Tool
 
 
-@tool
+@tool(
+    examples=[
+        ToolExample(input={"expression": "(17.5 - 3) * 2 ** 10"}, output="14848"),
+        ToolExample(input={"expression": "200 * 15%"}, output="30"),
+    ]
+)
 def calculator(expression: str) -> str:
     """Calculate an arithmetic expression exactly.
 

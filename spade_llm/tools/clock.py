@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.providers.model import ToolExample
 from spade_llm.tools.function_tool import tool
 
 if TYPE_CHECKING:
@@ -27,7 +28,14 @@ def utc_now() -> datetime:
 def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
     """`get_current_datetime`, on this clock."""
 
-    @tool
+    @tool(
+        examples=[
+            ToolExample(
+                input={"timezone": "Europe/Madrid"},
+                output="2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)",
+            )
+        ]
+    )
     def get_current_datetime(timezone: str = "UTC") -> str:
         """Get the current date, time and weekday in a time zone.
 

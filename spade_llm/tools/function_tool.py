@@ -78,6 +78,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
             parameters=schema,
             needs_approval=self._options.needs_approval,
             asks_others=self._options.asks_others,
+            examples=tuple(self._options.examples),
         )
 
     @property

@@ -97,6 +97,7 @@ class LLMTool:
             parameters=dict(self.parameters),
             needs_approval=self._options.needs_approval,
             asks_others=self._options.asks_others,
+            examples=tuple(self._options.examples),
             is_strict=self.strict,
         )
 

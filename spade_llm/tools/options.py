@@ -1,19 +1,25 @@
-"""How the calls of one tool are bounded. Knows no tool."""
+"""Options of one tool: bounds of its calls, and examples. Knows no tool."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.model import ToolExample
 
 
 class Options(TypedDict, total=False):
-    """The keywords that bound a tool's calls; each as in ToolOptions."""
+    """The keywords that a tool takes; each as in ToolOptions."""
 
     timeout_s: float | None
     max_concurrent: int | None
     max_result_chars: int | None
     needs_approval: bool
     asks_others: bool
+    examples: Sequence[ToolExample]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +35,4 @@ class ToolOptions:
     """A person must say yes to each call first."""
     asks_others: bool = False
     """It waits for a person or another agent: a turn's own time stands still meanwhile."""
+    examples: Sequence[ToolExample] = ()

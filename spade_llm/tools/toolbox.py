@@ -6,12 +6,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.providers.model import ToolSpec
+from spade_llm.providers.model import ToolExample, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CallContext", "ToolResult", "ToolSpec", "Toolbox"]
+__all__ = ["CallContext", "ToolExample", "ToolResult", "ToolSpec", "Toolbox"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

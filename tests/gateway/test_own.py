@@ -75,7 +75,10 @@ async def test_tools_are_listed_and_called_by_hand(web: Web) -> None:
     assert names["count"] == tools["count"] == len(names["tool_names"])
     assert [tool["name"] for tool in tools["tools"]] == names["tool_names"]
     assert one["input_schema"]["required"] == ["expression"]
-    assert one["examples"] == []
+    assert one["examples"][0] == {
+        "input": {"expression": "(17.5 - 3) * 2 ** 10"},
+        "output": "14848",
+    }
     assert (good["success"], good["result"], good["error"]) == (True, "42", None)
     assert (bad["success"], bad["result"]) == (False, None)
     assert "expression" in bad["error"]

@@ -23,6 +23,21 @@ async def test_both_are_offered_and_described(toolbox: LocalToolbox) -> None:
     assert all(spec.description for spec in specs)
 
 
+async def test_their_examples_are_true() -> None:
+    shown = datetime(2026, 11, 3, 13, 5, tzinfo=UTC)
+    toolbox = LocalToolbox(builtin_tools(now=lambda: shown))
+
+    specs = await toolbox.list()
+    given = [
+        (await toolbox.call(spec.name, example.input)).text
+        for spec in specs
+        for example in spec.examples
+    ]
+
+    assert all(spec.examples for spec in specs)
+    assert given == [example.output for spec in specs for example in spec.examples]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

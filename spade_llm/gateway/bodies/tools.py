@@ -47,3 +47,8 @@ class ToolExample(HttpBody):
 
 class ToolInformation(ToolLine):
     examples: list[ToolExample] = Field(default=[], description="As far as the tool has some.")
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> ToolInformation:
+        examples = [ToolExample(input=dict(one.input), output=one.output) for one in spec.examples]
+        return cls(**ToolLine.of(spec).model_dump(), examples=examples)

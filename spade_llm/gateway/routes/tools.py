@@ -42,4 +42,4 @@ async def get_tool(asked: Asked, tool_name: NameOfPath) -> ToolInformation:
     if tool_name not in offered.tools:
         raise HttpError(404, f"There is no tool '{tool_name}'")
     spec, _ = offered.tools[tool_name]
-    return ToolInformation(**ToolLine.of(spec).model_dump())
+    return ToolInformation.of(spec)
