@@ -52,15 +52,24 @@ def _kept(data: Path) -> Iterator[tuple[str, Path]]:
 
 async def _checked(jid: str, data: Path, place: Place, gate: asyncio.Semaphore) -> list[Check]:
     password = Accounts(data).get(jid)
+    is_person = data.name == PEOPLE
     async with gate:
         try:
             async with visiting(jid, password, place.connection()) as visit:
-                return await _visited(jid, visit, is_person=data.name == PEOPLE)
+                return await _visited(jid, visit, is_person=is_person)
         except AuthenticationRejected:
-            mend = f"docker/accounts.sh ROOT, or the right password into {Accounts(data).path(jid)}"
-            return [Check(jid, State.FAILED, "the server refuses its password", mend)]
+            return [_refused(jid, Accounts(data).path(jid), is_person=is_person)]
         except ConfigurationError as error:
             return [Check(jid, State.FAILED, str(error))]
+
+
+def _refused(jid: str, file: Path, *, is_person: bool) -> Check:
+    """A person may have changed the first password in a client; an agent's must be the kept one."""
+    mend = f"docker/accounts.sh ROOT, or the right password into {file}"
+    if is_person:
+        told = "the first password is not valid: changed by its owner, or the account is missing"
+        return Check(jid, State.MISSING, told, f"if the account is missing: {mend}")
+    return Check(jid, State.FAILED, "the server refuses its password", mend)
 
 
 async def _visited(jid: str, visit: Visit, *, is_person: bool) -> list[Check]:

@@ -45,9 +45,10 @@ MODULES = (
 agents 5 to 10 % though it is not archived; what an agent misses is in the offline store.
 No `register_ibr`: accounts are made by `create_account` only. `posix` is built in since 13."""
 
-HOSTED_MODULES = ("admin_shell", "mam", "tombstones", "websocket")
+HOSTED_MODULES = ("admin_shell", "mam", "tombstones", "user_account_management", "websocket")
 """What people expect of a server. Tombstones: an address that was deleted is given to nobody else,
-who would find what agents remember of the one before."""
+who would find what agents remember of the one before. `user_account_management`: logged-in users
+change their password or delete their account in-band (XEP-0077); it registers no new accounts."""
 SERVER_TO_SERVER = ("s2s", "s2s_auth_certs")
 
 HIBERNATION_S = 60

@@ -15,10 +15,13 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.cli import main
+from spade_llm.cli.checks import State
+from spade_llm.cli.checks_of_accounts import check_accounts
 from spade_llm.deployment.accounts import Accounts
 from tests.cli.program import ROOT
 from tests.host.deployment import DOMAIN, attempt, new_deployment
-from tests.xmpp.client import Client
+from tests.xmpp.client import WAIT_S, Client
+from tests.xmpp.raw_stream import RawStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
 READY_S = 60.0
+REGISTER = (
+    "<iq type='set' id='r1'><query xmlns='jabber:iq:register'>"
+    "<username>mallory</username><password>x</password></query></iq>"
+)
 PAGE = "<title>Chat</title>"
 
 
@@ -37,7 +44,7 @@ async def hosted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host
     (folder / "pages").mkdir()
     (folder / "pages" / "index.html").write_text(PAGE, encoding="utf-8")
     deployment = new_deployment(folder)
-    deployment.prepare("--web-chat", str(folder / "pages"))
+    deployment.prepare("--people", "you,ada", "--web-chat", str(folder / "pages"))
     await deployment.make_accounts()
     async with deployment.serving():
         yield deployment
@@ -127,6 +134,46 @@ async def test_accounts_are_made_once_and_people_keep_the_password_they_chose(
 
     person = await client_of(hosted, "you")
     await person.close()
+
+
+async def test_people_change_their_own_password_in_their_client(hosted: Hosted) -> None:
+    jid, first = f"ada@{DOMAIN}", hosted.password("people", "ada")
+    ada = await client_of(hosted, "ada")
+    ada.xmpp.register_plugin("xep_0077")
+
+    await ada.xmpp["xep_0077"].change_password("chosen by Ada", timeout=WAIT_S)
+    # Many clients address the server instead of their own account.
+    await ada.xmpp["xep_0077"].change_password("a better one", jid=DOMAIN, timeout=WAIT_S)
+    await ada.close()
+
+    assert await hosted.make_accounts() == ""
+    outcomes = {}
+    for password in (first, "chosen by Ada", "a better one"):
+        client = Client(jid, password)
+        outcomes[password] = await client.attempt(hosted.endpoint)
+        await client.close()
+    assert [*outcomes.values()] == ["failed_auth", "failed_auth", "session"]
+    checks = await check_accounts(hosted.place)
+    assert {one.what: one.state for one in checks}[jid] is State.MISSING
+
+
+async def test_neither_strangers_nor_people_register_another_account(hosted: Hosted) -> None:
+    stranger = await RawStream.open_secure(hosted.endpoint)
+    stranger.write(REGISTER)
+    refusal = await stranger.read_until("</iq>")
+    await stranger.aclose()
+    you = await client_of(hosted, "you")
+    answer = you.expect_iq("r1")
+    you.send_raw(REGISTER)
+    error = await answer
+    await you.close()
+
+    assert "http://jabber.org/features/iq-register" not in stranger.features
+    assert "type='error'" in refusal
+    assert error["type"] == "error"
+    client = Client(f"mallory@{DOMAIN}", "x")
+    assert await client.attempt(hosted.endpoint) == "failed_auth"
+    await client.close()
 
 
 async def test_the_health_script_tells_a_server_that_answers_for_its_domain(hosted: Hosted) -> None:

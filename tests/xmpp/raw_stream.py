@@ -13,10 +13,11 @@ from tests.xmpp.client import WAIT_S
 if TYPE_CHECKING:
     from spade_llm.xmpp.server import Endpoint
 
-HEADER = (
-    "<stream:stream to='localhost' version='1.0' xmlns='jabber:client' "
+HEADER_TO = (
+    "<stream:stream to='{}' version='1.0' xmlns='jabber:client' "
     "xmlns:stream='http://etherx.jabber.org/streams'>"
 )
+HEADER = HEADER_TO.format("localhost")
 STARTTLS = "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
 
 
@@ -32,8 +33,8 @@ class RawStream:
     async def open(cls, endpoint: Endpoint) -> RawStream:
         """Connect and read the features; no TLS yet."""
         stream = cls(*await asyncio.open_connection(endpoint.host, endpoint.port))
-        stream.write(HEADER)
-        await stream.read_until("features>")
+        stream.write(HEADER_TO.format(endpoint.domain))
+        await stream.read_until("</stream:features>")
         return stream
 
     @classmethod
@@ -47,9 +48,11 @@ class RawStream:
         """
         stream = await cls.open(endpoint)
         await stream.start_tls(endpoint)
-        stream.write(HEADER)
+        stream.write(HEADER_TO.format(endpoint.domain))
         try:
-            stream.features = await stream.read_until("features>", within_s=features_within_s)
+            stream.features = await stream.read_until(
+                "</stream:features>", within_s=features_within_s
+            )
         except TimeoutError:
             await stream.aclose()
             raise
@@ -62,7 +65,7 @@ class RawStream:
         await self.read_until(">")
         context = ssl.create_default_context(cafile=str(endpoint.ca_path))
         async with asyncio.timeout(WAIT_S):
-            await self._writer.start_tls(context, server_hostname="localhost")
+            await self._writer.start_tls(context, server_hostname=endpoint.domain)
 
     async def log_in(self, jid: str, password: str) -> None:
         user = jid.partition("@")[0]
