@@ -200,7 +200,7 @@ class Dispatcher:
         """Take up what a killed process left unfinished: call once, when connected."""
         for logged in await self._log.unfinished():
             request = self.identified(logged)
-            if request is not None and self._effect(request) is Effect.RESUME:
+            if request is not None and self.effect_of(request) is Effect.RESUME:
                 self._accept(request)
 
     async def resend(self) -> None:
@@ -302,7 +302,7 @@ class Dispatcher:
         self._open += 1
         self.load_changed.set()
         self._open_of[message.owner] += 1
-        self._enqueue(key, Job(message, self._effect(message), diverted_to=diverted_to))
+        self._enqueue(key, Job(message, self.effect_of(message), diverted_to=diverted_to))
 
     def _jobs(self) -> Iterator[Job]:
         return (job for lane in self._lanes.values() for job in lane)
@@ -574,7 +574,7 @@ class Dispatcher:
         except StorageFailed as error:
             logger.warning("to %s: sent, but not marked as sent: %s", answer.receiver, error)
 
-    def _effect(self, message: AclMessage) -> Effect:
+    def effect_of(self, message: AclMessage) -> Effect:
         """What the route says; a message that it cannot read is left to its handler to refuse."""
         route = self._routes.get(message.ontology)
         try:

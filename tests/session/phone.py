@@ -65,7 +65,7 @@ class Phone(Client):
 
     async def shares(self, to: str, path: Path) -> None:
         """Upload a file (XEP-0363), and send its address (XEP-0066)."""
-        url = escape(await self._uploaded(path))
+        url = escape(await self.upload(path))
         self.says(to, url, more=f"<x xmlns='jabber:x:oob'><url>{url}</url></x>")
 
     def reacts(self, to: str, message_id: str, emoji: str) -> None:
@@ -98,7 +98,8 @@ class Phone(Client):
         assert message.xml.find(f"{{{CORRECT}}}replace").get("id") == bubble
         return str(message["body"])
 
-    async def _uploaded(self, path: Path) -> str:
+    async def upload(self, path: Path) -> str:
+        """Upload a file (XEP-0363); return its address."""
         content = await asyncio.to_thread(path.read_bytes)
         slot = await self._asked(
             f"upload.{self.xmpp.boundjid.domain}",
