@@ -13,7 +13,14 @@ from spade_llm.errors import ModelUnavailable, RateLimited
 from spade_llm.memory.learning.extraction_prompt import TOOL_NAME
 from spade_llm.memory.learning.learner import Learner, Pace
 from spade_llm.memory.retrieve import retrieve_memory
-from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, ObservedMessage, Origin
+from spade_llm.memory.store import (
+    MemoryDraft,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    ObservedMessage,
+    Origin,
+)
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedAnswer, ScriptedProvider
 
@@ -145,6 +152,25 @@ async def test_a_new_fact_closes_the_old_and_deletes_nothing(
 
     assert [one.content for one in now if one.invalid_at is None] == ["The user lives in Lisbon."]
     assert [one.content for one in then] == ["The user lives in Madrid."]
+
+
+async def test_a_diet_and_a_divorce_close_what_they_contradict_and_nothing_else(
+    backend: SQLiteMemoryBackend, store: OwnedMemory, clock: Clock
+) -> None:
+    true = [f"User is allergic to {food}" for food in ("nuts", "soy", "crab", "kiwi", "milk")]
+    true += [f"User is {what}" for what in ("a nurse", "tall", "a runner", "deaf", "left-handed")]
+    old = ["El usuario está casado", "User is vegetarian"]
+    for content in (*old, *true):
+        draft = MemoryDraft(content=content, subject=ANA, valid_at=START - timedelta(days=1))
+        await store.add(draft)
+    await store.observe("c", [said(0, "I'm vegan. I'm divorced.")], subject=ANA)
+    await rest(clock)
+
+    await learner(backend, clock).learn()
+
+    found = await entries(store, MemoryType.SEMANTIC)
+    new = ["The user is vegan.", "The user is divorced."]
+    assert sorted(one.content for one in found if one.invalid_at is None) == sorted(true + new)
 
 
 async def test_what_is_true_again_is_known_again(

@@ -12,10 +12,12 @@ import pytest
 
 from spade_llm.errors import ConfigurationError
 from spade_llm.memory import Category, MemoryDraft, SQLiteMemoryBackend, Tier
+from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.sqlite.rows import KEY_NAMESPACE
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
+from spade_llm.memory.store import Origin
 from spade_llm.memory.transfer.verification import verify
-from tests.memory.contract import contents, said
+from tests.memory.contract import NOON, contents, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,6 +168,54 @@ async def test_a_conversation_of_version_3_can_be_cleared(tmp_path: Path) -> Non
         assert await store.clear_messages(["c"]) == 1
         assert await store.history("c") == []
     assert verify(path) == []
+
+
+async def test_facts_that_a_diet_closed_are_open_again(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with SQLiteMemoryBackend(path) as backend:
+        store = backend.for_owner(OWNER)
+        for content in (
+            "User is allergic to peanuts",
+            "El usuario es ingeniero",
+            "User is married",
+            "User is vegetarian",
+            "User lives in Rome",
+            "Bob is a nurse",
+        ):
+            await store.add(MemoryDraft(content=content, subject="ada@x", valid_at=BEFORE))
+        await store.observe("c", [said("1", content="I'm vegan.")], subject="ada@x")
+        await Learner(backend.learning(), backend).learn()
+        await store.add(MemoryDraft(content="The user is divorced.", subject="ada@x"))
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(CLOSE_ALL_4)
+        file.execute("PRAGMA user_version = 4")
+        file.commit()
+
+    async with SQLiteMemoryBackend(path) as backend:
+        listed = (await backend.about("ada@x").list()).entries
+
+    ends = {one.content: one.invalid_at for one in listed if one.origin is not Origin.EPISODE}
+    divorced = next(one.created_at for one in listed if "divorced" in one.content)
+    assert ends == {
+        "User is allergic to peanuts": None,
+        "El usuario es ingeniero": None,
+        "User is married": divorced,
+        "User is vegetarian": NOON,
+        "User lives in Rome": NOON,
+        "Bob is a nurse": NOON,
+        "The user is vegan.": None,
+        "The user is divorced.": None,
+    }
+    assert verify(path) == []
+
+
+BEFORE = NOON - timedelta(days=1)
+
+CLOSE_ALL_4 = """
+    UPDATE entry SET invalid_at = (SELECT valid_at FROM entry WHERE origin = 3)
+    WHERE origin = 1 AND content NOT LIKE '%divorced%'
+"""
+"""As the rules of schema 4 closed facts, and some that another closed at the same time."""
 
 
 def _without_clearing(file: sqlite3.Connection) -> None:

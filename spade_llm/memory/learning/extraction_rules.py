@@ -11,7 +11,7 @@ from spade_llm.memory.learning.fact_rules import RULES, UNNAMED, Form, Slot
 from spade_llm.memory.learning.fact_values import fits
 from spade_llm.memory.learning.learned import Learned, about
 from spade_llm.memory.learning.plain_statements import statements
-from spade_llm.memory.learning.slots import filled_by, read_fact
+from spade_llm.memory.learning.slots import filled_by, read_fact, search_words
 from spade_llm.memory.store import (
     MemoryDraft,
     MemoryFilter,
@@ -56,7 +56,7 @@ class RuleExtractor:
         kept: list[Fact] = []
         invalid: list[str] = []
         for fact in facts_of(reading.messages):
-            old = await _contradicted(fact, reading, known) if fact.fills else []
+            old = await _contradicted(fact, reading, known)
             if all(_since(one) < fact.at for one in old):
                 kept.append(fact)
                 invalid.extend(one.id for one in old)
@@ -179,18 +179,21 @@ async def _contradicted(
     fact: Fact, reading: Reading, known: KnownMemories
 ) -> Sequence[MemoryEntry]:
     """What is known of the same person and cannot be true beside the fact."""
+    if fact.fills is None:
+        return []
     names = _names(fact, reading)
     which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
     query = MemoryQuery(
-        text=fact.content, mode=SearchMode.KEYWORD, limit=MAX_CANDIDATES, which=which
+        text=f"{fact.content} {search_words(fact.fills.slot)}",
+        mode=SearchMode.KEYWORD,
+        limit=MAX_CANDIDATES,
+        which=which,
     )
     found = await known.search(query)
     return [
         entry
         for entry in about(reading, [hit.entry for hit in found.hits])
-        if (other := read_fact(entry.content, names))
-        and fact.fills
-        and fact.fills.contradicts(other)
+        if (other := read_fact(entry.content, names)) and fact.fills.contradicts(other)
     ]
 
 

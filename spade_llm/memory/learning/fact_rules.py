@@ -47,6 +47,7 @@ class Form(StrEnum):
     THING = "thing"
     TONGUE = "tongue"
     HABIT = "habit"
+    WORK = "work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,8 @@ class FactRule:
     """None: there may be any number of them."""
     language: str
     """`en` or `es`."""
+    values: tuple[str, ...] = ()
+    """All that `x` may be, where the template alone says too little (`{who} is {x}`); else any."""
 
 
 def _rule(
@@ -69,6 +72,7 @@ def _rule(
     form: Form,
     slot: Slot | None = None,
     category: Category = Category.FACT,
+    values: tuple[str, ...] = (),
 ) -> FactRule:
     end = r"(?:,? (?:please|por favor))?[\s.!…)]*"
     return FactRule(
@@ -78,7 +82,12 @@ def _rule(
         form=form,
         slot=slot,
         language=language,
+        values=values,
     )
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    return rf"(?P<x>{'|'.join(values)})"
 
 
 _AM = r"i(?:['’]m| am) "
@@ -91,21 +100,24 @@ _KIN_ES = (
     r"(?P<y>mujer|esposa|marido|esposo|pareja|novia|novio|jefe|jefa|madre|padre|gato|gata|perro|perra"
     r"|hijo|hija|hermano|hermana)"
 )
-_DIET = r"(?P<x>vegetarian|vegan|pescatarian|coeliac|celiac|lactose intolerant|diabetic)"
-_DIET_ES = r"(?P<x>vegetarian[oa]|vegan[oa]|cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
+_DIETS = ("vegetarian", "vegan", "pescatarian")
+_DIETS_ES = (
+    *("vegetariano", "vegetariana", "vegano", "vegana"),
+    *("pescetariano", "pescetariana"),
+)
+_CONDITION = r"(?P<x>coeliac|celiac|lactose intolerant|diabetic)"
+"""What people have beside any diet, and beside each other."""
+_CONDITION_ES = r"(?P<x>cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
+_MARITAL = ("single", "married", "engaged", "separated", "divorced", "widowed")
+_MARITAL_ES = (
+    *("soltero", "soltera", "casado", "casada", "prometido", "prometida"),
+    *("separado", "separada", "divorciado", "divorciada", "viudo", "viuda"),
+)
 _TO_ME = r"(?:a m[ií] )?"
 _P = Category.PREFERENCE
 
 _NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
 """`I study the proposal` is what somebody does just now."""
-_NO_MANNER = (
-    r"(?!(?:free|peanuts|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?"
-    r"|the moment|equipo|pijama|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana"
-    r"|lunes|pie|gratis|mí|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*"
-    r"|\w+[aei]r)\b)"
-)
-"""How, when or why somebody works is not where or as what."""
-
 ENGLISH = (
     _rule(
         "en",
@@ -162,16 +174,16 @@ ENGLISH = (
     _rule("en", _AM + r"(?P<x>\d{1,3}) years old", "{who} is {x} years old", Form.THING, Slot.AGE),
     _rule(
         "en",
-        r"i (?:currently |now )?work (?:at|for) (?P<x>" + _NO_MANNER + r".+)",
+        r"i (?:currently |now )?work (?:at|for) (?P<x>.+)",
         "{who} works at {x}",
-        Form.THING,
+        Form.WORK,
         Slot.WORK,
     ),
     _rule(
         "en",
         r"i (?:currently |now )?work as (?P<x>an? (?!team|group|unit|slave|dog|horse|charm).+)",
         "{who} works as {x}",
-        Form.THING,
+        Form.WORK,
         Slot.ROLE,
     ),
     _rule(
@@ -184,13 +196,22 @@ ENGLISH = (
     _rule(
         "en", _AM + r"(?:severely )?allergic to (?P<x>.+)", "{who} is allergic to {x}", Form.THING
     ),
-    _rule("en", _AM + r"(?:an? )?" + _DIET, "{who} is {x}", Form.THING, Slot.DIET),
     _rule(
         "en",
-        _AM + r"(?P<x>married|single|divorced|engaged|widowed)",
+        _AM + r"(?:an? )?" + _one_of(_DIETS),
+        "{who} is {x}",
+        Form.THING,
+        Slot.DIET,
+        values=_DIETS,
+    ),
+    _rule("en", _AM + r"(?:an? )?" + _CONDITION, "{who} is {x}", Form.THING),
+    _rule(
+        "en",
+        _AM + _one_of(_MARITAL),
         "{who} is {x}",
         Form.THING,
         Slot.MARRIED,
+        values=_MARITAL,
     ),
     _rule(
         "en",
@@ -307,16 +328,16 @@ SPANISH = (
     ),
     _rule(
         "es",
-        r"(?:yo )?(?:ahora )?trabajo (?:en|para) (?P<x>" + _NO_MANNER + r".+)",
+        r"(?:yo )?(?:ahora )?trabajo (?:en|para) (?P<x>.+)",
         "{who} trabaja en {x}",
-        Form.THING,
+        Form.WORK,
         Slot.WORK,
     ),
     _rule(
         "es",
-        r"(?:yo )?(?:ahora )?trabajo (?:de|como) (?P<x>" + _NO_MANNER + r".+)",
+        r"(?:yo )?(?:ahora )?trabajo (?:de|como) (?P<x>.+)",
         "{who} trabaja como {x}",
-        Form.THING,
+        Form.WORK,
         Slot.ROLE,
     ),
     _rule("es", r"(?:yo )?estudio (?P<x>" + _NO_ARTICLE + r".+)", "{who} estudia {x}", Form.THING),
@@ -327,13 +348,22 @@ SPANISH = (
         "{who} tiene alergia {x}",
         Form.THING,
     ),
-    _rule("es", r"(?:yo )?soy " + _DIET_ES, "{who} es {x}", Form.THING, Slot.DIET),
     _rule(
         "es",
-        r"(?:yo )?(?:estoy|soy) (?P<x>casad[oa]|solter[oa]|divorciad[oa]|viud[oa])",
+        r"(?:yo )?soy " + _one_of(_DIETS_ES),
+        "{who} es {x}",
+        Form.THING,
+        Slot.DIET,
+        values=_DIETS_ES,
+    ),
+    _rule("es", r"(?:yo )?soy " + _CONDITION_ES, "{who} es {x}", Form.THING),
+    _rule(
+        "es",
+        r"(?:yo )?(?:estoy|soy) " + _one_of(_MARITAL_ES),
         "{who} está {x}",
         Form.THING,
         Slot.MARRIED,
+        values=_MARITAL_ES,
     ),
     _rule(
         "es",

@@ -18,6 +18,7 @@ MAX_WORDS = {
     Form.THING: 12,
     Form.TONGUE: 4,
     Form.HABIT: 16,
+    Form.WORK: 12,
 }
 
 _POINTING = re.compile(
@@ -53,6 +54,14 @@ _NOT_A_PLACE = re.compile(
     re.I,
 )
 """A mood, a meeting, or what people move to without moving house."""
+_MANNER = re.compile(
+    r"(?:free|peanuts|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?"
+    r"|the moment|equipo|pijama|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana"
+    r"|lunes|pie|gratis|mí|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*"
+    r"|\w+[aei]r)\b",
+    re.IGNORECASE,
+)
+"""How, when or why somebody works is not where or as what."""
 _TONGUE = re.compile(
     r"(?:arabic|basque|bengali|bulgarian|catalan|chinese|croatian|czech|danish|dutch|english|finnish"
     r"|french|galician|german|greek|hebrew|hindi|hungarian|indonesian|irish|italian|japanese|korean"
@@ -111,6 +120,8 @@ def has_form(x: str, rule: FactRule, has_capitals: bool) -> bool:
         case Form.THING:
             is_one_thing = rule.slot is Slot.TASTE and _DEFINITE.match(x)
             return not is_one_thing and not _OF_THE_MOMENT.search(x)
+        case Form.WORK:
+            return not _MANNER.match(x) and not _OF_THE_MOMENT.search(x)
         case Form.TONGUE:
             return bool(_TONGUE.match(x))
 

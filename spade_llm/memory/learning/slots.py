@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.learning.fact_rules import LIKES, RULES, Slot
+from spade_llm.memory.learning.fact_values import has_form
 from spade_llm.memory.learning.topic import topic_of
 
 if TYPE_CHECKING:
@@ -51,14 +52,30 @@ def filled_by(rule: FactRule, x: str, y: str) -> Filled | None:
 
 
 def read_fact(content: str, names: Collection[str]) -> Filled | None:
-    """The slot that this fact about one of `names` fills; None if it is about nobody of these, or
-    there may be any number of such facts."""
+    """The slot that this fact about one of `names` fills. None if it is about nobody of these, if
+    its value is none of the slot's, or if there may be any number of such facts."""
     text = content.strip().rstrip(".")
     for rule in RULES:
         if rule.slot and (found := _reader(rule).fullmatch(text)) and _is_one(found["who"], names):
             groups = found.groupdict()
-            return filled_by(rule, groups["x"], groups.get("y") or "")
+            if _is_value(groups["x"], rule):
+                return filled_by(rule, groups["x"], groups.get("y") or "")
     return None
+
+
+def search_words(slot: Slot) -> str:
+    """The words of the slot's templates and values in all languages: a fact that contradicts
+    another may share no word with it (`is single`, `está casada`)."""
+    rules = [rule for rule in RULES if rule.slot is slot]
+    templates = (re.sub(r"\{\w+\}(?:'s)?", " ", rule.template) for rule in rules)
+    return " ".join([*templates, *(value for rule in rules for value in rule.values)])
+
+
+def _is_value(x: str, rule: FactRule) -> bool:
+    """`{who} is {x}` is a diet only if `x` is one."""
+    if rule.values:
+        return topic_of(x) in map(topic_of, rule.values)
+    return has_form(x, rule, has_capitals=x != x.lower())
 
 
 def _is_one(who: str, names: Collection[str]) -> bool:

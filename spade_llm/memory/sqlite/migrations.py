@@ -9,6 +9,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.memory.sqlite.reopening import reopen_facts
 from spade_llm.memory.sqlite.schema import (
     APPLICATION_ID,
     CONSENT,
@@ -22,7 +23,9 @@ from spade_llm.memory.subject import known_as
 from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    Step = str | Callable[[sqlite3.Connection], None]
 
 TO_NEWEST: Sequence[str] = (
     "DROP TABLE entry_text",
@@ -98,11 +101,13 @@ TO_4: Sequence[str] = (
 )
 """Messages that are hidden until they have been learned from."""
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4}
+TO_5: Sequence[Step] = (reopen_facts,)
+
+MIGRATIONS: Mapping[int, Sequence[Step]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4, 4: TO_5}
 """By the version that a file has. 0: an empty file, which becomes the newest at once, as one of
 version 1 does: its tables are made anew."""
 
-AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4}
+AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
 """Which version each leads to."""
 
 
@@ -133,8 +138,11 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
 
 def _apply(connection: sqlite3.Connection, version: int) -> None:
     while version < SCHEMA_VERSION:
-        for statement in MIGRATIONS[version]:
-            connection.execute(statement)
+        for step in MIGRATIONS[version]:
+            if isinstance(step, str):
+                connection.execute(step)
+            else:
+                step(connection)
         version = AFTER[version]
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -1,4 +1,4 @@
-"""The memory's tables and indexes, version 4. Knows no query and no older file.
+"""The memory's tables and indexes, version 5. Knows no query and no older file.
 
 Times are INTEGER microseconds since 1970, UTC. Enumerations are the numbers in `codes.py`. A row's
 key in the vectors and in the index is `seq * 2` for an entry, `seq * 2 + 1` for a message.
@@ -9,7 +9,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53504D45
 """`SPME` in the file's header: tells our files from another program's."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 OLDEST_SQLITE = (3, 37)
 """STRICT tables; RETURNING and partial indexes are older."""
