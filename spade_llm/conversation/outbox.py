@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from spade_llm.memory.store import ObservedMessage
 from spade_llm.memory.subject import in_rooms
-from spade_llm.small_database import TRUNCATE, SmallDatabase
+from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Outbox:
         self._db.close()
 
     async def put(self, observation: Observation) -> None:
-        self._db.run(
+        await self._db.execute(
             _PUT, observation.conversation, observation.subject, _dump(observation.messages)
         )
         self.has_mail.set()
@@ -90,39 +90,39 @@ class Outbox:
     async def oldest(self, limit: int = 100) -> list[Observation]:
         """In order; when there is none, `has_mail` waits for the next."""
         self.has_mail.clear()
-        rows = self._db.run(_OLDEST, limit)
+        rows = await self._db.execute(_OLDEST, limit)
         if rows:
             self.has_mail.set()
         return list(map(_observation, rows))
 
     async def oldest_of(self, conversation: str, *, limit: int) -> list[Observation]:
         """In order, of one conversation."""
-        return list(map(_observation, self._db.run(_OLDEST_OF, conversation, limit)))
+        return list(map(_observation, await self._db.execute(_OLDEST_OF, conversation, limit)))
 
     async def oldest_about(self, subject: str, limit: int = 100) -> list[Observation]:
         """In order, of all conversations with this subject, without those of rooms."""
-        return list(map(_observation, self._db.run(_OLDEST_ABOUT, subject, limit)))
+        return list(map(_observation, await self._db.execute(_OLDEST_ABOUT, subject, limit)))
 
     async def of_conversation(
         self, conversation: str, *, limit: int = 200
     ) -> list[ObservedMessage]:
         """What memory has not taken yet of this conversation, oldest first."""
-        rows = self._db.run(_OF, conversation, limit)
+        rows = await self._db.execute(_OF, conversation, limit)
         return [message for (text,) in reversed(rows) for message in _load(str(text))]
 
     async def done(self, observations: Sequence[Observation]) -> None:
-        self._db.run(_DONE, json.dumps([observation.id for observation in observations]))
+        await self._db.execute(_DONE, json.dumps([observation.id for observation in observations]))
 
     async def forget_conversations(self, conversations: Sequence[str]) -> None:
         """Drop what was not sent yet of these, and leave no bytes of what was."""
-        self._db.run(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
-        await self._db.checkpoint(TRUNCATE)
+        await self._db.execute(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
+        await self._db.empty_log()
 
     async def forget(self, subject: str) -> None:
         """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
         was."""
-        self._db.run(_FORGET, subject, *in_rooms(subject))
-        await self._db.checkpoint(TRUNCATE)
+        await self._db.execute(_FORGET, subject, *in_rooms(subject))
+        await self._db.empty_log()
 
 
 def _observation(row: tuple[object, ...]) -> Observation:

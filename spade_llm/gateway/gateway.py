@@ -77,6 +77,10 @@ class Gateway:
         self.tokens = Tokens(self._db)
         self.answers = KeptAnswers(self._db)
 
+    @property
+    def is_storage_failing(self) -> bool:
+        return self._db.is_failing
+
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError."""
         open_gateway_database(self._db)

@@ -26,7 +26,7 @@ from spade_llm.acl import (
 )
 from spade_llm.acl.said import IN
 from spade_llm.errors import NotFound
-from spade_llm.small_database import TRUNCATE, SmallDatabase
+from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -279,11 +279,11 @@ class SqliteAnswerLog:
 
     async def _open(self) -> None:
         await self._db.open_aside()
-        if ("asker",) not in self._db.run(_COLUMNS):
-            self._db.run(_ADD_ASKER)
+        if ("asker",) not in await self._db.execute(_COLUMNS):
+            await self._db.execute(_ADD_ASKER)
 
     async def find(self, request: AclMessage) -> Logged | None:
-        for answer, reply_by in self._db.run(_FIND, *_key(request)):
+        for answer, reply_by in await self._db.execute(_FIND, *_key(request)):
             return Logged(
                 _load(str(answer)) if answer else None,
                 is_erased=answer == "",
@@ -292,51 +292,52 @@ class SqliteAnswerLog:
         return None
 
     async def note(self, request: AclMessage) -> None:
-        self._db.run(_NOTE, *self._row(request))
+        await self._db.execute(_NOTE, *self._row(request))
         await self._purge_sometimes()
 
     async def start(self, request: AclMessage) -> None:
-        self._db.run(_START, *self._row(request))
+        await self._db.execute(_START, *self._row(request))
         await self._purge_sometimes()
 
     async def finish(self, request: AclMessage, answer: AclMessage) -> None:
-        self._db.run(_FINISH, _dump(answer), self._clock(), *_key(request))
+        await self._db.execute(_FINISH, _dump(answer), self._clock(), *_key(request))
 
     async def keep(self, message: AclMessage) -> bool:
         row = (*_key_of_said(message), self._clock(), _dump(message))
-        is_new = bool(self._db.run(_KEEP, *row))
+        is_new = bool(await self._db.execute(_KEEP, *row))
         await self._purge_sometimes()
         return is_new
 
     async def erase(self, answer: AclMessage) -> None:
-        self._db.run(_ERASE, *_asked(answer), _dump(answer))
+        await self._db.execute(_ERASE, *_asked(answer), _dump(answer))
 
     async def forget(self, request: AclMessage) -> None:
-        self._db.run(_FORGET, *_key(request))
+        await self._db.execute(_FORGET, *_key(request))
 
     async def restore(self, answer: AclMessage) -> None:
-        self._db.run(_RESTORE, _dump(answer), *_asked(answer))
+        await self._db.execute(_RESTORE, _dump(answer), *_asked(answer))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
         # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
         member = path.split(".")[1]
         wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
         wanted["in_room"] = IN
-        self._db.run(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
-        await self._db.checkpoint(TRUNCATE)
+        await self._db.execute(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
+        await self._db.empty_log()
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
         named = None if conversations is None else json.dumps(list(conversations))
         wanted = {"asker": asker, "named": named, "chat": CHAT_TEXT}
-        self._db.run(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
-        await self._db.checkpoint(TRUNCATE)
+        await self._db.execute(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
+        await self._db.empty_log()
 
     async def unfinished(self) -> Sequence[AclMessage]:
-        return [_load(str(question)) for (question,) in self._db.run(_UNFINISHED)]
+        return [_load(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]
 
     async def unsent(self) -> Sequence[AclMessage]:
         return [
-            _load(str(answer)) for (answer,) in self._db.run(_UNSENT, self._clock() - self._keep_s)
+            _load(str(answer))
+            for (answer,) in await self._db.execute(_UNSENT, self._clock() - self._keep_s)
         ]
 
     def _row(self, request: AclMessage) -> tuple[object, ...]:
@@ -348,8 +349,8 @@ class SqliteAnswerLog:
         if self._rows_until_purge <= 0:
             self._rows_until_purge = PURGE_EVERY
             now = self._clock()
-            self._db.run(_PURGE_OLD, now - self._keep_s, now - KEEP_UNFINISHED_S)
-            self._db.run(_PURGE_MANY, {"max": self._max})
+            await self._db.execute(_PURGE_OLD, now - self._keep_s, now - KEEP_UNFINISHED_S)
+            await self._db.execute(_PURGE_MANY, {"max": self._max})
             await self._db.checkpoint()
 
 

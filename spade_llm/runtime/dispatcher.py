@@ -416,6 +416,7 @@ class Dispatcher:
         try:
             answer = await self._remembered(job)
         except StorageFailed as error:
+            self.recent.note_storage_failure()
             answer = _error(job.request, error)
         if answer is not None:
             await self._deliver(answer)
@@ -448,6 +449,8 @@ class Dispatcher:
             logger.warning("%s may not do this: %s", _who(message), error)
             return _error(message, error)
         except SpadeLLMError as error:
+            if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
+                logger.error("requests fail: %s: %r", error, error.__cause__)
             logger.info("conversation %s: %s", message.conversation_id, error)
             return _error(message, error)
         except Exception:

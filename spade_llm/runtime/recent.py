@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Performative, glimpse_op
@@ -53,12 +54,26 @@ class Recent:
         """Ontologies of questions that are no work: how somebody is."""
         self.answered = 0
         """Since the start."""
+        self._storage_failed_s = self._storage_logged_s = -inf
 
     @property
     def per_minute(self) -> int:
         """Answered within the last minute."""
         self._drop_old()
         return self._by_second.total()
+
+    @property
+    def is_storage_failing(self) -> bool:
+        """A request failed within the last minute because the disk or a database refused."""
+        return self._clock() - self._storage_failed_s < MINUTE_S
+
+    def note_storage_failure(self) -> bool:
+        """Whether the log should name it: once a minute."""
+        self._storage_failed_s = now_s = self._clock()
+        is_due = now_s - self._storage_logged_s >= MINUTE_S
+        if is_due:
+            self._storage_logged_s = now_s
+        return is_due
 
     def latest(self, limit: int, *, of: str | None = None) -> Sequence[Answered]:
         """Newest first; `of`: of this asker only."""

@@ -42,6 +42,8 @@ class AgentStatus(Body):
     """Requests since it began, without questions such as this one."""
     per_minute: int = 0
     """Of them, those of the last minute."""
+    storage_failing: bool = False
+    """A request failed within the last minute because the disk or a database refused."""
     facts: Mapping[str, str] = Field(default_factory=dict)
     """For programs. assistant: `provider` and `model`; memory and rag: `storage`, and `embeddings`
     (empty: it searches by words only)."""
@@ -79,6 +81,7 @@ def serve(
             ontologies=tuple(sorted(dispatcher.ontologies)),
             answered=dispatcher.recent.answered,
             per_minute=dispatcher.recent.per_minute,
+            storage_failing=dispatcher.recent.is_storage_failing,
             facts=facts(),
         )
 

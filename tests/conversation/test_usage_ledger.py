@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spade_llm import small_database
 from spade_llm.behaviour.usage_command import total
 from spade_llm.conversation.usage_ledger import BOUND_EVERY, KEPT_DAYS, Spent, UsageLedger
 from spade_llm.errors import ConfigurationError, StorageFailed
@@ -128,7 +129,10 @@ async def test_a_file_that_is_none_of_ours_is_named_at_the_start(tmp_path: Path)
         await UsageLedger(path).__aenter__()
 
 
-async def test_a_disk_that_refuses_is_storage_failed(tmp_path: Path) -> None:
+async def test_a_disk_that_refuses_is_storage_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_database, "BUSY_S", 0.05)
     path = tmp_path / "usage.db"
     async with UsageLedger(path) as ledger:
         with sqlite3.connect(path, isolation_level=None) as other:

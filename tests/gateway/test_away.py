@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spade_llm import small_database
 from spade_llm.gateway import outlook, watching
+from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.embedded import EmbeddedServer
 from tests.conftest import Provisioner
 from tests.gateway.web import started
@@ -16,7 +20,7 @@ from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import PATIENCE_S, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from tests.gateway.web import Web
@@ -72,7 +76,8 @@ async def test_without_the_server_a_gateway_says_so_at_once_and_comes_back_by_it
     assert {answer.status_code for answer in away} == {503}
     assert {answer.headers["Retry-After"] for answer in away} == {"5"}
     assert "XMPP server" in away[0].json()["detail"]
-    assert (ready.json(), ready.headers["Retry-After"]) == ({"ready": False, "away": ["xmpp"]}, "5")
+    assert (ready.json()["ready"], ready.json()["away"]) == (False, ["xmpp"])
+    assert ready.headers["Retry-After"] == "5"
     assert {answer.status_code for answer in ours} == {200}
     assert not any(service["available"] for service in status["services"].values())
     assert after.status_code == 200
@@ -115,6 +120,33 @@ async def test_who_is_away_is_named_and_nobody_waits_for_an_assistant_that_is_no
         assert web.assistant.jid.local in without_assistant.json()["away"]
         assert (chat.status_code, chat.headers["Retry-After"]) == (503, "5")
         assert "event: error" in stream.text and '"status": 503' in stream.text
+
+
+async def test_storage_that_fails_is_named(
+    embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_database, "BUSY_S", 0.0)
+    monkeypatch.setattr(small_database, "WAIT_S", 0.0)
+    async with started(embedded, tmp_path, model=OfflineProvider()) as web:
+        assistant = web.assistant.jid.local
+        with _locked(tmp_path / assistant / f"answers-{assistant}.db"):
+            chat = await web.http.post("/llm/chat", json=asking("hello"))
+        of_assistant = await web.http.get("/ready")
+        with _locked(tmp_path / web.agent.jid.local / "gateway.db"):
+            await web.http.post("/llm/chat", json=asking("hello", session="t"))
+        of_both = await web.http.get("/ready")
+
+    assert chat.status_code == 503
+    assert (of_assistant.status_code, of_assistant.json()["away"]) == (503, [])
+    assert of_assistant.json()["storage_failing"] == [assistant]
+    assert of_both.json()["storage_failing"] == [assistant, "gateway"]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 async def test_a_chat_that_is_repeated_after_a_crash_runs_once(

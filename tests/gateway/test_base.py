@@ -28,7 +28,10 @@ async def test_a_gateway_is_healthy_and_ready(web: Web) -> None:
     ready = await web.http.get("/ready")
 
     assert (health.status_code, health.json()) == (200, {"status": "healthy"})
-    assert (ready.status_code, ready.json()) == (200, {"ready": True, "away": []})
+    assert (ready.status_code, ready.json()) == (
+        200,
+        {"ready": True, "away": [], "storage_failing": []},
+    )
 
 
 async def test_the_root_says_what_there_is_word_for_word(web: Web) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from spade_llm import small_database
 from spade_llm.acl import CHAT_TEXT, Performative
 from spade_llm.errors import ConfigurationError, StorageFailed
 from spade_llm.runtime import (
@@ -254,16 +255,80 @@ async def test_a_broken_log_fails_the_request_and_the_conversation_goes_on(
 
     assert [code_of(answer) for answer in answers] == ["storage-failed", "storage-failed"]
     assert gate.entered == []
+    assert dispatcher.recent.is_storage_failing
 
 
-async def test_a_locked_log_fails_the_request(tmp_path: Path) -> None:
-    gate = Gate()
-    gate.open()
+async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_database, "BUSY_S", 0.0)
     async with SqliteAnswerLog(tmp_path / "a.db") as log:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StorageFailed, match="cannot be used"):
-                await log.start(request())
+            starting = [asyncio.create_task(log.start(request(id=id))) for id in ("1", "2")]
+            done, _ = await asyncio.wait(starting, timeout=3 * small_database.RETRY_S)
+            other.execute("ROLLBACK")
+
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(*starting)
+
+        assert not done
+        assert await log.find(request(id="2")) is not None
+
+
+async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path) -> None:
+    async def write(writer: int, log: SqliteAnswerLog) -> None:
+        for number in range(40):
+            asked = request(id=f"{writer}-{number}")
+            await log.note(asked)
+            await log.start(asked)
+            await asyncio.sleep(0)
+            await log.finish(asked, asked.reply(Performative.INFORM, "x" * 5000))
+
+    async def scrub(log: SqliteAnswerLog) -> None:
+        for _ in range(5):
+            await log.scrub("$.entry.id", ["1"], peer=None)
+
+    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+        await asyncio.gather(*(write(writer, log) for writer in range(9)), scrub(log), scrub(log))
+
+        assert len(await log.unsent()) == 360
+
+
+async def test_what_is_forgotten_leaves_no_bytes_though_another_program_was_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_database, "TRUNCATE_PATIENCE_S", 0.0)
+    path, asked = tmp_path / "a.db", request(id="1")
+    async with SqliteAnswerLog(path) as log:
+        await log.start(asked)
+        await log.finish(asked, asked.reply(Performative.INFORM, '{"entry":{"id":"secret"}}'))
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM requests").fetchall()
+            scrubbing = asyncio.create_task(log.scrub("$.entry.id", ["secret"], peer=None))
+            done, _ = await asyncio.wait({scrubbing}, timeout=0.05)
+            reader.execute("ROLLBACK")
+            async with asyncio.timeout(PATIENCE_S):
+                await scrubbing
+
+        assert not done
+        assert b"secret" not in bytes_in(tmp_path)
+
+
+async def test_a_log_that_stays_locked_fails_the_request_and_names_the_error_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(small_database, "WAIT_S", 0.05)
+    async with SqliteAnswerLog(tmp_path / "a.db") as log:
+        with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for _ in range(2):
+                with pytest.raises(StorageFailed, match="cannot be used"):
+                    await log.start(request())
+
+    (line,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+    assert "a.db cannot be used: database is locked (SQLITE_BUSY)" in line
 
 
 @pytest.mark.parametrize(

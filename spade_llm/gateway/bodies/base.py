@@ -80,3 +80,8 @@ class Readiness(HttpBody):
         description="What does not answer now: `xmpp`, or names of agents.",
         examples=[["rag"]],
     )
+    storage_failing: list[str] = Field(
+        default_factory=list,
+        description="Whose disk or database refused within the last minute: names of agents.",
+        examples=[["memory"]],
+    )

@@ -39,13 +39,20 @@ async def info() -> ApiInfo:
 
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(request: Request) -> Response:
-    """Whether chats are answered: there is a connection to the XMPP server, and the assistant is
-    there. Other agents that are away are named."""
+    """Whether chats are answered: there is a connection to the XMPP server, the assistant is
+    there, and its storage and the gateway's work. Other agents that are away are named."""
     gateway: Gateway = request.app.state.gateway
-    away = await _away(gateway)
-    is_ready = not {"xmpp", _name(gateway.addresses.assistants[0])} & set(away)
+    seen = await gateway.outlook.look()
+    away = [_name(jid) for jid, status in seen.items() if status is None]
+    failing = [_name(jid) for jid, status in seen.items() if status and status.storage_failing]
+    if gateway.is_storage_failing:
+        failing.append("gateway")
+    if not gateway.is_connected():
+        away = ["xmpp"]
+    needed = {"xmpp", "gateway", _name(gateway.addresses.assistants[0])}
+    is_ready = needed.isdisjoint([*away, *failing])
     headers = None if is_ready else {"Retry-After": str(AWAY_AGAIN_S)}
-    body = Readiness(ready=is_ready, away=away)
+    body = Readiness(ready=is_ready, away=away, storage_failing=failing)
     return JSONResponse(body.model_dump(), 200 if is_ready else 503, headers)
 
 
@@ -70,13 +77,6 @@ async def metrics(request: Request) -> Response:
         raise HttpError(403, "Metrics are for this machine, and for admin tokens")
     gateway: Gateway = request.app.state.gateway
     return Response(gateway.metrics.text(), media_type=CONTENT_TYPE)
-
-
-async def _away(gateway: Gateway) -> list[str]:
-    if not gateway.is_connected():
-        return ["xmpp"]
-    seen = await gateway.outlook.look()
-    return [_name(jid) for jid, status in seen.items() if status is None]
 
 
 def _name(jid: str) -> str:
