@@ -97,7 +97,13 @@ class RequestError(SpadeLLMError):
     code = "request-failed"
 
     def __init__(
-        self, detail: str, *, peer: str, conversation_id: str = "", wire_code: str = ""
+        self,
+        detail: str,
+        *,
+        peer: str,
+        conversation_id: str = "",
+        wire_code: str = "",
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
@@ -105,6 +111,8 @@ class RequestError(SpadeLLMError):
         self.conversation_id = conversation_id
         self.wire_code = wire_code or type(self).code
         """The peer's own reason, for instance `busy`."""
+        self.retry_after_s = retry_after_s
+        """When the peer expects to be able to answer; None: it did not say."""
 
 
 class RequestRefused(RequestError):
@@ -296,7 +304,7 @@ class ModelDenied(ModelError):
     """The server does not let us use this model: its key, quota or name is not right."""
 
     code = "model-denied"
-    told = "the language model is not for us: its key, quota or name has to be seen to"
+    told = "the language model is refused to this assistant: its operator has to check the settings"
 
 
 class ContextTooLong(ModelError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class ErrorBody(Body):
 
     code: str
     detail: str = ""
+    retry_after_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """When to ask again, where that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +176,13 @@ def _owners(value: object) -> Iterator[str]:
                 yield from _owners(inner)
 
 
-def read_error(text: str) -> tuple[str, str]:
-    """Code and detail of an error answer; what is not an ErrorBody is its own detail."""
+def read_error(text: str) -> ErrorBody:
+    """Content of an error answer, bounded; text that is not an ErrorBody becomes its detail."""
     try:
         body = ErrorBody.decode(text)
     except (MalformedContent, InvalidArguments):
-        return "", text[:MAX_DETAIL]
-    return body.code, body.detail[:MAX_DETAIL]
+        body = ErrorBody(code="", detail=text)
+    return body.model_copy(update={"detail": body.detail[:MAX_DETAIL]})
 
 
 def _is_too_large(text: str) -> bool:

@@ -264,6 +264,7 @@ def _blocked(outcome: Outcome, text: str) -> Outcome:
         usage=outcome.result.usage,
         model_calls=outcome.result.model_calls,
         is_apology=True,
+        finish="content_filter",
     )
     return replace(outcome, result=result, recalled=Recalled(), built=None, missing=())
 

@@ -135,7 +135,7 @@ class LLMBehaviour(Behaviour):
         await self.held.are_free([utterance.message.owner, utterance.conversation])
         conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
         conversation.heard_from(utterance.peer)
-        attempt = _Attempt()
+        attempt = _Attempt(result=TurnResult(is_annotated=utterance.is_annotated))
         proceed = layered(self._layers, conversation, partial(self._respond, conversation, attempt))
         outcome = None
         try:
@@ -302,7 +302,7 @@ class LLMBehaviour(Behaviour):
             logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
             if asker.form is not None:
                 raise Failure(_apology(error)) from error
-            if utterance.context is not None:
+            if utterance.context is not None or not utterance.is_annotated:
                 raise  # Who decides so much decides, too, what to do without an answer.
             result.close_as(_apology(error))
             result.is_apology = True
@@ -372,7 +372,7 @@ async def _nothing_to_stop(_argument: str, _utterance: Utterance) -> str:
 
 def _reply(outcome: Outcome, missing: tuple[str, ...], utterance: Utterance) -> Reply:
     result = outcome.result
-    is_noted = not (result.is_formed or utterance.context)
+    is_noted = utterance.is_annotated and not (result.is_formed or utterance.context)
     return Reply(
         text=(result.text if outcome.said is None else outcome.said)
         + (_note(missing) if is_noted else ""),
@@ -385,6 +385,7 @@ def _reply(outcome: Outcome, missing: tuple[str, ...], utterance: Utterance) -> 
         steps=tuple(_steps(result)),
         context=_context_of(outcome.built, utterance),
         is_for_asker=outcome.is_for_asker,
+        finish=result.finish,
     )
 
 

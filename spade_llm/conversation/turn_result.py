@@ -4,7 +4,7 @@ model."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from spade_llm.conversation.prompt_files import prompt_text
 from spade_llm.conversation.spoken import BREAK, Spoken
@@ -13,6 +13,9 @@ from spade_llm.providers.model import Usage
 if TYPE_CHECKING:
     from spade_llm.conversation.tool_calls import CalledTool
     from spade_llm.providers.messages import ContextMessage
+
+Finish = Literal["stop", "length", "content_filter"]
+"""How an answer ended, in OpenAI's words: whole, cut at a limit, or replaced by a guardrail."""
 
 NO_ANSWER = "(The model gave no answer.)"
 CUT_OFF = "(This answer was cut off: it reached the model's limit of length.)"
@@ -36,6 +39,9 @@ class TurnResult:
     """The text is an object as JSON: nothing may be said beside it."""
     is_apology: bool = False
     """The model failed; the text says so politely."""
+    is_annotated: bool = True
+    """False: the text is the model's words only, without notes and marks of ours."""
+    finish: Finish = "stop"
     model_calls: int = 0
     spoken: Spoken = field(default_factory=Spoken, repr=False)
     notes: list[str] = field(default_factory=list)
@@ -44,10 +50,13 @@ class TurnResult:
     def close(self, *, is_cut_off: bool = False) -> None:
         """With what the model said."""
         if self.spoken.is_full or is_cut_off:
+            self.finish = "length"
+        if self.finish == "length" and self.is_annotated:
             self.notes.insert(0, TOO_LONG if self.spoken.is_full else CUT_OFF)
             self._end(f"{self.spoken.text} …", f"{self.spoken.last_paragraph} …")
         else:
-            self._end(self.spoken.text or NO_ANSWER, self.spoken.last_paragraph or NO_ANSWER)
+            no_answer = NO_ANSWER if self.is_annotated else ""
+            self._end(self.spoken.text or no_answer, self.spoken.last_paragraph or no_answer)
 
     def close_as(self, text: str) -> None:
         """With this text, instead of what the model said."""
@@ -56,6 +65,7 @@ class TurnResult:
 
     def break_off(self, reason: str) -> None:
         """With what there is so far. `reason`: a sentence that follows a colon."""
+        self.finish = "length"
         if self.spoken.text:
             self.notes.append(f"(I stopped here: {reason}.)")
             self._end(self.spoken.text, self.spoken.last_paragraph)
@@ -74,6 +84,7 @@ class TurnResult:
         return f" Tools that I used: {', '.join(names)}." if names else ""
 
     def _end(self, text: str, said: str) -> None:
-        self.text = BREAK.join([text, *self.notes])
-        content = BREAK.join([said, *self.notes])
+        notes = self.notes if self.is_annotated else []
+        self.text = BREAK.join([text, *notes])
+        content = BREAK.join([said, *notes])
         self.added.append({"role": "assistant", "content": content})

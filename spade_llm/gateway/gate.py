@@ -56,9 +56,9 @@ class Gate:
                 return
             self._admit(scope, headers)
         except HttpError as error:
-            await error_answer(error)(scope, receive, send)
+            await error_answer(error, scope)(scope, receive, send)
         except StorageFailed as error:
-            await error_answer(http_error(error))(scope, receive, send)
+            await error_answer(http_error(error), scope)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

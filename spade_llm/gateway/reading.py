@@ -43,9 +43,9 @@ class Reading:
             try:
                 receive = await self._bounded(scope, receive, stack)
             except HttpError as error:
-                await error_answer(error)(scope, receive, send)
+                await error_answer(error, scope)(scope, receive, send)
             except Busy as busy:
-                await error_answer(http_error(busy))(scope, receive, send)
+                await error_answer(http_error(busy), scope)(scope, receive, send)
             else:
                 await self._app(scope, receive, send)
 

@@ -46,11 +46,11 @@ class Repeating:
             request = keyed(principal.jid, key, path, query, first.get("body", b""))
             await self._once(request, scope, Again(first, receive), send)
         except HttpError as error:
-            await error_answer(error)(scope, receive, send)
+            await error_answer(error, scope)(scope, receive, send)
         except RequestValidationError as error:
-            await invalid_answer(error)(scope, receive, send)
+            await invalid_answer(error, scope)(scope, receive, send)
         except StorageFailed as error:
-            await error_answer(http_error(error))(scope, receive, send)
+            await error_answer(http_error(error), scope)(scope, receive, send)
 
     async def _once(self, request: Keyed, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._answers.turn(request) as known:

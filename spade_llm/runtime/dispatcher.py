@@ -34,6 +34,7 @@ from spade_llm.errors import (
     Interrupted,
     ModelError,
     ProtocolError,
+    RateLimited,
     Refusal,
     RequestError,
     ServiceError,
@@ -696,7 +697,9 @@ def _content(message: AclMessage, error: SpadeLLMError) -> str:
     detail = _detail(error)
     if message.ontology == CHAT_TEXT:
         return _sentence(detail)
-    return ErrorBody(code=error.code, detail=_sentence(detail)).encode()
+    retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
+    body = ErrorBody(code=error.code, detail=_sentence(detail), retry_after_s=retry_after_s)
+    return body.encode()
 
 
 _PUBLIC_DETAIL = "something went wrong here; it has been logged"

@@ -114,5 +114,5 @@ class Recent:
 def _outcome(answer: AclMessage) -> str:
     if answer.performative is Performative.INFORM:
         return Performative.INFORM
-    code, _ = read_error(answer.content)
+    code = read_error(answer.content).code
     return code or answer.performative

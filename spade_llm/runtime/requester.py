@@ -287,12 +287,13 @@ def _checked(answer: AclMessage | RequestError) -> AclMessage:
         raise answer
     if answer.performative is Performative.INFORM:
         return answer
-    code, detail = read_error(answer.content)
+    body = read_error(answer.content)
     raise ERROR_OF[answer.performative](
-        detail or code,
+        body.detail or body.code,
         peer=answer.sender,
         conversation_id=answer.conversation_id,
-        wire_code=code,
+        wire_code=body.code,
+        retry_after_s=body.retry_after_s,
     )
 
 

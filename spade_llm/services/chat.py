@@ -96,6 +96,8 @@ class Utterance:
     """Says something to a person before the answer. Raises RequestError. None: to a program."""
     form: AnswerForm | None = None
     """What the answer must be, as JSON text; None: any text."""
+    is_annotated: bool = True
+    """As in Say."""
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """While something waits for somebody else: others are served meanwhile."""
     heard: tuple[str, ...] = ()
@@ -170,6 +172,7 @@ class ChatService:
                 context=body.context,
                 sampling=body.sampling,
                 form=form,
+                is_annotated=body.is_annotated,
             )
             reply = await self._handler(utterance)
             return self._rests.fitting(reply, peer=request.message.asker)

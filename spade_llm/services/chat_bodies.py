@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from spade_llm.acl import Body
+from spade_llm.conversation.turn_result import Finish
 from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS, ContextWishes, ToolWishes
 from spade_llm.providers.model import Sampling
 
@@ -47,6 +48,9 @@ class Say(Body):
     sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
     response_schema: dict[str, object] | None = None
     """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
+    is_annotated: bool = True
+    """The text may say what became of the answer (cut off, without memory, the model failed).
+    False: `Reply.finish` says it, and a model's failure is the request's `failure`."""
 
     @property
     def wishes(self) -> ToolWishes:
@@ -169,3 +173,5 @@ class Reply(Body):
     rest_pages: int = 0
     is_for_asker: bool = True
     """False: it went to those only; the text tells a program what they got."""
+    finish: Finish = "stop"
+    """How the answer ended: whole, cut at a limit, or replaced by a guardrail."""

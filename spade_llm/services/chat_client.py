@@ -34,7 +34,7 @@ REPORT_TIMEOUT_S = 10.0
 
 class ChatClient:
     """`id`, where a method takes one: equal ids get equal answers, and cost one turn. `context` and
-    `sampling`: None, as the assistant does otherwise."""
+    `sampling`: None, as the assistant does otherwise. `is_annotated`: as in Say."""
 
     def __init__(self, requester: Asks, jid: str, *, timeout_s: float = TURN_TIMEOUT_S) -> None:
         self.jid = jid
@@ -50,9 +50,10 @@ class ChatClient:
         id: str | None = None,
         context: ContextWishes | None = None,
         sampling: Sampling | None = None,
+        is_annotated: bool = True,
     ) -> Reply:
         """The whole answer. Being cancelled stops the turn. Raises RequestError."""
-        body = _say(text, wishes, context=context, sampling=sampling)
+        body = _say(text, wishes, context=context, sampling=sampling, is_annotated=is_annotated)
         return await self._asked(body, id, conversation_id)
 
     async def say_as(
@@ -94,13 +95,21 @@ class ChatClient:
         id: str | None = None,
         context: ContextWishes | None = None,
         sampling: Sampling | None = None,
+        is_annotated: bool = True,
     ) -> AsyncGenerator[Delta | Asked | Reply]:
         """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
 
         With `can_approve`, questions may come between: `approve` answers them while this waits.
         The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
         """
-        body = _say(text, wishes, can_approve=can_approve, context=context, sampling=sampling)
+        body = _say(
+            text,
+            wishes,
+            can_approve=can_approve,
+            context=context,
+            sampling=sampling,
+            is_annotated=is_annotated,
+        )
         timeout_s = max(self._timeout_s, ASKED_TIMEOUT_S) if can_approve else self._timeout_s
         # A question must come through behind a lost part, and from an assistant that began again.
         answers = self._peer.stream(
@@ -165,6 +174,7 @@ def _say(
     schema: dict[str, object] | None = None,
     context: ContextWishes | None = None,
     sampling: Sampling | None = None,
+    is_annotated: bool = True,
 ) -> Say:
     return Say(
         text=text,
@@ -175,6 +185,7 @@ def _say(
         context=context,
         sampling=sampling,
         response_schema=schema,
+        is_annotated=is_annotated,
     )
 
 

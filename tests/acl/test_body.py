@@ -152,9 +152,9 @@ def test_an_operation_that_is_no_text_is_malformed(wire: str) -> None:
 
 
 def test_a_foreign_error_text_is_kept_as_detail_but_bounded() -> None:
-    assert read_error("it broke") == ("", "it broke")
-    assert len(read_error("x" * 9999)[1]) == 500
-    assert len(read_error(ErrorBody(code="busy", detail="x" * 9999).encode())[1]) == 500
+    assert read_error("it broke") == ErrorBody(code="", detail="it broke")
+    assert len(read_error("x" * 9999).detail) == 500
+    assert len(read_error(ErrorBody(code="busy", detail="x" * 9999).encode()).detail) == 500
 
 
 def test_a_copy_with_other_fields_is_written_as_what_it_is() -> None:

@@ -106,7 +106,7 @@ class Choice(HttpBody):
     index: int = 0
     message: AnswerMessage
     logprobs: None = None
-    finish_reason: Literal["stop"] = "stop"
+    finish_reason: Literal["stop", "length", "content_filter"] = "stop"
 
 
 class TokenUsage(HttpBody):

@@ -5,6 +5,7 @@ The conversation is the agent's own: of what a client sends only the question is
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
@@ -25,10 +26,10 @@ from spade_llm.gateway.bodies.openai import (
     ModelList,
     TokenUsage,
 )
-from spade_llm.gateway.errors import http_error
+from spade_llm.gateway.errors import HttpError, http_error, openai_envelope
 from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, data
 from spade_llm.gateway.models import models_of
-from spade_llm.gateway.openai_errors import OPENAI_FAILURES, NoSuchModel, OpenAIRoute, envelope
+from spade_llm.gateway.openai_errors import OPENAI_FAILURES
 from spade_llm.gateway.session_header import (
     HEADER_PATTERN,
     read_session_header,
@@ -38,17 +39,20 @@ from spade_llm.providers.model import Sampling
 from spade_llm.services.chat_bodies import Asked as AskedBack
 from spade_llm.services.chat_bodies import Delta, Reply
 
+Part = Delta | AskedBack | Reply
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.gateway.conversations import Line
     from spade_llm.services.chat import ChatClient
 
-router = APIRouter(
-    prefix="/v1", tags=["openai"], responses=OPENAI_FAILURES, route_class=OpenAIRoute
-)
+router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_FAILURES)
 
 DONE = "data: [DONE]\n\n"
+FIRST_PART_S = 30.0
+"""A stream whose turn fails within this time has the error's status. Then its headers leave, and a
+later error is an event: proxies would take a longer silence for an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,26 @@ class Talk:
     @property
     def id(self) -> str:
         return f"chatcmpl-{self.asked.request_id}"
+
+    async def answer(self) -> Reply:
+        """The whole answer. Raises RequestError."""
+        return await self.client.say(
+            self.question,
+            conversation_id=self.session,
+            id=self.asked.wire_id,
+            sampling=self.sampling,
+            is_annotated=False,
+        )
+
+    def parts(self) -> AsyncGenerator[Part]:
+        """The answer as it grows. Raises RequestError."""
+        return self.client.stream(
+            self.question,
+            conversation_id=self.session,
+            id=self.asked.wire_id,
+            sampling=self.sampling,
+            is_annotated=False,
+        )
 
     def answered(self, text: str) -> None:
         """`text`: as the client has it; by that it goes on."""
@@ -104,27 +128,18 @@ async def create_chat_completion(
     """An agent's answer to the last question; with `stream`, as it grows."""
     session = body.session_id or read_session_header(x_session_id)
     talk = await _talk(asked, body, session)
-    headers = session_header(talk.session)
     if body.stream:
-        place = AsyncExitStack()
-        place.enter_context(asked.gateway.streams.held(asked.principal.jid, 1))
         wants_usage = bool(body.stream_options and body.stream_options.include_usage)
-        return EventStream(_chunks(talk, wants_usage), within=place, headers=headers)
-    reply = await asked.unless_left(
-        talk.client.say(
-            talk.question,
-            conversation_id=talk.session,
-            id=asked.wire_id,
-            sampling=talk.sampling,
-        )
-    )
+        return await _begun_stream(talk, wants_usage)
+    reply = await asked.unless_left(talk.answer())
     asked.count_tokens(reply)
     talk.answered(reply.text)
-    return JSONResponse(_completion(talk, reply).model_dump(mode="json"), headers=headers)
+    completion = _completion(talk, reply).model_dump(mode="json")
+    return JSONResponse(completion, headers=session_header(talk.session))
 
 
 async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None) -> Talk:
-    """Raises NoSuchModel, NetworkAway."""
+    """Raises HttpError (no such model), NetworkAway."""
     jid, principal = _check_model(asked, body.model), asked.principal.jid
     client, lines = asked.clients.chats[jid], body.lines
     if session is None:
@@ -144,10 +159,11 @@ async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None)
 
 
 def _check_model(asked: Asking, model: str) -> str:
-    """Bare JID of the assistant. Raises NoSuchModel."""
+    """Bare JID of the assistant. Raises HttpError."""
     known = models_of(asked.gateway.addresses)
     if model not in known:
-        raise NoSuchModel(model, ", ".join(known))
+        detail = f"The model {model[:80]!r} does not exist; there are: {', '.join(known)}"
+        raise HttpError(404, detail, code="model_not_found", param="model")
     return known[model]
 
 
@@ -156,7 +172,7 @@ def _completion(talk: Talk, reply: Reply) -> ChatCompletion:
         id=talk.id,
         created=int(time.time()),
         model=talk.model,
-        choices=[Choice(message=AnswerMessage(content=reply.text))],
+        choices=[Choice(message=AnswerMessage(content=reply.text), finish_reason=reply.finish)],
         usage=_usage(reply),
     )
 
@@ -168,24 +184,55 @@ def _usage(reply: Reply) -> TokenUsage:
     )
 
 
-async def _chunks(talk: Talk, wants_usage: bool) -> AsyncGenerator[str]:
+async def _begun_stream(talk: Talk, wants_usage: bool) -> EventStream:
+    """Once its first part is there, or FIRST_PART_S are over. Raises RequestError before."""
+    asked = talk.asked
+    async with AsyncExitStack() as place:
+        place.enter_context(asked.gateway.streams.held(asked.principal.jid, 1))
+        parts = await place.enter_async_context(aclosing(talk.parts()))
+        first = asyncio.create_task(_next(parts))
+        place.push_async_callback(_cancelled, first)
+        await asked.unless_left(_done(first, within_s=FIRST_PART_S))
+        if first.done():
+            first.result()
+        return EventStream(
+            _chunks(talk, first, parts, wants_usage),
+            within=place.pop_all(),
+            headers=session_header(talk.session),
+        )
+
+
+async def _next(parts: AsyncGenerator[Part]) -> Part | None:
+    return await anext(parts, None)
+
+
+async def _done(task: asyncio.Task[Part | None], *, within_s: float) -> None:
+    await asyncio.wait((task,), timeout=within_s)
+
+
+async def _cancelled(task: asyncio.Task[Part | None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _chunks(
+    talk: Talk,
+    first: asyncio.Task[Part | None],
+    parts: AsyncGenerator[Part],
+    wants_usage: bool,
+) -> AsyncGenerator[str]:
     chunk = _Chunks(talk, wants_usage)
     yield chunk.of({"role": "assistant", "content": ""})
     try:
-        parts = talk.client.stream(
-            talk.question,
-            conversation_id=talk.session,
-            id=talk.asked.wire_id,
-            sampling=talk.sampling,
-        )
-        async with aclosing(parts):
-            async for part in parts:
-                if isinstance(part, Reply):
-                    talk.asked.count_tokens(part)
-                for text in chunk.taken(part):
-                    yield text
+        part = await first
+        while part is not None:
+            if isinstance(part, Reply):
+                talk.asked.count_tokens(part)
+            for text in chunk.taken(part):
+                yield text
+            part = await anext(parts, None)
     except (RequestError, ServiceError) as error:
-        yield data(envelope(http_error(error)).model_dump())
+        yield data(openai_envelope(http_error(error)).model_dump())
     yield DONE
 
 
@@ -198,7 +245,7 @@ class _Chunks:
         self._created = int(time.time())
         self._sent = ""
 
-    def taken(self, part: Delta | AskedBack | Reply) -> list[str]:
+    def taken(self, part: Part) -> list[str]:
         if isinstance(part, Delta):
             self._sent += part.text
             return [self.of({"content": part.text})]
@@ -212,7 +259,7 @@ class _Chunks:
         rest = _missing(self._sent, reply.text)
         self._talk.answered(self._sent + rest)
         events = [self.of({"content": rest})] if rest else []
-        events.append(self.of({}, "stop"))
+        events.append(self.of({}, reply.finish))
         if self._wants_usage:
             events.append(self._event([], {"usage": _usage(reply).model_dump()}))
         return events
