@@ -113,13 +113,18 @@ class EjabberdServer:
         return await self._process.wait_failed()
 
     async def create_account(self, jid: str, password: str) -> None:
-        user = {"user": jid.partition("@")[0], "host": DOMAIN, "password": password}
+        await self._ask("register", {"user": jid.partition("@")[0], "password": password})
+
+    async def has_account(self, jid: str) -> bool:
+        return await self._ask("check_account", {"user": jid.partition("@")[0]}) == b"0"
+
+    async def _ask(self, command: str, arguments: dict[str, str]) -> bytes:
         question = urllib.request.Request(
-            f"{self._api}/register",
-            data=json.dumps(user).encode(),
+            f"{self._api}/{command}",
+            data=json.dumps({"host": DOMAIN, **arguments}).encode(),
             headers={"Content-Type": "application/json"},
         )
-        await asyncio.to_thread(_answered, question)
+        return await asyncio.to_thread(_answered, question)
 
     def _command(self) -> list[str]:
         """Without a node name: no port mapper is started, and no cookie is written."""
@@ -133,6 +138,7 @@ class EjabberdServer:
         ]
 
 
-def _answered(question: urllib.request.Request) -> None:
+def _answered(question: urllib.request.Request) -> bytes:
     with urllib.request.urlopen(question, timeout=10) as answer:
-        answer.read()
+        body: bytes = answer.read()
+    return body

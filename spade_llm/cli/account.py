@@ -11,6 +11,7 @@ from spade_llm.deployment.address import full_jid
 from spade_llm.deployment.new_account import make_account
 from spade_llm.deployment.run_record import read_record
 from spade_llm.settings import variable
+from spade_llm.xmpp.jids import bare_jid
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +22,7 @@ def main(options: argparse.Namespace) -> int:
     password = variable(given, named_in="--password-env") if given else None
     data = data_directory(options)
     record = read_record(data)
-    jid = full_jid(options.account, record.domain if record else "localhost")
-    asyncio.run(make_account(data, jid, password))
+    jid = bare_jid(full_jid(options.account.strip(), record.domain if record else "localhost"))
+    asyncio.run(make_account(data, jid, password, is_reset=options.reset))
     print(f"{jid} can log in; its password is in {str(Accounts(data).path(jid))!r}")
     return 0

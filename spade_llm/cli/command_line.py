@@ -295,6 +295,11 @@ def _add_account(commands: Commands[argparse.ArgumentParser]) -> None:
     account.add_argument(
         "--password-env", metavar="VARIABLE", help="where its password is (default: a new one)"
     )
+    account.add_argument(
+        "--reset",
+        action="store_true",
+        help="give an account that exists a new password; a running agent reads its own anew",
+    )
 
 
 def _add_usage(commands: Commands[argparse.ArgumentParser]) -> None:

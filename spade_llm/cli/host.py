@@ -10,6 +10,7 @@ from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.deployment.address import full_jid
 from spade_llm.deployment.hosted import CONFIG_FILE, PEOPLE, SERVER, Site, prepare
 from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.jids import bare_jid
 from spade_llm.xmpp.prosody_config import Hosting
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _web_url(options: argparse.Namespace) -> str:
 
 
 def _jids(names: str, domain: str) -> tuple[str, ...]:
-    return tuple(full_jid(name, domain).lower() for name in _words(names))
+    return tuple(bare_jid(full_jid(name, domain)) for name in _words(names))
 
 
 def _words(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -293,6 +294,7 @@ def _options(definition: Definition, host: Host) -> AgentOptions:
         admission=admission_of(definition.settings.admission),
         telemetry=_telemetry(definition.settings.telemetry),
         identity=identity_of(definition),
+        read_password=partial(password_of, definition, host.place),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.stopping import uninterrupted
@@ -38,7 +39,11 @@ async def logged_in(jid: str, place: Place) -> AsyncIterator[ChatAgent]:
     from spade_llm.xmpp.agent import AgentOptions
 
     # Not available: messages for this person go on to their other clients.
-    options = AgentOptions(connection=place.connection(), is_available=False)
+    options = AgentOptions(
+        connection=place.connection(),
+        is_available=False,
+        read_password=partial(place.accounts.get, jid),
+    )
     agent = ChatAgent(jid, password, options=options)
     await agent.start()
     try:

@@ -21,6 +21,7 @@ from spade_llm.deployment.run_record import read_record
 from spade_llm.errors import ConfigurationError
 from spade_llm.gateway.database import FILE, gateway_database, open_gateway_database
 from spade_llm.gateway.tokens import Tokens
+from spade_llm.xmpp.jids import bare_jid
 
 if TYPE_CHECKING:
     import argparse
@@ -64,7 +65,7 @@ def _tokens(home: Path) -> Iterator[Tokens]:
 
 
 def _create(tokens: Tokens, home: Path, options: argparse.Namespace) -> int:
-    principal = full_jid(options.principal, home.name.partition("@")[2]).lower()
+    principal = bare_jid(full_jid(options.principal.strip(), home.name.partition("@")[2]))
     if principal in _agents(options, home):
         raise ConfigurationError(
             f"--principal: {principal} is an agent: name the person, or the program with an account"

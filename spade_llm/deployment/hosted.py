@@ -20,8 +20,11 @@ from urllib.parse import urlsplit
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.deployment.authority import keep_ca
 from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.account import local_part
 from spade_llm.xmpp.certificates import KeyPair, local_certificates, write_file
 from spade_llm.xmpp.given_certificates import given_authority, take_certificates
+from spade_llm.xmpp.jids import bare_jid
+from spade_llm.xmpp.prosody_accounts import account_path
 from spade_llm.xmpp.prosody_config import prosody_config
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.prosody_config import Hosting
 
 SERVER, PEOPLE, AUTHORITY = "server", "people", "authority"
+REGISTERED = "registered"
+"""Folder in SERVER: one file for each account that docker/accounts.sh made."""
 CONFIG_FILE = "prosody.cfg.lua"
 SITE_FILE = "site.json"
 ADDRESSES = ("*", "::")
@@ -65,6 +70,7 @@ def prepare(root: Path, site: Site) -> None:
     """
     _check_folders(site)
     try:
+        _check_new_accounts(root, site)
         _prepare(root, site)
     except OSError as error:
         raise ConfigurationError(
@@ -94,6 +100,30 @@ def _check_folders(site: Site) -> None:
             raise ConfigurationError(
                 f"agents/{name}: {jid} is not on {site.domain}: write its name without @ in jid"
             )
+
+
+def _check_new_accounts(root: Path, site: Site) -> None:
+    """An account that exists gets a new password only if its file was there and was removed."""
+    agents = {bare_jid(jid): name for name, jid in site.agents.items()}
+    for jid in site.people:
+        if jid in agents:
+            raise ConfigurationError(f"--people: {jid} is the agent of agents/{agents[jid]}")
+    for jid, folder in (*agents.items(), *((jid, PEOPLE) for jid in site.people)):
+        if Accounts(root / folder).find(jid) is None:
+            _check_free(root, site, jid, folder)
+
+
+def _check_free(root: Path, site: Site, jid: str, folder: str) -> None:
+    for other in (*site.agents, PEOPLE):
+        if other != folder and Accounts(root / other).find(jid) is not None:
+            raise ConfigurationError(f"{jid} has its password in {str(root / other)!r} already")
+    server = root / SERVER
+    account = account_path(server / "data", site.domain, local_part(jid, domain=site.domain))
+    if account.is_file() and not (server / REGISTERED / jid).is_file():
+        raise ConfigurationError(
+            f"{jid} has an account that was not made here, and it would get another password:"
+            " choose another name, or delete that account first (`prosodyctl deluser`)"
+        )
 
 
 def _certificates(root: Path, site: Site) -> tuple[KeyPair, Path | None]:

@@ -4,36 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.deployment.accounts import Accounts
+from spade_llm.deployment.accounts import Accounts, new_password
 from spade_llm.deployment.run_record import read_record
 from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.jids import bare_jid
 from spade_llm.xmpp.server import choose_server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.deployment.run_record import RunRecord
+    from spade_llm.xmpp.server import ManagedServer
 
 
-async def make_account(data: Path, jid: str, password: str | None = None) -> str:
-    """Make the account, or give it this password; returns the password, which is kept with those
-    of our other accounts. None: the one that is kept, or a new one.
+async def make_account(
+    data: Path, jid: str, password: str | None = None, *, is_reset: bool = False
+) -> str:
+    """Make the account with this password, else the kept one, else a new one; return the
+    password, which is kept with those of our other accounts. `is_reset`: an account that exists
+    gets the password, else a new one.
+
+    An agent that runs reads the kept password when it logs in again.
 
     Raises:
-        ConfigurationError: no server of ours runs on this data, or it refuses.
+        ConfigurationError: no server of ours runs on this data, or it refuses, or the account
+            exists and is not to be reset.
     """
     record = _own_server(data, read_record(data))
-    accounts = Accounts(data)
-    password = password or accounts.get_or_make(jid)
-    server = choose_server(record.server, data, domain=record.domain)
-    await server.create_account(jid, password)
-    accounts.keep(jid, password)
-    return password
+    jid, accounts = bare_jid(jid), Accounts(data)
+    is_agent = jid in map(bare_jid, record.agents)
+    if not is_reset and await is_known(data, jid, record):
+        what = "is an agent" if is_agent else "has an account already"
+        raise ConfigurationError(f"{jid} {what}: --reset gives it a new password")
+    if is_agent and accounts.find(jid) is None:
+        raise ConfigurationError(
+            f"{jid} has its password from its agent.toml: change it there, and start `up` again"
+        )
+    password = password or (new_password() if is_reset else accounts.get_or_make(jid))
+    await _server(data, record).create_account(jid, password)
+    return accounts.keep(jid, password)
 
 
-def is_known(data: Path, jid: str, record: RunRecord) -> bool:
-    """Whether the account was made before, by `up` or by us."""
-    return jid in (*record.agents, record.person) or Accounts(data).find(jid) is not None
+async def is_known(data: Path, jid: str, record: RunRecord) -> bool:
+    """Whether the account belongs to `up` or exists on its server."""
+    if bare_jid(jid) in map(bare_jid, (*record.agents, record.person)):
+        return True
+    return await _server(data, record).has_account(jid)
+
+
+def _server(data: Path, record: RunRecord) -> ManagedServer:
+    return choose_server(record.server, data, domain=record.domain)
 
 
 def _own_server(data: Path, record: RunRecord | None) -> RunRecord:

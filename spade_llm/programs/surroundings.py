@@ -41,7 +41,7 @@ async def _at(record: RunRecord, environment: Environment, jid: str, password: s
     from spade_llm.deployment.new_account import is_known, make_account
 
     data = _data(environment)
-    if environment.register_accounts and record.server and not is_known(data, jid, record):
+    if environment.register_accounts and record.server and not await is_known(data, jid, record):
         await make_account(data, jid, password)
     return Connection(host=record.host, port=record.port, ca_path=record.ca)
 

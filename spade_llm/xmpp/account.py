@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from spade_llm.errors import ConfigurationError
+from spade_llm.xmpp.jids import bare_jid
 
-FORBIDDEN = frozenset("\"&'/:<>@ ")
-"""RFC 7622 §3.3.1."""
+
+def local_part(jid: str, *, domain: str) -> str:
+    """Return the part before the @, in its normal form.
+
+    Raises:
+        ConfigurationError: not a bare JID of this domain.
+    """
+    name, _, jid_domain = bare_jid(jid).partition("@")
+    if jid_domain != domain.lower():
+        raise ConfigurationError(f"{jid!r} is not an address at this server's domain {domain!r}")
+    return name
 
 
 def account_name(jid: str, password: str, *, domain: str) -> str:
-    """Return the part before the @.
+    """Return the local part of an account to be made.
 
     Raises:
         ConfigurationError: not a bare JID of this domain, or a password that no server can take.
     """
-    name, _, jid_domain = jid.partition("@")
-    if jid_domain != domain:
-        raise ConfigurationError(f"{jid!r} is not an address at this server's domain {domain!r}")
-    if not name or FORBIDDEN & set(name) or not name.isprintable():
-        raise ConfigurationError(f"{name!r} in {jid!r} cannot be the name of an account")
+    name = local_part(jid, domain=domain)
     if not password or not password.isprintable():
         raise ConfigurationError(
             f"the password of {jid!r} is empty or has control characters; give it another"
         )
-    return name.lower()
+    return name

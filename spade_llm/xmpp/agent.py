@@ -97,6 +97,9 @@ class AgentOptions:
     """Who may talk to us, and how fast."""
     telemetry: Telemetry | None = None
     """Where the spans of its work go; None: nowhere."""
+    read_password: Callable[[], str] | None = None
+    """Password to reconnect with, if it may be reset while the agent runs (raises
+    ConfigurationError if there is none); None: the one of the start."""
     identity: Identity | None = None
     """Name, picture and status for people. None: the account is somebody's own, and stays as it
     is."""
@@ -364,6 +367,7 @@ class XmppAgent(Agent):
             self.options.connection,
             resource=self._resource,
             is_resumed=self.options.is_available,
+            read_password=self.options.read_password,
         )
         self.client = link.client
         self.client.until_ready = self._until_log

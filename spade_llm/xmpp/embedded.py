@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.xmpp.account import account_name
+from spade_llm.xmpp.account import account_name, local_part
 from spade_llm.xmpp.certificates import local_certificates
-from spade_llm.xmpp.embedded_store import set_password
+from spade_llm.xmpp.embedded_store import has_account, set_password
 from spade_llm.xmpp.readiness import usable_port, wait_ready
 from spade_llm.xmpp.server import Endpoint, ServerKind
 from spade_llm.xmpp.server_process import ServerProcess
@@ -71,6 +71,10 @@ class EmbeddedServer:
     async def create_account(self, jid: str, password: str) -> None:
         user = account_name(jid, password, domain=self._domain)
         await asyncio.to_thread(set_password, self._directory, user, password)
+
+    async def has_account(self, jid: str) -> bool:
+        user = local_part(jid, domain=self._domain)
+        return await asyncio.to_thread(has_account, self._directory, user)
 
     async def _started(self, certificates: Certificates) -> Endpoint:
         endpoint = Endpoint(

@@ -102,6 +102,11 @@ def set_password(directory: Path, user: str, password: str) -> None:
         ) from error
 
 
+def has_account(directory: Path, user: str) -> bool:
+    with contextlib.closing(_open(directory)) as database:
+        return database.execute(SELECT_ACCOUNT, (user,)).fetchone() is not None
+
+
 class EmbeddedStore:
     """The child's view of the database. Calls are short and synchronous."""
 

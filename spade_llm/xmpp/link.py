@@ -63,10 +63,13 @@ class Link:
         *,
         resource: str,
         is_resumed: bool = True,
+        read_password: Callable[[], str] | None = None,
     ) -> None:
         """`is_resumed`: the server keeps our session for a while when the connection is cut. Others
-        see us there meanwhile, also if we were killed."""
+        see us there meanwhile, also if we were killed. `read_password` returns the password to
+        reconnect with, which may have been reset; None: it stays the same."""
         self._is_resumed = is_resumed
+        self._read_password = read_password
         self._connection = connection
         self._endpoints = Endpoints(connection)
         self._attempt_s = max(connection.start_timeout_s / len(self._endpoints), MIN_ATTEMPT_S)
@@ -252,6 +255,7 @@ class Link:
 
     async def _try_again(self) -> bool:
         """True: it is time for a longer pause, as no address works."""
+        self._renew_password()
         failure = await self._attempt_in_time()
         if failure is None:
             return False
@@ -259,6 +263,14 @@ class Link:
         were_all_tried = self._endpoints.move_on()
         await self._hang_up()
         return were_all_tried
+
+    def _renew_password(self) -> None:
+        if self._read_password is None:
+            return
+        try:
+            self.client.password = self._read_password()
+        except ConfigurationError as error:
+            logger.warning("%s reconnects with its last password: %s", self._jid, error)
 
     async def _ping(self) -> None:
         """A peer that vanished without a word is noticed within PING_EVERY_S + PING_TIMEOUT_S.

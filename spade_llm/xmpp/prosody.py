@@ -11,10 +11,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.account import account_name
+from spade_llm.xmpp.account import account_name, local_part
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.federation import trusted_cas
-from spade_llm.xmpp.prosody_accounts import write_accounts
+from spade_llm.xmpp.prosody_accounts import account_path, write_accounts
 from spade_llm.xmpp.prosody_config import prosody_config, trust_path
 from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
 from spade_llm.xmpp.server import Endpoint, ServerKind
@@ -119,6 +119,10 @@ class ProsodyServer:
         output = await self._prosodyctl("register", user, self._domain, answer=f"{password}\n" * 2)
         if output is not None:
             raise ConfigurationError(f"Prosody did not make the account {jid!r}: {output}")
+
+    async def has_account(self, jid: str) -> bool:
+        user = local_part(jid, domain=self._domain)
+        return account_path(self._directory / "data", self._domain, user).is_file()
 
     async def create_accounts(self, passwords: Mapping[str, str]) -> None:
         """Many at once, by bare JID: a thousand take seconds. It may run or not.

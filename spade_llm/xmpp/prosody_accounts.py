@@ -42,12 +42,16 @@ def write_accounts(data: Path, domain: str, passwords: Mapping[str, str]) -> Non
             than ASCII's, which `create_account` takes.
     """
     names = {jid: _name(jid, password, domain) for jid, password in passwords.items()}
-    folder = data / _encoded(domain) / "accounts"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write = partial(_write, folder)
+    account_path(data, domain, "").parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write = partial(_write, data, domain)
     # hashlib leaves the interpreter to others while it hashes.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(write, names.values(), passwords.values()))
+
+
+def account_path(data: Path, domain: str, name: str) -> Path:
+    """Where Prosody keeps the account with this local part."""
+    return data / _encoded(domain) / "accounts" / f"{_encoded(name)}.dat"
 
 
 def _name(jid: str, password: str, domain: str) -> str:
@@ -56,9 +60,9 @@ def _name(jid: str, password: str, domain: str) -> str:
     return account_name(jid, password, domain=domain)
 
 
-def _write(folder: Path, name: str, password: str) -> None:
+def _write(data: Path, domain: str, name: str, password: str) -> None:
     """Whole or not at all: somebody may log in meanwhile."""
-    path = folder / f"{_encoded(name)}.dat"
+    path = account_path(data, domain, name)
     unfinished = path.with_suffix(".dat.new")
     with open(unfinished, "w", encoding="ascii", opener=_for_its_owner) as file:
         file.write(_stored(password, secrets.token_hex(16)))

@@ -80,6 +80,10 @@ class ManagedServer(Protocol):
         """
         ...
 
+    async def has_account(self, jid: str) -> bool:
+        """Whether the account exists. Raises ConfigurationError if no account can be called so."""
+        ...
+
     async def wait_failed(self) -> str:
         """Return why, once it has ended without being asked to. The caller cancels the wait."""
         ...

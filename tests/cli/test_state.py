@@ -65,6 +65,15 @@ def test_a_password_is_made_once_and_for_us_only(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "accounts").stat().st_mode) == 0o700
 
 
+def test_a_password_file_that_is_named_as_its_jid_was_written_is_still_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "accounts").mkdir()
+    (tmp_path / "accounts" / "Ada@localhost").write_text("kept by version 0.1\n")
+
+    assert Accounts(tmp_path).get("Ada@localhost") == "kept by version 0.1"
+
+
 def test_a_missing_password_says_where_to_write_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"accounts/ada@localhost"):
         Accounts(tmp_path).get("ada@localhost")

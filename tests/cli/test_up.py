@@ -230,6 +230,26 @@ async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: 
     assert "144" in answer.output
 
 
+async def test_an_agent_whose_password_was_reset_logs_in_with_the_new_one(alone: Program) -> None:
+    kept = alone.data / "accounts" / "assistant@localhost"
+    async with alone.up(*NO_WEB) as up:
+        await up.ready()
+        first = kept.read_text()
+
+        refused = await alone.run("account", "Assistant")
+        reset = await alone.run("account", " Assistant@LOCALHOST ", "--reset")
+        (server,) = _running(alone, "spade_llm.xmpp.embedded_server")
+        os.kill(server, signal.SIGKILL)
+        await up.line("server      is back")
+        answer = await alone.run("ask", "what is 12 * 12?")
+
+    assert refused.status == 1
+    assert "assistant@localhost is an agent: --reset" in refused.errors
+    assert (reset.status, "assistant@localhost can log in" in reset.output) == (0, True)
+    assert kept.read_text() != first
+    assert "144" in answer.output
+
+
 async def test_nothing_outlives_an_up_that_is_killed(alone: Program) -> None:
     async with alone.up("--processes") as up:
         await up.ready()

@@ -12,7 +12,7 @@ from spade_llm.cli import main
 from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.given_certificates import covers, take_certificates
-from tests.host.deployment import DOMAIN, new_deployment
+from tests.host.deployment import DOMAIN, new_deployment, write_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,6 +184,29 @@ def test_what_cannot_work_is_said_at_once(
 
     assert status == 1
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("names", ["you,Memory", f"memory@{DOMAIN.upper()}"])
+def test_a_person_is_not_given_the_account_of_an_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: str
+) -> None:
+    hosted = new_deployment(tmp_path)
+    place = ["--to", str(hosted.root), "--domain", DOMAIN, "--agents", str(hosted.agents)]
+
+    assert main(["host", "prepare", *place, "--people", names]) == 1
+    assert f"memory@{DOMAIN} is the agent of agents/memory" in capsys.readouterr().err
+
+
+def test_an_agent_is_not_given_the_account_of_a_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted = new_deployment(tmp_path)
+    hosted.prepare("--people", "you,tools")
+    write_agents(hosted.agents, "tools")
+    place = ["--to", str(hosted.root), "--domain", DOMAIN, "--agents", str(hosted.agents)]
+
+    assert main(["host", "prepare", *place, "--people", "you"]) == 1
+    assert f"tools@{DOMAIN} has its password in" in capsys.readouterr().err
 
 
 def test_an_agent_of_another_domain_is_refused(

@@ -18,6 +18,7 @@ from spade_llm.cli import main
 from spade_llm.cli.checks import State
 from spade_llm.cli.checks_of_accounts import check_accounts
 from spade_llm.deployment.accounts import Accounts
+from spade_llm.xmpp.prosody_accounts import write_accounts
 from tests.cli.program import ROOT
 from tests.host.deployment import DOMAIN, attempt, new_deployment
 from tests.xmpp.client import WAIT_S, Client
@@ -155,6 +156,23 @@ async def test_people_change_their_own_password_in_their_client(hosted: Hosted) 
     assert [*outcomes.values()] == ["failed_auth", "failed_auth", "session"]
     checks = await check_accounts(hosted.place)
     assert {one.what: one.state for one in checks}[jid] is State.MISSING
+
+
+async def test_an_account_of_another_origin_keeps_its_password(
+    hosted: Hosted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jid = f"bob@{DOMAIN}"
+    data = hosted.root / "server" / "data"
+    await asyncio.to_thread(write_accounts, data, DOMAIN, {jid: "made by prosodyctl"})
+
+    with pytest.raises(AssertionError):
+        hosted.prepare("--people", "you,ada, Bob")
+
+    assert f"{jid} has an account that was not made here" in capsys.readouterr().err
+    assert await hosted.make_accounts() == ""
+    bob = Client(jid, "made by prosodyctl")
+    assert await bob.attempt(hosted.endpoint) == "session"
+    await bob.close()
 
 
 async def test_neither_strangers_nor_people_register_another_account(hosted: Hosted) -> None:

@@ -101,6 +101,36 @@ async def test_nobody_takes_an_account_that_was_there_before(
     assert kept == own
 
 
+@pytest.mark.parametrize(
+    "name", ["eve@localhost", "EVE@localhost", " Eve@LocalHost. ", "Ｅve@localhost"]
+)
+async def test_an_account_that_exists_is_reset_only_on_request(
+    up: Endpoint, tmp_path: Path, name: str
+) -> None:
+    first = await make_account(tmp_path, "eve@localhost")
+
+    with pytest.raises(ConfigurationError, match="eve@localhost has an account already: --reset"):
+        await make_account(tmp_path, name)
+    unchanged = Accounts(tmp_path).get(name)
+    second = await make_account(tmp_path, name, is_reset=True)
+    eve = ChatAgent("eve@localhost", second)
+    await eve.start()
+    await eve.stop()
+
+    assert unchanged == first
+    assert second == Accounts(tmp_path).get("eve@localhost") != first
+    assert [path.name for path in (tmp_path / "accounts").iterdir()] == ["eve@localhost"]
+
+
+async def test_an_agent_with_a_password_from_its_file_is_not_reset(
+    up: Endpoint, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="tools@localhost is an agent: --reset"):
+        await make_account(tmp_path, "Tools@localhost")
+    with pytest.raises(ConfigurationError, match="from its agent.toml"):
+        await make_account(tmp_path, "Tools@localhost", is_reset=True)
+
+
 async def test_the_environment_names_a_server_and_its_ca(
     up: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
