@@ -5,6 +5,7 @@ Public names are loaded when they are first used: importing a part costs only th
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -185,6 +186,10 @@ _NAMES_OF = {
     ],
 }
 _HOME = {name: home for home, names in _NAMES_OF.items() for name in names}
+
+# onnxruntime (1.32; chromadb imports it too) contacts its maker's telemetry and writes a device id
+# below the home directory while it is imported, unless this is set before.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 sys.meta_path.append(OldModules(__name__))
 

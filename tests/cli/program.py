@@ -36,6 +36,10 @@ class Program:
     data: Path
     agents: Path
     has_prosody: bool
+    tracer: tuple[str, ...] = ()
+    """A program, with its arguments, that the command runs under."""
+    home: Path | None = None
+    """None: that of these tests."""
 
     async def run(self, command: str, *arguments: str, stdin: str = "") -> Outcome:
         """To its end."""
@@ -69,10 +73,12 @@ class Program:
         own = ("SPADE_LLM_", "OPENAI_")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(own)}
         path = kept.get("PATH", "") if self.has_prosody else ""
-        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT)}
+        home = {"HOME": str(self.home)} if self.home else {}
+        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **home}
 
     def command(self, *words: str) -> tuple[str, ...]:
-        return (sys.executable, "-m", "spade_llm.cli", *words, "--data", str(self.data))
+        program = (sys.executable, "-m", "spade_llm.cli")
+        return (*self.tracer, *program, *words, "--data", str(self.data))
 
     async def _spawn(
         self, command: str, *arguments: str, stdin: int, errors: int | None = None

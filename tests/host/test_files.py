@@ -153,6 +153,13 @@ def test_every_variable_is_explained_in_the_example() -> None:
     assert explained - used == {"COMPOSE_FILE"}
 
 
+def test_onnxruntime_contacts_nothing_in_the_image_and_the_units() -> None:
+    setting = "ORT_DISABLE_TELEMETRY=1"
+
+    assert setting in text("Dockerfile")
+    assert setting in text("systemd/spade-llm@.service")
+
+
 def test_the_image_copies_what_is_there_and_what_the_builder_gets() -> None:
     copied = re.findall(r"^COPY (?!--from)(.+)$", text("Dockerfile"), re.MULTILINE)
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
