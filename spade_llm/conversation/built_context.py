@@ -45,6 +45,9 @@ TOOLS_SHARE = 0.5
 MEMORY_SHARE = {"memory": 0.7, "rag": 0.3, "balanced": 0.5}
 HISTORY_SHARE = 0.5
 """Of memory's part; the rest is for what is remembered."""
+MAX_OTHER_TALK = 12
+"""Messages of other conversations, the most relevant ones: nine of ten that answer a question are
+among them (LoCoMo), and more of them are rather beside the point."""
 MAX_DESCRIPTION_CHARS = 300
 """Of a tool, in its line; the model gets it whole, as a tool."""
 
@@ -125,7 +128,7 @@ class _Piles:
             count=count,
         )
         self._memories = Pile(
-            sorted(there.recalled.memories, key=_precedence_of_memory),
+            sorted(_without_excess(there), key=_precedence_of_memory),
             write=_memory_line,
             shorten=_shorter_memory,
             headings=headings,
@@ -268,6 +271,19 @@ def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
     shorter = message.copy()
     shorter["content"] = with_note(text, chars)
     return shorter
+
+
+def _without_excess(there: Available) -> list[ScoredMemory]:
+    """Memories with MAX_OTHER_TALK messages beside those of this conversation."""
+    said = {message["content"] for message in there.history}
+    others = [
+        found
+        for found in there.recalled.memories
+        if is_message(found) and found.entry.content not in said
+    ]
+    others.sort(key=lambda found: -found.score)
+    excess = {found.entry.id for found in others[MAX_OTHER_TALK:]}
+    return [found for found in there.recalled.memories if found.entry.id not in excess]
 
 
 def _precedence_of_memory(found: ScoredMemory) -> tuple[bool, float]:

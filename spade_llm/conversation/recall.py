@@ -14,10 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.conversation import recorder
+from spade_llm.conversation.chosen import LEAST_SCORE, relevant
 from spade_llm.conversation.persons_documents import PersonsDocuments
 from spade_llm.conversation.places import Places
 from spade_llm.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, Outcome, SearchMode
+from spade_llm.providers.offline_words import key_words
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
@@ -131,26 +133,29 @@ class Recall:
         *,
         limit: int,
     ) -> Ask[ScoredMemory]:
-        """Messages of conversations count as episodes."""
+        """Messages of conversations count as episodes. A question without a word of content
+        (a greeting) asks for none of them: only other greetings are near to it."""
         is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
             text=question,
             mode=SearchMode.RECALL,
             limit=limit,
             which=MemoryFilter(subject=subject, types=() if is_all else types),
-            with_messages=MemoryType.EPISODIC in types,
+            with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
             with_patterns=MemoryType.PROCEDURAL in types,
         )
         return partial(self._memories, query)
 
     async def _memories(self, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
-        """Without vectors (`degraded`) it is still an answer; what is denied is not there."""
+        """Without vectors (`degraded`) it is still an answer, with lower scores; what is denied is
+        not there."""
         if self._memory is None:
             return ()
         found = await self._memory.search(query)
         if found.outcome is Outcome.DEGRADED:
             _note_degraded("memory: by words only")
-        return found.hits
+            return relevant(found.hits, least=0.0)
+        return relevant(found.hits, least=LEAST_SCORE)
 
     async def _passages(
         self, question: str, subject: str, k: int, options: RetrievalOptions

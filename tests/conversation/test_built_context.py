@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.context import EstimatedTokens, TokenCounter, counter_for
-from spade_llm.conversation.built_context import Available, Built, build_context
+from spade_llm.conversation.built_context import (
+    MAX_OTHER_TALK,
+    Available,
+    Built,
+    build_context,
+)
 from spade_llm.conversation.recall import Recalled
 from spade_llm.conversation.wishes import ContextWishes
 from spade_llm.memory.store import MemoryEntry, MemoryType, Origin, ScoredMemory
@@ -242,6 +247,20 @@ def test_one_long_text_is_shortened_rather_than_everything_lost() -> None:
     assert 250 < found.tokens <= 400
 
 
+def test_of_other_conversations_only_the_most_relevant_messages_are_told() -> None:
+    others = tuple(memory(f"m{n} {SENTENCE}", score=n / 40, is_message=True) for n in range(40))
+    own = memory("I row", is_message=True, score=0.1)
+    learned = memory("Ada likes tea", score=0.01)
+    there = Available(
+        history=talk("I row", "Well done"), recalled=Recalled(memories=(own, *others, learned))
+    )
+
+    found = built(there, max_tokens=8000)
+
+    kept = {one.entry.id for one in found.recalled.memories}
+    assert kept == {one.entry.id for one in (*others[-MAX_OTHER_TALK:], learned)}
+
+
 PASTE = "Dear Sirs, " + SENTENCE * 64 + "Yours, Ada"
 """About 700 words."""
 
@@ -376,7 +395,7 @@ def test_whatever_there_is_the_budget_holds(
 @settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6),
-    max_tokens=st.integers(100, 8000),
+    max_tokens=st.integers(600, 8000),
     is_exact=st.booleans(),
     others=AVAILABLE,
 )

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.context import NoContextManagement
+from spade_llm.conversation.chosen import is_message
 from spade_llm.conversation.prompt import build_prompt, citation, user_message
 from spade_llm.conversation.recall import AWAY_FOR_S, Budget, Recall, Recalled
 from spade_llm.conversation.wishes import ContextWishes
 from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.store import Category, MemoryEntry, ScoredMemory
+from spade_llm.memory.store import Category, MemoryEntry, ObservedMessage, ScoredMemory
+from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.providers.quoted import CONTEXT_NAME, read_context
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.retriever import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    from spade_llm.memory import OwnedMemory
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 PASSAGE = ScoredChunk(
     chunk=Chunk(
@@ -76,6 +86,92 @@ async def test_memories_of_the_subject_and_passages_come_together(tmp_path: Path
     assert [found.entry.content for found in recalled.memories] == ["Ada rows every morning"]
     assert recalled.passages == (PASSAGE,)
     assert recalled.missing == ()
+
+
+TALKS = (
+    ("How do I keep basil alive?", "Give it six hours of sun and water it from below."),
+    ("I am training for the Lisbon marathon in April", "Add one long run a week until March."),
+    ("Sort a list of numbers in Python", "Call sorted(numbers); it returns a new list."),
+    ("My car squeals when it brakes", "The pads are probably worn: see a garage soon."),
+    ("Suggest a novel about the sea", "Try The Old Man and the Sea by Hemingway."),
+    ("My landlord raised the rent", "Check the notice period in your contract first."),
+    ("What shall I cook for six guests?", "A mushroom risotto, and lemon sorbet afterwards."),
+    ("Explain how vaccines work", "They show the immune system a harmless part of a germ."),
+)
+WEATHER = "Hello! Lovely weather, is it not?"
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+async def test_talk_of_other_sessions_that_is_beside_the_point_is_not_recalled(
+    tmp_path: Path, has_vectors: bool
+) -> None:
+    async with _talkative(tmp_path, has_vectors=has_vectors) as recall:
+        for question in ("Hola", "Hello!", "Thanks", "What can you do?", "Name a prime number"):
+            chat = await recall.about(question, subject="ada@x")
+            built = await recall.wished(question, subject="ada@x", wishes=ContextWishes())
+
+            said = [one for one in (*chat.memories, *built.memories) if is_message(one)]
+            assert [one.entry.content for one in said if "numbers" not in one.entry.content] == []
+
+
+async def test_what_was_learned_is_told_however_far_its_words_are(tmp_path: Path) -> None:
+    async with _talkative(tmp_path, has_vectors=True) as recall:
+        recalled = await recall.about("What can I eat in Lisbon tonight?", subject="ada@x")
+
+    assert "Ada is vegan" in _contents(recalled)
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+async def test_talk_of_other_sessions_that_a_question_is_about_is_recalled(
+    tmp_path: Path, has_vectors: bool
+) -> None:
+    async with _talkative(tmp_path, has_vectors=has_vectors) as recall:
+        built = await recall.wished(
+            "Which marathon am I training for?", subject="ada@x", wishes=ContextWishes()
+        )
+
+    assert TALKS[1][0] in _contents(built)
+    assert not {*TALKS[0], *TALKS[2], *TALKS[5]} & set(_contents(built))
+
+
+def _contents(recalled: Recalled) -> list[str]:
+    return [found.entry.content for found in recalled.memories]
+
+
+@asynccontextmanager
+async def _talkative(folder: Path, *, has_vectors: bool) -> AsyncIterator[Recall]:
+    """Of an assistant that ada has talked to in many sessions, each with a greeting, and that
+    has learned one thing about her."""
+    async with AsyncExitStack() as stack:
+        embedder = await stack.enter_async_context(await _minilm(folder)) if has_vectors else None
+        backend = await stack.enter_async_context(
+            SQLiteMemoryBackend(folder / "m.db", embedder=embedder)
+        )
+        memory = backend.for_owner("assistant@x")
+        await memory.add(MemoryDraft(content="Ada is vegan", subject="ada@x"))
+        for number, (asked, answered) in enumerate(TALKS * 3):
+            await _tell(memory, f"s{number}", ["Hello!", WEATHER, asked, answered])
+        async with asyncio.timeout(30):
+            while has_vectors and (await memory.stats()).without_vector:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        yield Recall(memory=memory, retriever=None, deadline_s=30)
+
+
+async def _minilm(folder: Path) -> MiniLmEmbedder:
+    weights = find_weights(folder)
+    if weights is None:
+        pytest.skip("all-MiniLM-L6-v2 is not installed here")
+    return await MiniLmEmbedder.load(weights, cache=folder, threads=1)
+
+
+async def _tell(memory: OwnedMemory, session: str, texts: Sequence[str]) -> None:
+    messages = [
+        ObservedMessage(
+            id=f"{session}.{n}", role=("user", "assistant")[n % 2], content=text, at=NOW
+        )
+        for n, text in enumerate(texts)
+    ]
+    await memory.observe(session, messages, subject="ada@x")
 
 
 async def test_passages_are_asked_for_within_a_budget_and_neighbours_as_one() -> None:
