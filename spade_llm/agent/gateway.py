@@ -69,6 +69,7 @@ class GatewayAgent(XmppAgent):
 
     async def _async_stop(self) -> None:
         """What is being answered over HTTP may need the network to its end."""
+        await self.gateway.shutdown.drain()
         await self._serving.aclose()
         await super()._async_stop()
 

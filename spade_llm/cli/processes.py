@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STOP_TIMEOUT_S = 5.0
+STOP_TIMEOUT_S = 15.0
+"""More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
 FIRST_PAUSE_S = 0.2
 MAX_PAUSE_S = 10.0
 STEADY_S = 30.0

@@ -19,6 +19,7 @@ from spade_llm.errors import (
     ServiceError,
 )
 from spade_llm.gateway.openai_errors import DO_NOT_RETRY, envelope, is_openai_path
+from spade_llm.gateway.stopping import STOPPING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +99,13 @@ class NetworkAway(HttpError):
 
     def __init__(self) -> None:
         super().__init__(503, "The XMPP server is away; try again in a few seconds.")
+
+
+class Stopping(HttpError):
+    """The gateway was told to stop, and takes no more requests."""
+
+    def __init__(self) -> None:
+        super().__init__(503, STOPPING, headers={"Connection": "close"})
 
 
 def status_of(error: RequestError | ServiceError) -> int:

@@ -4,6 +4,7 @@ every answer the headers that all have. Knows no route.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import time
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 
+from spade_llm.gateway.errors import Stopping, error_answer
 from spade_llm.gateway.request_ids import name_request
 
 if TYPE_CHECKING:
@@ -49,11 +51,16 @@ class Front:
         scope["state"]["request_id"] = named.request_id
         answer = _Answer(send, named.request_id)
         began, metrics = time.perf_counter(), self._gateway.metrics
-        with metrics.in_flight.track_inprogress():
+        with metrics.in_flight.track_inprogress(), self._gateway.shutdown.running():
             try:
                 with self._gateway.tracer.serving(scope["method"], named.trace_parent) as span:
                     await self._app(scope, receive, answer)
                     span.rename(f"{_method(scope)} {_route(scope)}")
+            except asyncio.CancelledError:
+                # Only the server cancels, at the end of a shutdown, and its task ends here; passed
+                # on, it would become a 500 without JSON and a traceback in the log.
+                if not answer.status:
+                    await error_answer(Stopping(), scope)(scope, receive, answer)
             finally:
                 self._note(scope, answer.status, time.perf_counter() - began)
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from spade_llm.errors import StorageFailed
 from spade_llm.gateway.doors import names_loopback
-from spade_llm.gateway.errors import HttpError, error_answer, http_error
+from spade_llm.gateway.errors import HttpError, Stopping, error_answer, http_error
 from spade_llm.gateway.options import is_loopback
 from spade_llm.gateway.principal import Principal
 
@@ -50,6 +50,8 @@ class Gate:
         if is_listed:
             send = _Shared(send, origin)
         try:
+            if self._gateway.shutdown.has_begun:
+                raise Stopping
             self._check_door(scope, headers, origin)
             if _is_preflight(scope, headers):
                 await _preflight(headers, is_listed=is_listed)(scope, receive, send)

@@ -13,6 +13,7 @@ from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.network import Network
 from spade_llm.gateway.outlook import Outlook
 from spade_llm.gateway.state import State
+from spade_llm.gateway.stopping import Shutdown
 from spade_llm.gateway.tokens import Tokens
 from spade_llm.gateway.uploads import Uploads
 from spade_llm.gateway.watching import Watched
@@ -59,6 +60,7 @@ class Gateway:
         self.addresses = addresses
         self._watched = Watched(requester)
         self.network = Network(self._watched, addresses)
+        self.shutdown = Shutdown(self._watched.end)
         self.is_connected = is_connected
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
         self.doors = Doors(options)

@@ -37,8 +37,8 @@ IDLE_S = 75
 """How long a connection is kept for the next request."""
 READ_S = 30.0
 """How long a client may read nothing of what waits for it; then the connection ends."""
-END_S = 3
-"""How long answers may still be written after we are told to stop."""
+END_S = 1
+"""How long answers may still be written once the requests in flight have ended."""
 MAX_PIPELINED = 32
 """Requests of one connection that wait for the answer to the one before; browsers send none."""
 _NOW = struct.pack("ii", 1, 0)

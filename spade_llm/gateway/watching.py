@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spade_llm.errors import PeerUnavailable, RequestError
+from spade_llm.errors import Interrupted, PeerUnavailable, RequestError, RequestFailed
+from spade_llm.gateway.stopping import STOPPING
 from spade_llm.services.status import ask_status
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ class Watched:
         self._turnstile = Turnstile()
         self._looks: dict[str, asyncio.Task[bool]] = {}
         """By peer: one at a time, for all that wait for it."""
+        self._open: set[asyncio.Future[Any]] = set()
+        """Questions that wait for their answer; as many as there are requests in flight."""
+        self._has_ended = False
+
+    def end(self) -> None:
+        """Fail all open questions, and those that come: the gateway stops."""
+        self._has_ended = True
+        for working in self._open:
+            working.cancel()
 
     async def aclose(self) -> None:
         for look in self._looks.values():
@@ -55,7 +65,8 @@ class Watched:
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
 
     async def ask(self, question: Question, *, timeout_s: float) -> AclMessage:
-        """As Requester.ask; raises PeerUnavailable also for who is away meanwhile."""
+        """As Requester.ask; raises PeerUnavailable also for who is away meanwhile, and
+        RequestFailed (`interrupted`) after `end`."""
         asking = self._requester.ask(question, timeout_s=timeout_s)
         answer = await self._while_there(question, asking)
         await self._turnstile.passed()
@@ -74,13 +85,19 @@ class Watched:
 
     async def _while_there(self, question: Question, work: Coroutine[object, object, T]) -> T:
         working = asyncio.ensure_future(work)
+        self._open.add(working)
+        if self._has_ended:
+            working.cancel()
         try:
             await asyncio.wait([working], timeout=LOOK_EVERY_S)
             while not working.done():
                 await self._look(question, working)
                 await asyncio.wait([working], timeout=LOOK_EVERY_S)
+            if self._has_ended and working.cancelled():
+                raise RequestFailed(STOPPING, peer=question.peer, wire_code=Interrupted.code)
             return working.result()
         finally:
+            self._open.discard(working)
             working.cancel()
             await asyncio.wait([working])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm import small_database
-from spade_llm.gateway import outlook, watching
+from spade_llm.gateway import outlook, stopping, watching
 from spade_llm.providers import OfflineProvider
 from spade_llm.xmpp.embedded import EmbeddedServer
 from tests.conftest import Provisioner
@@ -177,8 +177,9 @@ async def test_a_chat_that_is_repeated_after_a_crash_runs_once(
 
 
 async def test_who_leaves_stops_the_turn_and_the_end_of_a_gateway_is_bounded(
-    embedded: Provisioner, tmp_path: Path
+    embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stopping, "GRACE_S", 0.1)
     async with started(embedded, tmp_path, model=(model := GatedModel())) as web:
         leaving = asyncio.create_task(web.http.post("/llm/chat", json=asking("wait")))
         await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)

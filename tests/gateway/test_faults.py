@@ -12,6 +12,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from tests.openai_server import Hang
 from tests.processes.deployment import WITH_GATEWAY, running_deployment
 from tests.processes.test_faults import messages_of
 
@@ -155,6 +156,44 @@ async def test_a_chat_that_is_repeated_after_its_gateway_was_killed_has_one_answ
     assert third.json() == second.json()
     assert [one["content"] for one in history["messages"]] == [question, f"You said: {question}"]
     assert times_asked(deployment, question) == 1
+
+
+async def test_a_gateway_that_is_told_to_stop_ends_what_runs_as_promised(
+    deployment: Deployment,
+) -> None:
+    await whole(deployment)
+    said = {"messages": [{"role": "user", "content": "think"}], "model": "assistant"}
+    paths = ("/llm/chat", "/llm/chat/stream", "/v1/chat/completions")
+    deployment.model.enqueue(*(Hang() for _ in paths))
+    running = [asyncio.create_task(ask(deployment, "POST", path, said)) for path in paths]
+    await deployment.asked(len(paths))
+    gateway = deployment.processes.pop("gateway")
+
+    gateway.terminate()
+    refused = await eventually_refused(deployment)
+    chat_answer, stream, openai = await asyncio.gather(*running)
+    status = await asyncio.wait_for(gateway.wait(), ANSWER_S)
+    log = (deployment.directory / "gateway.log").read_text()
+    await deployment.start("gateway")
+
+    assert is_unavailable(refused) and "stopping" in refused.json()["detail"], refused.text
+    assert is_unavailable(chat_answer) and "stopping" in chat_answer.json()["detail"]
+    assert chat_answer.headers["X-Request-ID"]
+    assert is_unavailable(openai) and "stopping" in openai.json()["error"]["message"]
+    assert stream.status_code == 200
+    assert stream.text.split("event: ")[-1].startswith("error\n")
+    assert '"status": 503' in stream.text
+    assert status == 0
+    assert "Traceback" not in log
+    assert (await whole(deployment)).status_code == 200
+
+
+async def eventually_refused(deployment: Deployment) -> httpx.Response:
+    """The first answer of a gateway that takes no more requests."""
+    async with asyncio.timeout(BACK_S):
+        while (answer := await ask(deployment, "GET", "/health")).status_code == 200:
+            continue
+    return answer
 
 
 def times_asked(deployment: Deployment, question: str) -> int:

@@ -1,4 +1,4 @@
-"""Clients that leave: the turn ends at the assistant, streamed or not."""
+"""Clients that leave, and a gateway that stops: turns end at the assistant, streamed or not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from spade_llm.gateway import stopping
 from spade_llm.providers.model import Completion
 from tests.gateway.web import started
+from tests.interaction.gated_model import GatedModel
+from tests.interaction.network import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Sampling, TextDelta, ToolSpec
@@ -112,3 +116,54 @@ async def test_it_is_stopped_also_where_another_request_waits_behind_it(
     writer.close()
 
     await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
+
+
+async def test_what_runs_when_a_gateway_stops_may_finish_and_nothing_new_begins(
+    embedded: Provisioner, tmp_path: Path
+) -> None:
+    model = GatedModel()
+    body = {"messages": [{"role": "user", "content": "wait for me"}]}
+    async with started(embedded, tmp_path, model=model) as web:
+        running = asyncio.create_task(web.http.post("/llm/chat", json=body))
+        await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
+
+        ending = asyncio.create_task(web.agent.stop())
+        async with asyncio.timeout(PATIENCE_S):
+            while (refused := await web.http.get("/health")).status_code == 200:
+                continue
+        model.gate.set()
+        answer = await running
+        await asyncio.wait_for(ending, PATIENCE_S)
+
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+    assert refused.headers["X-Request-ID"]
+    assert refused.headers["Connection"] == "close"
+    assert answer.status_code == 200
+    assert "wait for me" in answer.json()["response"]
+
+
+async def test_a_body_that_still_comes_is_answered_when_a_gateway_stops(
+    embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for its client, and for no agent."""
+    monkeypatch.setattr(stopping, "GRACE_S", 0.1)
+    async with started(embedded, tmp_path) as web:
+        host, _, port = web.agent.url.partition("://")[2].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST /llm/chat HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000"
+        writer.write(f"{head}\r\nX-Request-ID: slow\r\n\r\n".encode() + b"{")
+        await eventually(lambda: _are_running(web, 2))
+
+        await web.agent.stop()
+        answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
+        writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"x-request-id: slow\r\n" in answer.lower()
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["detail"] == stopping.STOPPING
+
+
+async def _are_running(web: Web, requests: int) -> bool:
+    """This question included."""
+    told = (await web.http.get("/metrics")).text
+    return f"spade_llm_http_requests_in_flight {requests}.0" in told
