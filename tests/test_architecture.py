@@ -29,10 +29,10 @@ PACKAGE = ROOT / "spade_llm"
 
 ERRORS = {"errors", "tracing", "latest"}
 """Below everything: what may go wrong, what of a message's way is recorded, how much is kept."""
-PROVIDERS = {"providers"} | ERRORS
 TEXT = {"text"} | ERRORS
+PROVIDERS = {"providers"} | TEXT
 TOOLS = {"tools"} | PROVIDERS
-CONTEXT, MEMORY, RAG = ({room} | PROVIDERS | TEXT for room in ("context", "memory", "rag"))
+CONTEXT, MEMORY, RAG = ({room} | PROVIDERS for room in ("context", "memory", "rag"))
 FILE = {"small_database"}
 CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS | FILE
 GUARDRAILS = {"guardrails"} | TOOLS | TEXT

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.context.blocks import blocks_oldest_first
 from spade_llm.context.points import points_of
-from spade_llm.context.salient import is_question, sentences_of
+from spade_llm.context.salient import is_question
 from spade_llm.context.terms import MAX_CHARS, terms_of, text_of
 from spade_llm.context.told import Told
+from spade_llm.text.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,4 +229,4 @@ def is_break(before: frozenset[int], behind: frozenset[int]) -> bool:
 
 def _tells(text: str) -> bool:
     """Whether it is more than questions, and does not put off."""
-    return not _PUT_OFF.search(text) and not all(map(is_question, sentences_of(text)))
+    return not _PUT_OFF.search(text) and not all(map(is_question, sentences(text)))

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from spade_llm.text.sentences import sentences
 from spade_llm.text.stop_words import STOP_WORDS
 from spade_llm.text.words import without_accents
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]”’»*_]*\s+|(?<=[。！？؟])")
 _BEHIND_QUESTION = " .!\"'”’»)]*_"
 _AROUND = "\"'“”‘’«»()[]{}<>,;:!?.…¿¡*`|~=。！？、，؟"
 _OF_ONESELF = re.compile(
@@ -66,15 +66,9 @@ class Sentence:
         return tuple(dict.fromkeys(bare_word(self.words[i]) for i in self.marked))
 
 
-def sentences_of(text: str) -> list[str]:
-    """In order, without empty ones. A line's end ends a sentence, too."""
-    parts = (part for line in text.splitlines() for part in _SENTENCE_END.split(line.strip()))
-    return [stripped for part in parts if (stripped := part.strip())]
-
-
 def salient_sentences(text: str, *, speaks_of_self: bool) -> list[Sentence]:
     """`speaks_of_self`: sentences with `my` or `I am` hold something, too (a person's do)."""
-    found = (_sentence(part, speaks_of_self) for part in sentences_of(text))
+    found = (_sentence(part, speaks_of_self) for part in sentences(text))
     return [one for one in found if one.marked or one.is_question]
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.sentences import sentences
+from spade_llm.text.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

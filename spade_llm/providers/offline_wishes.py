@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spade_llm.text.sentences import sentences
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
@@ -141,7 +143,7 @@ _ASKS = re.compile(
 )
 
 _STATEMENT_SPLIT = re.compile(
-    r"(?<=[.!;])\s+|,?\s+(?:and|y|but|pero)\s+"
+    r"(?<=;)\s+|,?\s+(?:and|y|but|pero)\s+"
     r"(?=(?:my|i|i'm|me|mi|vivo|soy|tengo|prefiero|trabajo|odio)\b)",
     _I,
 )
@@ -244,7 +246,8 @@ def _is_question(text: str) -> bool:
 def _statements(text: str) -> Remember | None:
     if _is_question(text):
         return None
-    clauses = [re.sub(_POLITE, "", clause, flags=_I) for clause in _STATEMENT_SPLIT.split(text)]
+    parts = (part for sentence in sentences(text) for part in _STATEMENT_SPLIT.split(sentence))
+    clauses = [re.sub(_POLITE, "", part, flags=_I) for part in parts]
     notes = [note for clause in clauses if (note := _statement(clause))]
     return Remember(notes=tuple(notes[:MOST_NOTES])) if notes else None
 

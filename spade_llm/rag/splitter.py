@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.graphemes import is_inside
 from spade_llm.rag.headings import Markup, headings_of
+from spade_llm.text.sentences import is_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,9 +136,16 @@ def _before_character(text: str, at: int, floor: int) -> int:
 
 def _last_end(pattern: re.Pattern[str], text: str, floor: int, limit: int) -> int:
     last = -1
-    for match in pattern.finditer(text, floor, limit):
+    for match in _ends(pattern, text, floor, limit):
         last = match.end()
     return last
+
+
+def _ends(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Without the full stops of abbreviations."""
+    for match in pattern.finditer(text, start, end):
+        if text[match.start()] != "." or is_end(text, match.start()):
+            yield match
 
 
 def _restart(text: str, start: int, stop: int, rule: Splitting) -> int:
@@ -147,7 +155,7 @@ def _restart(text: str, start: int, stop: int, rule: Splitting) -> int:
         return stop
     earliest = max(stop - overlap, start + 1)
     for pattern in (_SENTENCE_END, _WORD_END):
-        match = pattern.search(text, earliest, stop)
+        match = next(_ends(pattern, text, earliest, stop), None)
         if match and match.end() < stop:
             return match.end()
     return next((at for at in range(earliest, stop) if not is_inside(text, at)), stop)

@@ -120,6 +120,22 @@ async def learned(*messages: ObservedMessage, known: Known | None = None) -> Lea
             ["El usuario: le gustan los perros", "El usuario: no le gusta el frío"],
         ),
         ("Mi cumpleaños es el 3 de mayo", ["El usuario: su cumpleaños es 3 de mayo"]),
+        (
+            "My boss is called Mr. Smith. I live in the U.S. I like tea.",
+            [
+                "The user's boss is called Mr. Smith",
+                "The user lives in the U.S",
+                "The user likes tea",
+            ],
+        ),
+        (
+            "I always get up at 7 a.m. every day. I am 34 years old.",
+            ["The user usually gets up at 7 a.m. every day", "The user is 34 years old"],
+        ),
+        (
+            "Mi jefe se llama Sr. García. Vivo en EE. UU. desde mayo",
+            ["El usuario: su jefe se llama Sr. García", "El usuario vive en EE. UU"],
+        ),
         ("Mi perro se llama Toby", ["El usuario: su perro se llama Toby"]),
         ("Suelo correr por las mañanas", ["El usuario suele correr por las mañanas"]),
         ("You are right, my name is Ana", ["The user's name is Ana"]),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spade_llm.memory.sentences import sentences
 from spade_llm.memory.summary import extractive_summary
+from spade_llm.text.sentences import sentences
 
 LONG = 10_000
 SPANS = ("minute", "week", "century")
@@ -20,6 +20,30 @@ SPANS = ("minute", "week", "century")
         ("Dr. Smith met A. Jones.", ["Dr. Smith met A. Jones."]),
         ("Es war der 3. Mai. Dann kam Juni.", ["Es war der 3. Mai.", "Dann kam Juni."]),
         ("It costs 3.14 at example.org now.", ["It costs 3.14 at example.org now."]),
+        (
+            "My boss is called Mr. Smith. I like him.",
+            ["My boss is called Mr. Smith.", "I like him."],
+        ),
+        ("Ask J. A. Smith, Ph.D. He knows.", ["Ask J. A. Smith, Ph.D.", "He knows."]),
+        ("I live in the U.S. My dog, too.", ["I live in the U.S.", "My dog, too."]),
+        ("The U.S. Army came on Jan. 5 or so.", ["The U.S. Army came on Jan. 5 or so."]),
+        ("I get up at 7 a.m. every day.", ["I get up at 7 a.m. every day."]),
+        ("It was 7 a.m. Nobody slept.", ["It was 7 a.m.", "Nobody slept."]),
+        ("I work at Acme Inc. in Rome.", ["I work at Acme Inc. in Rome."]),
+        ("Use a list, e.g. Python's.", ["Use a list, e.g. Python's."]),
+        ("I am 34. My name is Ana.", ["I am 34.", "My name is Ana."]),
+        ("It costs 3.14. Nobody pays.", ["It costs 3.14.", "Nobody pays."]),
+        ("1. Buy milk\n2. My car", ["1. Buy milk", "2. My car"]),
+        ("He is no. 5. So do I. Then no. Bye.", ["He is no. 5.", "So do I.", "Then no.", "Bye."]),
+        ("I love art. It is in vol. 2.", ["I love art.", "It is in vol. 2."]),
+        ("Vivo en EE. UU. desde mayo.", ["Vivo en EE. UU. desde mayo."]),
+        ("El Sr. D. Juan llegó a las 8 p. m. ayer.", ["El Sr. D. Juan llegó a las 8 p. m. ayer."]),
+        ("Trabajo en Acme S.A. Vivo en Lugo.", ["Trabajo en Acme S.A.", "Vivo en Lugo."]),
+        ("Uso varios, p. ej. Python.", ["Uso varios, p. ej. Python."]),
+        (
+            "Está en la pág. 3, art. 5. La Dra. Gil lo vio.",
+            ["Está en la pág. 3, art. 5.", "La Dra. Gil lo vio."],
+        ),
         ("i like tea. i work here.", ["i like tea.", "i work here."]),
         ("今天天气很好。我们去公园！好吗？", ["今天天气很好。", "我们去公园！", "好吗？"]),
         ("「行く。」と言った。はい。", ["「行く。」", "と言った。", "はい。"]),

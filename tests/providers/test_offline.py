@@ -94,6 +94,16 @@ def with_results(completion: Completion, results: Sequence[str]) -> list[Context
         ("my dog's name is Rex", [("fact", "My dog's name is Rex")]),
         ("I prefer dark mode", [("preference", "I prefer dark mode")]),
         ("me gusta el té verde", [("preference", "Me gusta el té verde")]),
+        ("My boss is called Mr. Smith.", [("fact", "My boss is called Mr. Smith")]),
+        (
+            "I live in St. Louis. I like tea",
+            [("fact", "I live in St. Louis"), ("preference", "I like tea")],
+        ),
+        ("I work at 7 a.m. in Rome.", [("fact", "I work at 7 a.m. in Rome")]),
+        (
+            "Mi jefa es la Sra. Gil; vivo en EE. UU.",
+            [("fact", "Mi jefa es la Sra. Gil"), ("fact", "Vivo en EE. UU")],
+        ),
         ("me llamo Ana y vivo en Lugo", [("fact", "Me llamo Ana"), ("fact", "Vivo en Lugo")]),
         (
             "Hi, my name is Ada and I like tea. I live in Rome",

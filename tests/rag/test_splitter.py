@@ -102,6 +102,14 @@ def test_a_cut_is_made_at_the_end_of_a_sentence_before_that_of_a_word() -> None:
         assert passage.text.endswith("shore.")
 
 
+def test_a_cut_is_not_made_behind_an_abbreviation() -> None:
+    text = "word " * 10 + "ends here. We met Dr. " + "Smith " * 20
+
+    first, *_ = split(text, Splitting(size=100, overlap=0))
+
+    assert first.text.endswith("ends here.")
+
+
 def test_an_overlap_begins_at_a_word() -> None:
     words = " ".join(f"word{n:03d}" for n in range(200))
 

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.one_line import one_line
-from spade_llm.memory.sentences import sentences
 from spade_llm.memory.store import MemoryDraft, MemoryType, Origin
 from spade_llm.memory.summary import extractive_summary
+from spade_llm.text.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

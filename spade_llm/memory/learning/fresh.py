@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spade_llm.memory.learning.topic import topic_of
-from spade_llm.memory.sentences import sentences
 from spade_llm.providers.quoted import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
+from spade_llm.text.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

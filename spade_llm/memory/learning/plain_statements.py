@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from spade_llm.memory.learning.fresh import without_quotes
-from spade_llm.memory.sentences import sentences
+from spade_llm.text.sentences import sentences
 
 MAX_MESSAGE_CHARS = 1500
 """A longer one is more likely pasted than said."""
