@@ -28,12 +28,17 @@ OLD = {
     "utils": ("conversation_utils", "env_loader", "retrieval_utils"),
 }
 
+OTHER_NAMES = {"providers.base_provider": {"LLMProvider": "BaseLLMProvider"}}
+"""Names that a module used for something else than its package does: in 0.2 the base class of all
+providers was `base_provider.LLMProvider`."""
+
 
 class OldModules:
     """A finder and a loader. Not by name: the base classes take four times as long to import as
     all of `spade_llm`."""
 
     def __init__(self, package: str) -> None:
+        self._package = package
         self._package_of = {
             f"{package}.{room}.{name}": f"{package}.{room}"
             for room, names in OLD.items()
@@ -52,5 +57,10 @@ class OldModules:
 
     def exec_module(self, module: ModuleType) -> None:
         package = import_module(self._package_of[module.__name__])
-        module.__dict__["__getattr__"] = lambda name: getattr(package, name)
+        others = OTHER_NAMES.get(module.__name__.removeprefix(f"{self._package}."), {})
+
+        def find(name: str) -> object:
+            return getattr(package, others.get(name, name))
+
+        module.__dict__["__getattr__"] = find
         module.__dict__["__all__"] = getattr(package, "__all__", [])

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Layer
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.guardrails import Guardrail
+    from spade_llm.memory.agent_memory import AgentBaseMemory
+    from spade_llm.programs.memory_interactions import AgentInteractionMemory
     from spade_llm.providers.model import ChatModel
     from spade_llm.services.chat import Reply, Utterance
     from spade_llm.tools import Tool
@@ -141,7 +143,10 @@ class LLMAgent(XmppAgent):
         self.memory_behaviour = self._memory_behaviour(services, documents, conduct)
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = WatchedModel(provider)
-        self._provider_kind = kind_of(provider)
+        self.provider = provider
+        """As it was given."""
+        self.reply_to = conduct.reply_to
+        """Bare JID that all answers go to; None: to whom they answer."""
         is_offline = isinstance(provider, OfflineProvider)
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
@@ -284,6 +289,19 @@ class LLMAgent(XmppAgent):
         return list(self._own_tools)
 
     @property
+    def tools(self) -> list[Tool]:
+        """The same as `get_tools()`; `add_tool` adds one."""
+        return self.get_tools()
+
+    @property
+    def interaction_memory(self) -> AgentInteractionMemory | None:
+        return self._program_memory.interaction_memory
+
+    @property
+    def agent_base_memory(self) -> AgentBaseMemory | None:
+        return self._program_memory.agent_base_memory
+
+    @property
     def input_guardrails(self) -> list[Guardrail]:
         """Of the next turn; each can be disabled."""
         return self._guarding.input_guardrails
@@ -358,7 +376,7 @@ class LLMAgent(XmppAgent):
         return await self._generating.answer(utterance)
 
     def _facts_now(self) -> dict[str, str]:
-        return {"provider": self._provider_kind, "model": self.llm_behaviour.model.name}
+        return {"provider": kind_of(self.provider), "model": self.llm_behaviour.model.name}
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

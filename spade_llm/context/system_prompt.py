@@ -16,6 +16,16 @@ def leading_system_messages(messages: list[ContextMessage]) -> int:
     return sum(1 for _ in takewhile(lambda message: message["role"] == "system", messages))
 
 
+def ensure_system_prompt(
+    messages: list[ContextMessage], system_prompt: str | None
+) -> list[ContextMessage]:
+    """What a strategy kept, behind the system prompt. Strategies of spade_llm 0.3 return messages
+    only; one that opens with a system message of its own is left as it is."""
+    if leading_system_messages(messages):
+        return messages
+    return with_system_prompt(messages, system_prompt)
+
+
 def with_system_prompt(
     messages: list[ContextMessage], system_prompt: str | None
 ) -> list[ContextMessage]:

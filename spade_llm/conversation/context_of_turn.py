@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.context import ContextManagement
+from spade_llm.context.system_prompt import ensure_system_prompt
 
 if TYPE_CHECKING:
     from spade_llm.context import ContextStats
@@ -25,7 +26,8 @@ class ContextOfTurn(ContextManagement):
     ) -> list[ContextMessage]:
         asked = (list(messages), system_prompt)
         if self._asked != asked:
-            self._kept = self._strategy.apply_context_strategy(messages, system_prompt)
+            kept = self._strategy.apply_context_strategy(messages, system_prompt)
+            self._kept = ensure_system_prompt(kept, system_prompt)
             self._asked = asked
         return list(self._kept)
 

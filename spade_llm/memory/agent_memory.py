@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory.categorised import SubjectMemory
@@ -16,19 +17,31 @@ from spade_llm.memory.tool_texts import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT
 from spade_llm.memory.transfer.adopting import adopted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from types import TracebackType
-    from typing import TypedDict
 
     from spade_llm.memory.categorised import KnowledgeBackend, KnowledgeStore
     from spade_llm.memory.store import MemoryEntry, MemoryPage
 
-    class BaseMemoryStats(TypedDict):
-        total_memories: int
-        category_counts: dict[str, int]
-        oldest_memory: datetime | None
-        newest_memory: datetime | None
+
+class BaseMemoryStats(TypedDict, total=False):
+    total_memories: int
+    category_counts: dict[str, int]
+    oldest_memory: str | None
+    """ISO 8601, local time without a zone: the form of spade_llm 0.3."""
+    newest_memory: str | None
+
+
+class InvalidMemory(InvalidArguments, ValueError):
+    """A wrong argument of AgentBaseMemory; a ValueError too, as in spade_llm 0.3."""
+
+
+@runtime_checkable
+class CountsItself(Protocol):
+    """A store that has statistics of its own."""
+
+    async def memory_stats(self) -> BaseMemoryStats: ...
 
 
 DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
@@ -65,16 +78,20 @@ class AgentBaseMemory:
         """Remember it, durably; the same again strengthens what is there. Returns its id.
 
         Raises:
-            InvalidArguments: an unknown category, no content, or a field out of range.
+            InvalidMemory: an unknown category, no content, or a field out of range.
             StorageFailed: it was not stored.
         """
-        return await (await self._memory()).store_memory(category, content, context, confidence)
+        memory = await self._memory()
+        with _value_errors():
+            return await memory.store_memory(category, content, context, confidence)
 
     async def search_memories(
         self, query: str, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
         """What speaks of the query, best first."""
-        return await (await self._memory()).search_memories(query, limit)
+        memory = await self._memory()
+        with _value_errors():
+            return await memory.search_memories(query, limit)
 
     async def get_memories_by_category(
         self, category: str, limit: int = LIST_MAX
@@ -84,7 +101,9 @@ class AgentBaseMemory:
 
     async def get_recent_memories(self, limit: int = SEARCH_DEFAULT) -> Sequence[MemoryEntry]:
         """Newest first, of any category."""
-        return (await (await self._opened()).list(ANY, limit=limit)).entries
+        store = await self._opened()
+        with _value_errors():
+            return (await store.list(ANY, limit=limit)).entries
 
     async def get_relevant_memories(
         self, context: str | None = None, limit: int = SEARCH_DEFAULT
@@ -96,7 +115,9 @@ class AgentBaseMemory:
 
     async def page_of_category(self, category: str, limit: int = LIST_DEFAULT) -> MemoryPage:
         """The same as get_memories_by_category, with the number of all of this category."""
-        return await (await self._memory()).page_of_category(category, limit)
+        memory = await self._memory()
+        with _value_errors():
+            return await memory.page_of_category(category, limit)
 
     async def format_for_context(self, memories: Sequence[MemoryEntry]) -> str:
         """By category, one line each: data for a model, never instructions."""
@@ -114,15 +135,18 @@ class AgentBaseMemory:
             return False
 
     async def get_memory_stats(self) -> BaseMemoryStats:
+        """Counts and times; a program's own backend gives its own."""
         store = await self._opened()
+        if isinstance(store, CountsItself):
+            return await store.memory_stats()
         counts = {one.value: await _count(store, MemoryFilter(category=one)) for one in Category}
         newest = await store.list(ANY, limit=1)
         oldest = await store.list(ANY, limit=1, offset=max(newest.total - 1, 0))
         return {
             "total_memories": newest.total,
             "category_counts": {category: count for category, count in counts.items() if count},
-            "oldest_memory": oldest.entries[0].created_at if oldest.entries else None,
-            "newest_memory": newest.entries[0].created_at if newest.entries else None,
+            "oldest_memory": _creation_of(oldest.entries),
+            "newest_memory": _creation_of(newest.entries),
         }
 
     async def close(self) -> None:
@@ -172,6 +196,23 @@ def _made(path: Path) -> Path:
     """Where the memory is, with its folder. Raises ConfigurationError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return adopted(path)
+
+
+@contextmanager
+def _value_errors() -> Iterator[None]:
+    try:
+        yield
+    except InvalidArguments as error:
+        raise InvalidMemory(str(error)) from None
+
+
+def local_time(moment: datetime) -> datetime:
+    """A time as spade_llm 0.3 has it: local, without a zone."""
+    return moment.astimezone().replace(tzinfo=None)
+
+
+def _creation_of(entries: Sequence[MemoryEntry]) -> str | None:
+    return local_time(entries[0].created_at).isoformat() if entries else None
 
 
 async def _count(store: KnowledgeStore, which: MemoryFilter) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.acl import bare
 from spade_llm.context import NoContextManagement
+from spade_llm.context.system_prompt import ensure_system_prompt
 from spade_llm.conversation.history import Conversations
 from spade_llm.programs.context_messages import (
     create_assistant_message,
@@ -71,7 +72,8 @@ class ContextManager:
         """The system prompt, and what the strategy keeps."""
         history = self.get_conversation_history(conversation_id)
         if history:
-            return self.context_management.apply_context_strategy(history, self.system_prompt)
+            kept = self.context_management.apply_context_strategy(history, self.system_prompt)
+            return ensure_system_prompt(kept, self.system_prompt)
         return [create_system_message(self.system_prompt)] if self.system_prompt else []
 
     def get_conversation_history(self, conversation_id: str | None = None) -> list[ContextMessage]:

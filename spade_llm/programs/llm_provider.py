@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from spade_llm.errors import ConfigurationError
 from spade_llm.programs.base_provider import AnswersInParts, BaseLLMProvider
 from spade_llm.programs.keywords import check_keywords
-from spade_llm.providers.openai_model import DEFAULT_TIMEOUT_S, OPENAI_URL, OpenAIModel
+from spade_llm.providers.openai_model import DEFAULT_TIMEOUT_S, OpenAIModel
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
@@ -100,10 +100,11 @@ class LLMProvider(OpenAIModel, AnswersInParts):
         base_url: str | None = None,
         **options: Unpack[ModelOptions],
     ) -> LLMProvider:
-        """OpenAI itself, or with `base_url` any server that speaks its protocol and wants a key."""
+        """OpenAI itself, or any server that speaks its protocol and wants a key: at `base_url`,
+        else where OPENAI_BASE_URL says."""
         if not api_key:
             raise ConfigurationError("create_openai needs an api_key; local servers need none.")
-        return cls(f"openai/{model}", api_key, base_url or OPENAI_URL, **options)
+        return cls(f"openai/{model}", api_key, base_url, **options)
 
     @classmethod
     def create_ollama(

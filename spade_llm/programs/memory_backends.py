@@ -6,15 +6,16 @@ A backend of a program is a KnowledgeBackend, too: AgentBaseMemory takes either.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory import store as records
-from spade_llm.memory.agent_memory import AgentBaseMemory
+from spade_llm.memory.agent_memory import AgentBaseMemory, local_time
 from spade_llm.memory.categorised import parsed_category
 from spade_llm.memory.sqlite.backend import IN_MEMORY
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as OurBackend
@@ -31,20 +32,25 @@ if TYPE_CHECKING:
 class MemoryStats(TypedDict, total=False):
     total_memories: int
     category_counts: dict[str, int]
-    oldest_memory: datetime | None
-    newest_memory: datetime | None
+    oldest_memory: str | None
+    """ISO 8601, local time without a zone, as all times of spade_llm 0.3."""
+    newest_memory: str | None
 
 
 @dataclass
 class MemoryEntry:
+    """A memory as spade_llm 0.3 has it. Every field is filled: a program's backend stores what it
+    gets, and one without an id would overwrite the one before."""
+
     agent_id: str
     category: str
     content: str
     context: str | None = None
     confidence: float = 1.0
-    id: str | None = None
-    created_at: datetime | None = None
-    last_accessed: datetime | None = None
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    created_at: datetime = field(default_factory=datetime.now)
+    """Local time without a zone, as in spade_llm 0.3."""
+    last_accessed: datetime = field(default_factory=datetime.now)
     access_count: int = 0
 
 
@@ -106,7 +112,8 @@ class SQLiteMemoryBackend(MemoryBackend):
             context=entry.context,
             confidence=entry.confidence,
         )
-        return (await (await self._opened()).for_owner(entry.agent_id).add(draft)).id
+        entry.id = (await (await self._opened()).for_owner(entry.agent_id).add(draft)).id
+        return entry.id
 
     async def get_memories_by_category(
         self, agent_id: str, category: str, limit: int = 50
@@ -134,8 +141,7 @@ class SQLiteMemoryBackend(MemoryBackend):
         return owner is not None and await AgentBaseMemory(owner, backend).delete_memory(memory_id)
 
     async def get_memory_stats(self, agent_id: str) -> MemoryStats:
-        stats = await (await self._memory(agent_id)).get_memory_stats()
-        return MemoryStats(**stats)
+        return await (await self._memory(agent_id)).get_memory_stats()
 
     async def cleanup(self) -> None:
         async with self._opening:
@@ -194,6 +200,11 @@ class _StoreOfProgram:
         await self._ready()
         return [id for id in ids or () if await self._backend.delete_memory(id)]
 
+    async def memory_stats(self) -> MemoryStats:
+        """What the backend itself says: it may count without reading every entry."""
+        await self._ready()
+        return await self._backend.get_memory_stats(self._owner)
+
     async def _ready(self) -> None:
         if not self._is_ready:
             await self._backend.initialize()
@@ -205,14 +216,13 @@ class _StoreOfProgram:
         return await self._backend.get_memories_by_category(self._owner, which.category, limit)
 
     async def _total(self, which: MemoryFilter) -> int:
-        stats = await self._backend.get_memory_stats(self._owner)
+        stats = await self.memory_stats()
         if which.category is None:
             return stats.get("total_memories", 0)
         return stats.get("category_counts", {}).get(which.category, 0)
 
     async def _used(self, entry: MemoryEntry) -> records.MemoryEntry:
-        if entry.id is not None:
-            await self._backend.update_access(entry.id)
+        await self._backend.update_access(entry.id)
         return _new(entry)
 
 
@@ -233,8 +243,8 @@ def _old(entries: Sequence[records.MemoryEntry]) -> list[MemoryEntry]:
             context=one.context,
             confidence=one.confidence,
             id=one.id,
-            created_at=one.created_at,
-            last_accessed=one.last_accessed_at or one.created_at,
+            created_at=local_time(one.created_at),
+            last_accessed=local_time(one.last_accessed_at or one.created_at),
             access_count=one.access_count,
         )
         for one in entries
@@ -242,17 +252,16 @@ def _old(entries: Sequence[records.MemoryEntry]) -> list[MemoryEntry]:
 
 
 def _new(entry: MemoryEntry) -> records.MemoryEntry:
-    """Times without a zone are of the clock on the wall."""
-    at = entry.created_at or datetime.now(UTC)
+    """Times without a zone are local."""
     return records.MemoryEntry(
-        id=entry.id or "",
+        id=entry.id,
         owner=entry.agent_id,
         content=entry.content,
         category=parsed_category(entry.category),
         context=entry.context,
         confidence=entry.confidence,
-        created_at=at.astimezone(UTC),
-        updated_at=at.astimezone(UTC),
+        created_at=entry.created_at.astimezone(UTC),
+        updated_at=entry.created_at.astimezone(UTC),
         access_count=entry.access_count,
-        last_accessed_at=entry.last_accessed.astimezone(UTC) if entry.last_accessed else None,
+        last_accessed_at=entry.last_accessed.astimezone(UTC),
     )

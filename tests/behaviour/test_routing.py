@@ -333,3 +333,21 @@ async def test_rules_are_asked_by_their_priority(town: Town) -> None:
 
     assert (first.name, first.priority, last.name) == ("urgent", 10, "last")
     assert len(bob.received) == 1
+
+
+async def test_a_method_may_be_a_rule(town: Town) -> None:
+    class Desk:
+        def __init__(self, specialist: str) -> None:
+            self.specialist = specialist
+
+        @routing_rule(priority=10)
+        def urgent(self, _message: RoutedMessage, _answer: str, _context: dict[str, object]) -> str:
+            return self.specialist
+
+    town.agent("a", route=first_of(Desk("bob@net").urgent))
+    ada, bob = town.program("ada"), town.program("bob")
+
+    await say(ada, "a@net", "help")
+    await bob.got(1)
+
+    assert (Desk.urgent.name, Desk("x").urgent.priority) == ("urgent", 10)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+from spade.agent import Agent, AuthenticationFailure
 
 from spade_llm import ChatAgent, LLMAgent, ScriptedProvider
 from spade_llm.deployment import lock
@@ -160,3 +161,18 @@ async def test_without_any_of_it_the_domain_of_the_jid_decides(
 async def test_an_account_on_somebody_elses_server_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="nothing runs there; start `spade-llm up`"):
         await make_account(tmp_path, "ada@localhost")
+
+
+async def test_a_plain_spade_agent_logs_in_with_the_account_that_was_made_for_it(
+    up: Endpoint, tmp_path: Path
+) -> None:
+    with pytest.raises(AuthenticationFailure):
+        await Agent("clerk@localhost", PASSWORD, port=up.port).start()
+
+    await make_account(tmp_path, "clerk@localhost", PASSWORD)
+    clerk = Agent("clerk@localhost", PASSWORD, port=up.port)
+    await clerk.start()
+    is_there = clerk.is_alive()
+    await clerk.stop()
+
+    assert is_there

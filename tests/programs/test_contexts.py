@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.agent import LLMAgent
 from spade_llm.context import (
+    ContextManagement,
     ContextManager,
     WindowSizeContext,
     create_assistant_tool_call_message,
@@ -15,11 +17,17 @@ from spade_llm.context import (
     create_user_message,
     spade_message_to_user_message,
 )
+from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.utils import generate_conversation_id, load_env_vars
 from spade_llm.xmpp.spade_classes import SpadeMessage
+from tests.interaction.network import answer_to
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from spade_llm.context import ContextStats
+    from spade_llm.providers.messages import ContextMessage
+    from tests.interaction.network import Network
 
 
 def spade_message(text: str) -> SpadeMessage:
@@ -103,3 +111,47 @@ def test_an_env_file_sets_what_is_not_set(tmp_path: Path, monkeypatch: pytest.Mo
     assert (os.environ.pop("NEW"), os.environ["KNOWN"], os.environ.pop("EMPTY")) == (
         *("a b", "before", ""),
     )
+
+
+class LastTwo(ContextManagement):
+    """A strategy as programs for spade_llm 0.3 write it: it returns messages only."""
+
+    def apply_context_strategy(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> list[ContextMessage]:
+        return messages[-2:]
+
+    def get_stats(self, total_messages: int) -> ContextStats:
+        kept = min(total_messages, 2)
+        return {
+            "strategy": "last two",
+            "total_messages": total_messages,
+            "messages_in_context": kept,
+            "messages_dropped": total_messages - kept,
+        }
+
+
+async def test_a_strategy_that_returns_messages_only_keeps_the_system_prompt(
+    network: Network,
+) -> None:
+    model = ScriptedProvider.echo()
+    jid = await network.account("assistant")
+    agent = LLMAgent(
+        jid,
+        network.passwords[jid],
+        model,
+        context_management=LastTwo(),
+        system_prompt="Be brief.",
+        options=network.options(jid),
+    )
+    await network.start(agent)
+    ada = await network.person()
+
+    await answer_to(ada, agent, "one")
+    await answer_to(ada, agent, "two")
+
+    (read,) = (one.messages for one in list(model.requests)[1:])
+    assert [one["content"] for one in read] == ["Be brief.", "one", "two"]
+    manager = ContextManager(system_prompt="Be brief.", context_management=LastTwo())
+    manager.add_message_dict(create_user_message("hello"), "c1")
+    assert [one["content"] for one in manager.get_prompt("c1")] == ["Be brief.", "hello"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from spade_llm.programs.llm_response import LLMResponse, PromptSource
     from spade_llm.providers.messages import ContextMessage
 
+if TYPE_CHECKING:
+    OldBaseProvider = BaseLLMProvider
+else:
+    # The name that spade_llm 0.2 gave to the base class.
+    OldBaseProvider = import_module("spade_llm.providers.base_provider").LLMProvider
 QUICK = ModelLimits(deadline_s=20.0, first_pause_s=0.01, longest_pause_s=0.05)
 ADD = LLMTool("add", "The sum", {"properties": {"a": {"type": "integer"}}}, lambda a: a)
 
@@ -134,6 +140,34 @@ async def test_what_is_said_to_a_provider_goes_into_every_request(server: OpenAI
         "top_p": 0.9,
         "stop": ["."],
     }
+
+
+async def test_create_openai_takes_the_address_from_the_environment(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+
+    async with LLMProvider.create_openai("sk-x", "test") as provider:
+        said = (await provider.complete(HELLO)).text
+
+    assert said == "You said: hello"
+
+
+async def test_the_base_class_of_0_2_can_be_subclassed_by_its_old_name() -> None:
+    class Parrot(OldBaseProvider):
+        def __init__(self) -> None:
+            super().__init__()
+
+        async def get_llm_response(
+            self,
+            context: PromptSource,
+            tools: list[LLMTool] | None = None,
+            conversation_id: str | None = None,
+            output_schema: type[BaseModel] | None = None,
+        ) -> LLMResponse:
+            return {"text": "hello yourself", "tool_calls": []}
+
+    assert (await Parrot().complete(HELLO)).text == "hello yourself"
 
 
 async def test_a_temperature_that_the_model_refuses_is_left_out(server: OpenAIServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -255,3 +256,41 @@ async def test_an_old_file_that_cannot_be_read_is_named_and_left_alone(tmp_path:
         AgentInteractionMemory(AGENT, str(tmp_path))
 
     assert broken.read_text() == "{"
+
+
+async def test_a_programs_backend_gets_whole_entries_and_gives_its_own_statistics() -> None:
+    """A backend that stores by `entry.id` overwrote each memory with the next one."""
+
+    class ById(OfAProgram):
+        async def store_memory(self, entry: MemoryEntry) -> str:
+            self.entries = [one for one in self.entries if one.id != entry.id]
+            self.entries.append(entry)
+            return entry.id
+
+    backend = ById()
+    memory = AgentBaseMemory(AGENT, backend)
+
+    ids = [await memory.store_memory("fact", text) for text in ("one", "two")]
+
+    assert [one.id for one in backend.entries] == ids
+    assert len(set(ids)) == 2
+    assert all(one.created_at.tzinfo is None is one.last_accessed.tzinfo for one in backend.entries)
+    assert await memory.get_memory_stats() == {"total_memories": 2, "category_counts": {"fact": 1}}
+
+
+async def test_wrong_arguments_of_a_base_memory_are_value_errors_and_times_are_text(
+    tmp_path: Path,
+) -> None:
+    async with AgentBaseMemory(AGENT, memory_path=tmp_path) as memory:
+        with pytest.raises(ValueError, match="Invalid category 'opinion'"):
+            await memory.store_memory("opinion", "Tea is best")
+        with pytest.raises(ValueError, match="confidence"):
+            await memory.store_memory("fact", "Tea is best", confidence=2.0)
+        with pytest.raises(ValueError, match="query"):
+            await memory.search_memories(" ")
+        empty = await memory.get_memory_stats()
+        await memory.store_memory("fact", "Tea is best")
+        stats = await memory.get_memory_stats()
+
+    assert (empty["oldest_memory"], empty["newest_memory"]) == (None, None)
+    assert datetime.fromisoformat(stats["oldest_memory"] or "").tzinfo is None

@@ -15,6 +15,7 @@ from tests.openai_server import Call, Say, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pydantic import BaseModel
 
@@ -137,3 +138,27 @@ async def test_a_strict_server_takes_the_tools_of_such_programs(network: Network
     messages = server.requests[-1]["messages"]
     assert isinstance(messages, list)
     assert messages[-1]["content"] == "42"
+
+
+async def test_an_agent_shows_what_it_was_made_of(network: Network, tmp_path: Path) -> None:
+    provider, (weather_tool, _) = Reader(), TOOLS
+    jid = await network.account("bot")
+    agent = LLMAgent(
+        jid,
+        network.passwords[jid],
+        provider,
+        tools=[weather_tool],
+        reply_to="boss@localhost",
+        interaction_memory=(True, str(tmp_path)),
+        agent_base_memory=(True, str(tmp_path)),
+        options=network.options(jid),
+    )
+    plain = LLMAgent(jid, network.passwords[jid], provider, options=network.options(jid))
+
+    assert (agent.provider, agent.reply_to) == (provider, "boss@localhost")
+    assert agent.tools[0] is weather_tool
+    assert agent.interaction_memory is not None
+    assert agent.agent_base_memory is not None
+    assert agent.agent_base_memory.agent_id == jid
+    assert (plain.tools, plain.reply_to) == ([], None)
+    assert (plain.interaction_memory, plain.agent_base_memory) == (None, None)
