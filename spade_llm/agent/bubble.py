@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from spade_llm.conversation.approval import Ask, Question, Verdict
 
-Show = Callable[[str], None]
-"""Takes all that the answer is so far."""
+Show = Callable[[str], bool]
+"""Takes all that the answer is so far; returns whether anything of it is shown now."""
 
 
 class Bubble:
@@ -74,5 +74,4 @@ class Bubble:
 
     def _edit(self) -> None:
         self._has_more.clear()
-        self.is_shown = True
-        self._show(self.text)
+        self.is_shown = self._show(self.text)

@@ -23,7 +23,7 @@ from spade_llm.xmpp.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, 
 from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import pieces_of
 from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
-from spade_llm.xmpp.styling import styled
+from spade_llm.xmpp.styling import settled, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +104,8 @@ class Manners:
     async def _announced(self, utterance: Utterance, handler: ChatHandler) -> Reply:
         if mark := encode_mark(utterance.message):
             self._agent.send_now(mark)
-        shown = await self._replacing.begin(utterance)
+        follows = self._agent.peer_features.knows_to_follow(utterance.message.sender)
+        shown = await self._replacing.begin(utterance, follows_corrections=follows)
         if shown.asked == utterance.message.reply_with:
             utterance = _correcting_nothing(utterance)
         async with TypingState(partial(self._agent.send_state, utterance.message)) as typing:
@@ -121,7 +122,7 @@ class Manners:
     async def _growing(
         self, utterance: Utterance, shown: ShownAnswer, handler: ChatHandler
     ) -> Reply:
-        """In a bubble, unless the client is known not to show one."""
+        """In a bubble, unless the client is known not to show one to its end."""
         if not self._may_grow(utterance.message.sender):
             return await handler(utterance)
         shower = _Shower(self._agent, self._replacing, utterance.message, shown)
@@ -135,7 +136,7 @@ class Manners:
                 raise
 
     def _may_grow(self, client: str) -> bool:
-        return self._options.streaming and self._agent.peer_features.may_have(client, CORRECTION)
+        return self._options.streaming and self._agent.peer_features.may_follow_corrections(client)
 
     def _bubble(self, shower: _Shower) -> Bubble:
         return Bubble(
@@ -174,17 +175,20 @@ class _Shower:
         """As it was shown last."""
 
     async def may_show(self) -> bool:
-        return CORRECTION in await self._agent.peer_features.of(self._asked.sender)
+        return await self._agent.peer_features.follow_corrections(self._asked.sender)
 
-    def show(self, text: str) -> None:
-        """What follows upon the first piece comes with the whole answer."""
-        if (first := _first_piece(text)) != self._text:
+    def show(self, text: str) -> bool:
+        """Show the first piece of it, without a block that has only begun; what follows upon that
+        piece comes with the whole answer. Return whether anything of the answer is shown."""
+        first = _first_piece(settled(text))
+        if first and first != self._text:
             self._text = first
             self._agent.send_now(encode_partial(self._edit(first)))
+        return bool(self._text)
 
     def end(self, text: str, note: str) -> None:
         """It goes no further, and this is kept."""
-        self._agent.send_now(encode(self._edit(f"{_first_piece(text)}\n\n{note}")))
+        self._agent.send_now(encode(self._edit(f"{_first_piece(settled(text))}\n\n{note}")))
 
     def _edit(self, text: str) -> AclMessage:
         edit = self._asked.reply(Performative.INFORM, text)

@@ -38,9 +38,13 @@ class Replacing:
         self._shown = shown
         self._retract = retract
 
-    async def begin(self, utterance: Utterance) -> ShownAnswer:
+    async def begin(self, utterance: Utterance, *, follows_corrections: bool) -> ShownAnswer:
         """Note the turn, whose answer is to come. One that is taken up again knows what was shown
-        of it; one that corrects the last message of its asker takes that one's place."""
+        of it; one that corrects the last message of its asker takes that one's place.
+
+        `follows_corrections`: otherwise the asker's client may show only the first correction of a
+        message, and a further one would be lost: that answer is a message of its own.
+        """
         message = utterance.message
         answer = ShownAnswer(
             peer=utterance.peer,
@@ -54,7 +58,9 @@ class Replacing:
             return known
         if (last := self._corrected(utterance)) is not None:
             await self._retract(last.place, last.turn, last.peer)
-            answer = replace(answer, asked=last.asked, ids=last.ids)
+            is_first = last.request == last.asked
+            ids = last.ids if follows_corrections or is_first else ()
+            answer = replace(answer, asked=last.asked, ids=ids)
         await self._put(answer)
         return answer
 

@@ -345,6 +345,10 @@ class XmppAgent(Agent):
         """What the one at this full JID says of itself. Raises RequestError."""
         return await discovery.discover(self.client, jid, timeout_s=timeout_s)
 
+    async def software_of(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> str:
+        """Name of the software at this full JID; empty if it does not say in time."""
+        return await discovery.software_of(self.client, jid, timeout_s=timeout_s)
+
     async def look_around(self, seconds: float) -> frozenset[str]:
         """Bare JIDs of those in our roster that are there and run this software.
 
@@ -447,11 +451,13 @@ class XmppAgent(Agent):
         if bare(jid) == str(self.jid):
             return
         is_available = presence["type"] != "unavailable"
+        node = read_node(presence.xml)
         seen = Sighting(
             jid=jid,
             is_available=is_available,
-            is_ours=read_node(presence.xml) == NODE,
+            is_ours=node == NODE,
             ver=read_ver(presence.xml),
+            node=node,
         )
         for tell in self.on_sighting:
             tell(seen)

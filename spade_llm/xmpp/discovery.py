@@ -1,6 +1,7 @@
 """Who is there and what they can do: disco#info of others, and the presences that reach us.
 
-Only disco#info is ever asked, and of full JIDs only: disco#items ends the stream on some servers.
+Only disco#info and the software's name are ever asked, and of full JIDs only: disco#items ends the
+stream on some servers.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING
 from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.errors import PeerUnavailable, RequestTimeout
-from spade_llm.xmpp.announcement import read_announcement
-from spade_llm.xmpp.namespaces import DISCO_INFO
+from spade_llm.xmpp.announcement import MAX_FACT_CHARS, read_announcement
+from spade_llm.xmpp.namespaces import DISCO_INFO, VERSION
 
 if TYPE_CHECKING:
     from slixmpp import ClientXMPP
@@ -33,6 +34,8 @@ class Sighting:
     """It says that it runs this software: then it understands our requests."""
     ver: str = ""
     """Of their capabilities (XEP-0115): another one when something of them has changed."""
+    node: str = ""
+    """Identifier of the software (XEP-0115), as its maker chose it: `https://dino.im`."""
 
 
 async def discover(client: ClientXMPP, jid: str, *, timeout_s: float = TIMEOUT_S) -> Announcement:
@@ -54,3 +57,13 @@ async def discover(client: ClientXMPP, jid: str, *, timeout_s: float = TIMEOUT_S
     if query is None:
         raise PeerUnavailable(f"{jid} does not say what it is", peer=jid)
     return read_announcement(query)
+
+
+async def software_of(client: ClientXMPP, jid: str, *, timeout_s: float = TIMEOUT_S) -> str:
+    """Name of the software at this full JID (XEP-0092); empty if it does not say in time."""
+    try:
+        answer = await client.make_iq_get(VERSION, ito=jid).send(timeout=timeout_s)
+    except (IqError, IqTimeout):
+        return ""
+    name = answer.xml.findtext(f"{{{VERSION}}}query/{{{VERSION}}}name")
+    return (name or "")[:MAX_FACT_CHARS]

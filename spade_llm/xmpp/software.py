@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spade_llm.xmpp.iq_answers import answer_with
-from spade_llm.xmpp.namespaces import TIME
+from spade_llm.xmpp.namespaces import TIME, VERSION
 
 if TYPE_CHECKING:
     from slixmpp import ClientXMPP
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
 
 NAME = "spade-llm-agents"
-VERSION = "jabber:iq:version"
 
 
 def tell_software(agent: XmppAgent) -> None:

@@ -18,12 +18,17 @@ class Shown:
     def __init__(self) -> None:
         self.texts: asyncio.Queue[str] = asyncio.Queue()
 
+    def show(self, text: str) -> bool:
+        """Of blanks there is nothing to see."""
+        self.texts.put_nowait(text)
+        return bool(text.strip())
+
     async def next(self) -> str:
         return await asyncio.wait_for(self.texts.get(), 5)
 
 
 def bubble(shown: Shown, *, first_s: float = 0.0, every_s: float = 0.0) -> Bubble:
-    return Bubble(shown.texts.put_nowait, may_show=yes, first_s=first_s, every_s=every_s)
+    return Bubble(shown.show, may_show=yes, first_s=first_s, every_s=every_s)
 
 
 async def test_it_shows_all_that_there_is_each_time() -> None:
@@ -66,11 +71,23 @@ async def test_nothing_is_shown_to_who_could_not_see_it_change() -> None:
         was_asked.set()
         return False
 
-    async with Bubble(shown.texts.put_nowait, may_show=no, first_s=0, every_s=0) as growing:
+    async with Bubble(shown.show, may_show=no, first_s=0, every_s=0) as growing:
         await growing.add("Once")
         await asyncio.wait_for(was_asked.wait(), 5)
 
     assert not growing.is_shown
+
+
+async def test_what_has_only_begun_is_shown_with_what_follows() -> None:
+    shown = Shown()
+
+    async with bubble(shown) as growing:
+        await growing.add(" ")
+        assert await shown.next() == " "
+        assert not growing.is_shown
+        await growing.add("Once")
+        assert await shown.next() == " Once"
+        assert growing.is_shown
 
 
 async def test_what_was_said_before_a_question_is_shown_before_it() -> None:

@@ -21,10 +21,11 @@ from tests.interaction.network import (
     next_message,
 )
 from tests.interaction.test_manners import until_answered, watch
+from tests.xmpp.client import Client
 
 if TYPE_CHECKING:
+    from spade_llm.agent import LLMAgent
     from tests.interaction.network import Network
-    from tests.xmpp.client import Client
 
 pytestmark = [
     pytest.mark.server,
@@ -39,10 +40,10 @@ NO_STORE = "{urn:xmpp:hints}no-store"
 COMPOSING = "{http://jabber.org/protocol/chatstates}composing"
 
 
-async def modern(network: Network, name: str = "ada") -> Client:
+async def modern(network: Network, name: str = "ada", *, software: str = "Dino") -> Client:
     """Somebody whose client shows corrections."""
     person = await network.person(name)
-    person.xmpp["xep_0030"].add_feature(CORRECTION)
+    person.shows_corrections(software)
     return person
 
 
@@ -93,6 +94,62 @@ async def test_a_client_that_shows_no_corrections_gets_the_whole(network: Networ
 
     answer = await next_message(ada)
     assert (said(answer), replaced(answer)) == ("Once upon", "")
+
+
+@pytest.mark.parametrize("software", ["Profanity", "Somebody's own"])
+async def test_a_client_that_is_not_known_to_show_further_corrections_gets_the_whole(
+    network: Network, software: str
+) -> None:
+    model = EndingModel()
+    assistant = await network.assistant(model, conduct=QUICK)
+    ada = await modern(network, software=software)
+    seen = watch(ada)
+
+    ada.send(jid_of(assistant), "a story")
+    model.says("Once")
+    await until_asked(assistant, ada)
+    model.says(" upon", END)
+
+    (answer,) = await asyncio.wait_for(until_answered(seen), PATIENCE_S)
+    assert answer.findtext("{jabber:client}body") == "Once upon"
+
+
+async def test_nothing_grows_beside_a_client_of_the_same_person_that_would_show_half_of_it(
+    network: Network,
+) -> None:
+    """Their server copies each message to all of their clients (XEP-0280)."""
+    model = EndingModel()
+    assistant = await network.assistant(model, conduct=QUICK)
+    phone = await modern(network)
+    terminal = Client(phone.bare, network.passwords[phone.bare])
+    network.stack.push_async_callback(terminal.close)
+    terminal.shows_corrections("Profanity")
+    await terminal.log_in(network.server.endpoint)
+    await befriend(assistant, phone, terminal)
+    seen = watch(phone)
+
+    phone.send(jid_of(assistant), "a story")
+    model.says("Once")
+    await until_asked(assistant, terminal)
+    model.says(" upon", END)
+
+    (answer,) = await asyncio.wait_for(until_answered(seen), PATIENCE_S)
+    assert answer.findtext("{jabber:client}body") == "Once upon"
+
+
+async def test_while_a_table_is_written_its_whole_rows_are_shown(network: Network) -> None:
+    model = EndingModel()
+    assistant, ada = await network.assistant(model, conduct=QUICK), await modern(network)
+
+    ada.send(jid_of(assistant), "what costs what?")
+    model.says("So:\n\n| what | costs |\n|---|---|\n| tea | 2 |\n| cof")
+    first = await next_message(ada)
+    model.says("fee | 3 |", END)
+    answer = await next_message(ada)
+
+    table = ["So:", "", "```", "what  costs", "----  -----", "tea   2", "```"]
+    assert said(first).split("\n") == table
+    assert (said(answer).split("\n")[-2], replaced(answer)) == ("coffee  3", first["id"])
 
 
 async def test_what_is_longer_than_a_message_follows_upon_the_bubble(network: Network) -> None:
@@ -177,18 +234,48 @@ async def test_a_question_about_a_tool_stands_below_what_was_said_and_the_answer
 
 async def test_what_a_contact_s_client_can_do_is_known_before_they_write(network: Network) -> None:
     assistant, ada = await network.assistant(), await modern(network)
+    assert assistant.peer_features.known(ada.jid) is None
+
+    await befriend(assistant, ada)
+
+    assert assistant.peer_features.knows_to_follow(ada.jid)
+
+
+async def befriend(assistant: LLMAgent, *clients: Client) -> None:
+    """One person and the assistant show each other their presence; return once what these clients
+    of theirs can do is known."""
+    ada = clients[0]
     await ada.xmpp.get_roster()
     ada.xmpp.send_presence_subscription(pto=jid_of(assistant))
     await ada.presence("subscribe", jid_of(assistant))
-    assert assistant.peer_features.known(ada.jid) is None
-
     ada.xmpp.send_presence_subscription(pto=jid_of(assistant), ptype="subscribed")
+    for client in clients:
+        await until_asked(assistant, client)
 
+
+async def until_asked(assistant: LLMAgent, client: Client) -> None:
     async def is_known() -> bool:
-        await ada.ping()
-        return CORRECTION in (assistant.peer_features.known(ada.jid) or ())
+        await client.ping()
+        return assistant.peer_features.known(client.jid) is not None
 
     await eventually(is_known)
+
+
+async def test_a_client_that_follows_corrections_shows_each_corrected_answer_in_one_bubble(
+    network: Network,
+) -> None:
+    assistant, ada = await network.assistant(), await modern(network)
+    await befriend(assistant, ada)
+    answers = []
+    for number, corrects in enumerate(["", "m0", "m0"]):
+        replace = f"<replace xmlns='{CORRECTION}' id='{corrects}'/>" if corrects else ""
+        ada.send_raw(
+            f"<message to='{jid_of(assistant)}' type='chat' id='m{number}'>"
+            f"<body>{number}</body>{replace}</message>"
+        )
+        answers.append(await next_message(ada))
+
+    assert [replaced(one) for one in answers] == ["", answers[0]["id"], answers[0]["id"]]
 
 
 async def test_an_answer_that_is_there_at_once_is_one_message(network: Network) -> None:

@@ -208,7 +208,7 @@ async def test_an_answer_that_grows_stays_in_its_bubble_when_its_assistant_dies(
     deployment: Deployment,
 ) -> None:
     greta = await deployment.person("greta")
-    greta.xmpp["xep_0030"].add_feature(CORRECTION)
+    greta.shows_corrections("Dino")
     deployment.model.enqueue(Hang(after="Once"), Say(text="Once upon a time"))
     greta.send("assistant@localhost", "a story")
     bubble = await asyncio.wait_for(greta.messages.get(), DEADLINE_S)

@@ -1,4 +1,7 @@
-"""A person's telephone without a screen: what a chat client does, and what it would show."""
+"""A person's telephone without a screen: what a chat client does, and what it would show.
+
+It says that it is Dino: in clients of that name answers grow (docs/design/manners.md).
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,7 @@ class Phone(Client):
         # slixmpp keeps what is announced by the full JID, which is new with each connection.
         disco = self.xmpp["xep_0030"]
         disco.add_feature(CORRECT, jid=self.jid)
+        self.xmpp.register_plugin("xep_0092", {"software_name": "Dino", "version": "0.4"})
         disco.add_identity(category="client", itype="phone", jid=self.jid)
         await self.become_available()
         return self

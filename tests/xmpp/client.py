@@ -10,6 +10,8 @@ import slixmpp
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatcherId
 
+from spade_llm.xmpp.stanza import CORRECTION
+
 if TYPE_CHECKING:
     from spade_llm.xmpp.server import Endpoint
 
@@ -66,6 +68,11 @@ class Client:
         assert await self.attempt(endpoint) == "session"
         if is_available:
             await self.become_available()
+
+    def shows_corrections(self, software: str) -> None:
+        """Announce message correction (XEP-0308), and to be this software (XEP-0092)."""
+        self.xmpp["xep_0030"].add_feature(CORRECTION)
+        self.xmpp.register_plugin("xep_0092", {"software_name": software, "version": "1.0"})
 
     async def become_available(self) -> None:
         self.xmpp.send_presence()

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
 from spade_llm.errors import PeerUnavailable
 from spade_llm.xmpp import peer_features
 from spade_llm.xmpp.announcement import Announcement
 from spade_llm.xmpp.discovery import Sighting
-from spade_llm.xmpp.peer_features import PeerFeatures
+from spade_llm.xmpp.peer_features import PeerClient, PeerFeatures
+from spade_llm.xmpp.stanza import CORRECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
-
     from spade_llm.xmpp.agent import XmppAgent
 
 PHONE, LAPTOP = "ada@x/phone", "ada@x/laptop"
-EDIT = frozenset({"edit"})
+EDIT, OTHER = PeerClient(frozenset({"edit"})), PeerClient(frozenset({"none"}))
+DINO = PeerClient(frozenset({CORRECTION}), "Dino")
 
 
 class Asking:
@@ -27,7 +29,7 @@ class Asking:
 
     def __init__(self) -> None:
         self.on_sighting: list[Callable[[Sighting], None]] = []
-        self.can: dict[str, frozenset[str]] = {}
+        self.can: dict[str, PeerClient] = {}
         self.asked: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -38,10 +40,13 @@ class Asking:
         await self.gate.wait()
         if jid not in self.can:
             raise PeerUnavailable("silent", peer=jid)
-        return Announcement(name="", features=self.can[jid], facts={})
+        return Announcement(name="", features=self.can[jid].features, facts={})
 
-    def shows(self, jid: str, *, ver: str = "", is_available: bool = True) -> None:
-        seen = Sighting(jid=jid, is_available=is_available, is_ours=False, ver=ver)
+    async def software_of(self, jid: str, *, timeout_s: float) -> str:
+        return self.can[jid].software
+
+    def shows(self, jid: str, *, ver: str = "", node: str = "", is_available: bool = True) -> None:
+        seen = Sighting(jid=jid, is_available=is_available, ver=ver, node=node)
         for tell in self.on_sighting:
             tell(seen)
 
@@ -72,21 +77,21 @@ async def test_those_who_ask_at_the_same_time_share_the_answer() -> None:
 
 async def test_equal_clients_of_one_person_are_asked_once_but_nobody_speaks_for_another() -> None:
     asking = Asking()
-    asking.can |= {PHONE: EDIT, "eve@x/1": frozenset({"none"})}
+    asking.can |= {PHONE: EDIT, "eve@x/1": OTHER}
     for jid in (PHONE, LAPTOP, "eve@x/1"):
         asking.shows(jid, ver="v1")
 
     assert await asking.features.of(PHONE) == EDIT
     assert asking.features.known(LAPTOP) == EDIT
-    assert await asking.features.of("eve@x/1") == frozenset({"none"})
+    assert await asking.features.of("eve@x/1") == OTHER
     assert asking.asked == [PHONE, "eve@x/1"]
 
 
 async def test_a_client_that_becomes_another_is_asked_again() -> None:
     asking = Asking()
-    asking.can[PHONE] = frozenset()
+    asking.can[PHONE] = OTHER
     asking.shows(PHONE, ver="v1")
-    assert await asking.features.of(PHONE) == frozenset()
+    assert await asking.features.of(PHONE) == OTHER
 
     asking.can[PHONE] = EDIT
     asking.shows(PHONE, ver="v2")
@@ -107,19 +112,19 @@ async def test_of_who_leaves_nothing_is_kept() -> None:
 async def test_who_is_silent_is_not_asked_again_until_it_shows_itself() -> None:
     asking = Asking()
     asking.features.learn(PHONE)
-    assert asking.features.may_have(PHONE, "edit")
-    assert await asking.features.of(PHONE) == frozenset()
+    assert asking.features.may_follow_corrections(PHONE)
+    assert await asking.features.of(PHONE) == PeerClient()
     asking.features.learn(PHONE)
     await asyncio.sleep(0)
     assert asking.asked == [PHONE]
-    assert not asking.features.may_have(PHONE, "edit")
+    assert not asking.features.may_follow_corrections(PHONE)
 
-    asking.can[PHONE] = EDIT
+    asking.can[PHONE] = DINO
     asking.shows(PHONE)
     asking.features.learn(PHONE)
 
-    assert await asking.features.of(PHONE) == EDIT
-    assert asking.features.may_have(PHONE, "edit")
+    assert await asking.features.of(PHONE) == DINO
+    assert asking.features.may_follow_corrections(PHONE)
     assert asking.asked == [PHONE, PHONE]
 
 
@@ -145,3 +150,48 @@ async def test_who_stops_waits_for_no_client() -> None:
 
     assert asking.asked == [PHONE]
     assert asking.features.known(PHONE) is None
+
+
+@pytest.mark.parametrize(
+    ("software", "follows"),
+    [
+        ("Dino", True),
+        ("https://gajim.org", True),
+        ("http://conversations.im/", True),
+        ("https://conversejs.org", True),
+        ("Profanity", False),
+        ("http://profanity-im.github.io", False),
+        ("https://dino.im.example.org", False),
+        ("", False),
+    ],
+)
+def test_which_clients_are_known_to_show_every_correction(software: str, follows: bool) -> None:
+    client = PeerClient(frozenset({CORRECTION}), software)
+
+    assert client.follows_corrections == follows
+    assert not PeerClient(frozenset(), software).follows_corrections
+
+
+async def test_the_node_of_a_presence_says_what_it_is_without_a_further_question() -> None:
+    asking = Asking()
+    asking.can[PHONE] = PeerClient(frozenset({CORRECTION}), "what it calls itself")
+    asking.shows(PHONE, ver="v1", node="https://dino.im")
+
+    assert await asking.features.follow_corrections(PHONE)
+
+
+async def test_a_person_follows_corrections_while_all_of_their_clients_do() -> None:
+    asking = Asking()
+    asking.can |= {PHONE: DINO, LAPTOP: EDIT}
+    asking.shows(PHONE)
+    assert not asking.features.knows_to_follow(PHONE)
+    assert await asking.features.follow_corrections(PHONE)
+    assert asking.features.knows_to_follow(PHONE)
+
+    asking.shows(LAPTOP)
+    assert asking.features.may_follow_corrections(PHONE)
+    assert not await asking.features.follow_corrections(PHONE)
+    assert not asking.features.may_follow_corrections(PHONE)
+
+    asking.shows(LAPTOP, is_available=False)
+    assert await asking.features.follow_corrections(PHONE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp.styling import styled
+from spade_llm.xmpp.styling import settled, styled
 
 SPANS = {
     "**bold** and __bold__": "*bold* and *bold*",
@@ -155,3 +155,38 @@ def test_no_text_takes_more_time_than_its_length(piece: str) -> None:
 
 def words_of(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", text))
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Once upon", "Once upon"),
+        ("Once\n\n", "Once"),
+        ("So:\n``", "So:"),
+        ("So:\n```py", "So:"),
+        ("So:\n```python\nprint(", "So:"),
+        ("So:\n```python\nprint(1)\nprint(", "So:\n```python\nprint(1)"),
+        ("So:\n```\na\n``", "So:\n```\na"),
+        ("So:\n```\na\n```\nand", "So:\n```\na\n```\nand"),
+        ("> ~~~\n> a\n> b", "> ~~~\n> a"),
+        ("`code` is", "`code` is"),
+        ("~5 minutes", "~5 minutes"),
+        ("So:\n| a", "So:"),
+        ("So:\n| a | b |\n", "So:"),
+        ("So:\n| a | b |\n|--", "So:"),
+        ("So:\n| a | b |\n|---|---|\n", "So:"),
+        ("So:\n| a | b |\n|---|---|\n| 1", "So:"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n| 3", "| a | b |\n|---|---|\n| 1 | 2 |"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\nand", "| a | b |\n|---|---|\n| 1 | 2 |\n\nand"),
+        ("either a|b or c|d\nand", "either a|b or c|d\nand"),
+    ],
+)
+def test_what_is_still_written_is_shown_without_a_block_that_has_only_begun(
+    written: str, shown: str
+) -> None:
+    assert settled(written) == shown
+
+
+@given(st.text(alphabet="ab|-`~\n> "))
+def test_what_is_shown_of_a_growing_text_is_its_begin(text: str) -> None:
+    assert text.startswith(settled(text))
