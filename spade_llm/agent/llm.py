@@ -204,7 +204,7 @@ class LLMAgent(XmppAgent):
         manners = Manners(
             self,
             _manners(conduct),
-            is_command=self.llm_behaviour.commands.knows,
+            is_command=self.llm_behaviour.commands.is_command,
             retract=self.llm_behaviour.retract,
         )
         self.memory_behaviour.on_forget.append(manners.forget)

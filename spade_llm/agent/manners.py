@@ -56,7 +56,7 @@ class Manners:
         agent: XmppAgent,
         options: MannersOptions,
         *,
-        is_command: Callable[[str], bool],
+        is_command: Callable[[Utterance], bool],
         retract: Retract,
     ) -> None:
         """`is_command`: its answer is no model's, and stays as it is."""
@@ -87,7 +87,7 @@ class Manners:
             reply = await handler(_correcting_nothing(utterance))
         else:
             reply = await self._announced(utterance, handler)
-        is_styled = self._options.styling and not self._is_command(utterance.text)
+        is_styled = self._options.styling and not self._is_command(utterance)
         return reply.model_copy(update={"text": styled(reply.text)}) if is_styled else reply
 
     async def forget(self, peer: str) -> None:

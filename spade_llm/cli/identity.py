@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.identity import Avatar, Identity
 
 _DESCRIPTIONS = {
-    "assistant": "An assistant, not a person: a language model answers here. /help says what it"
-    " can do, /memories what it remembers about you.",
+    "assistant": "An assistant, not a person: a language model answers here. Write help to see what"
+    " it can do, memories to see what it remembers about you.",
     "memory": "Keeps what agents remember. Write to it to see, correct or remove what is stored"
-    " about you: /help.",
+    " about you: help says how.",
     "rag": "Keeps documents, and finds passages in them for agents.",
     "tools": "Runs tools for agents.",
     "gateway": "Lets web programs and browsers talk to these agents over HTTP.",

@@ -49,9 +49,7 @@ def _make(invitations: Invitations, options: argparse.Namespace) -> int:
     if code is None:
         raise ConfigurationError(f"{MAX_INVITATIONS} invitations are open: revoke some (--list)")
     times = "once" if options.uses == 1 else f"{options.uses} times"
-    print(
-        f"/join {code}\nSaid to {options.agent} {times} within {options.days} days, this lets in."
-    )
+    print(f"join {code}\nSaid to {options.agent} {times} within {options.days} days, this lets in.")
     return 0
 
 

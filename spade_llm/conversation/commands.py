@@ -13,8 +13,17 @@ if TYPE_CHECKING:
 
 STOP = "stop"
 """Ends what runs in its conversation, and so cannot wait its turn (services/chat.py)."""
+WORDS = frozenset({"help", "memories", "status", "documents", "tools", "usage"})
+"""Commands that only show something: they are understood without a slash, too. Gajim, profanity
+and Converse.js answer /help themselves, and the first two send no command that they do not know.
+What changes something, or is a usual thing to say to a model (why, new), needs the slash."""
+_ALIASES = {"ayuda": "help", "recuerdos": "memories"}
 _FOR_ROOMS = frozenset({"help", "status", STOP, "new"})
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
+WITHOUT_SLASH = (
+    "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
+    " client keeps a slash for itself, write two: //new"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +34,23 @@ class Command:
 
 def parse_command(text: str, names: Collection[str]) -> Command | None:
     """The command of these names that a message is; None for anything else, also for `/me waves`
-    and paths."""
+    and paths. Two slashes are one: some clients send them so, others take one of them away."""
     head, _, rest = text.strip().partition(" ")
-    name = head[1:].lower()
+    name = _named(head.removeprefix("/").removeprefix("/"))
     if not head.startswith("/") or name not in names:
         return None
     return Command(name=name, argument=rest.strip())
+
+
+def parse_word(text: str, names: Collection[str] = WORDS) -> Command | None:
+    """The command of these names that a message is which says nothing but its name: `help`,
+    `Status?`. None for anything else, also for `help me`."""
+    name = _named(text.strip().strip("¿?¡!."))
+    return Command(name=name) if name in names else None
+
+
+def _named(word: str) -> str:
+    return _ALIASES.get(word.lower(), word.lower())
 
 
 def is_for_rooms(command: Command) -> bool:
@@ -40,4 +60,4 @@ def is_for_rooms(command: Command) -> bool:
 
 
 def help_text(lines: Iterable[str]) -> str:
-    return "\n".join([INTRODUCTION, *lines])
+    return "\n".join([INTRODUCTION, *lines, WITHOUT_SLASH])

@@ -64,10 +64,14 @@ class Wish:
 
 
 def read_wish(text: str) -> Wish:
-    """The command that a message is, also without its `/`; anything else wishes for help."""
+    """The command that a message is, also without its `/` or with two; anything else wishes for
+    help."""
     head, _, rest = text.strip().partition(" ")
+    head = head.removeprefix("/").removeprefix("/")
+    if not rest:
+        head = head.strip("¿?¡!.")
     unknown = ("help", SPANISH if language_of(text) == "es" else ENGLISH)
-    verb, say = VERBS.get(fold(head.removeprefix("/")), unknown)
+    verb, say = VERBS.get(fold(head), unknown)
     return Wish(verb=verb, argument=rest.strip(), say=say)
 
 

@@ -37,7 +37,7 @@ I keep what agents remember. To you ({}) I show what is about you, and whose mem
 /forget all – remove everything about you, conversations too
 /export – everything about you as JSON, one memory per line
 /learn – who may compare your conversations; /learn off – nobody any more
-También en español: /ayuda""",
+All of it works without the / too. También en español: ayuda""",
     listed="What is remembered about you:",
     kept_by="(kept by {}, since {})",
     more="… and {} more: /memories WORDS narrows it down.",
@@ -79,7 +79,8 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
 /olvidar NÚMERO – borra un recuerdo, y los mensajes que lo dicen con estas palabras
 /olvidar todo – borra todo sobre ti, también las conversaciones
 /exportar – todo sobre ti en JSON, un recuerdo por línea
-/aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie""",
+/aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie
+Todo funciona también sin la /.""",
     listed="Lo que se recuerda de ti:",
     kept_by="(lo guarda {}, desde {})",
     more="… y {} más: /recuerdos PALABRAS muestra menos.",

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.acl import CHAT_TEXT, Empty
+from spade_llm.acl import CHAT_TEXT, Empty, Encoding
 from spade_llm.conversation.answer_form import SchemaForm
 from spade_llm.conversation.approval import (
     Verdict,
@@ -22,7 +22,7 @@ from spade_llm.conversation.approval import (
     read_answer,
     settled_text,
 )
-from spade_llm.conversation.commands import STOP, parse_command
+from spade_llm.conversation.commands import STOP, parse_command, parse_word
 from spade_llm.conversation.open_questions import OpenQuestions
 from spade_llm.conversation.room_texts import room_hint
 from spade_llm.conversation.wishes import NO_WISHES
@@ -231,6 +231,9 @@ class ChatService:
         waits its turn as what it is."""
         if parse_command(message.content, (STOP,)):
             return self._divert_stop(message)
+        is_private = message.encoding is Encoding.PLAIN and not message.said.room
+        if is_private and parse_word(message.content, (STOP,)):
+            return self._divert_stop(message, is_certain=False)
         if message.said.corrects:
             self._stop_corrected(message)
         place, peer = place_of(message), message.asker
@@ -242,12 +245,15 @@ class ChatService:
         self._questions.settle(place, Verdict.OTHER, peer=peer)
         return None
 
-    def _divert_stop(self, message: AclMessage) -> Handler | None:
+    def _divert_stop(self, message: AclMessage, *, is_certain: bool = True) -> Handler | None:
         """Ends what was said before it in this conversation, by whichever client. Never in its row,
-        also where there is nothing: a second stop would end the first."""
+        also where there is nothing: a second stop would end the first. Not `is_certain`: where
+        there is nothing to stop it is said to the model."""
         if self._dispatcher is None:
             return None
         stopped = self._dispatcher.stop(message.asker, message.conversation_id, _ONTOLOGIES)
+        if not (is_certain or stopped.requests):
+            return None
         return partial(report_stop, stopped)
 
     def _stop_corrected(self, message: AclMessage) -> None:

@@ -50,8 +50,8 @@ _SORRY = {
     "es": "Eso no se puede hacer ahora. Inténtalo de nuevo en un momento.",
 }
 _TOO_LONG = {
-    "en": "That is too long for a menu: ask for it in the chat, with /help.",
-    "es": "Eso es demasiado largo para un menú: pídelo en el chat, con /help.",
+    "en": "That is too long for a menu: ask for it in the chat: write help.",
+    "es": "Eso es demasiado largo para un menú: pídelo en el chat: escribe ayuda.",
 }
 
 

@@ -20,7 +20,7 @@ from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import Standing, domain_of
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.encryption_hint import encryption_of
-from spade_llm.xmpp.invitations import FILES, Invitations
+from spade_llm.xmpp.invitations import FILES, Invitations, is_code
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ REFUSALS = Rate(per_s=50.0, burst=200)
 """To all together."""
 JOINS = Rate(per_s=0.1, burst=5)
 """Of one sender: codes that are answered."""
-JOIN = "/join"
+JOIN = "join"
 TALK_ONTOLOGY = "spade-llm.chat/1"
 """A program's question to a model."""
 
@@ -303,5 +303,9 @@ def _print_of(xml: Element) -> int:
 def _code(xml: Element) -> str | None:
     """What a person sends to be let in."""
     words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
-    is_asked = len(words) == 2 and words[0].lower() == JOIN
-    return words[1] if is_asked and codec.encoding_of(xml) is Encoding.PLAIN else None
+    if len(words) != 2 or codec.encoding_of(xml) is not Encoding.PLAIN:
+        return None
+    # Without the slash, too: clients take "/join" for a room's name that follows.
+    word, code = words[0].lower(), words[1]
+    is_asked = word in (f"/{JOIN}", f"//{JOIN}") or (word == JOIN and is_code(code))
+    return code if is_asked else None

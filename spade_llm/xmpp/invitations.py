@@ -4,6 +4,7 @@ hash only. Knows no stanza.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections import OrderedDict
@@ -158,6 +159,11 @@ class Invitations:
         if "@" in name:
             return bool(self._db.run(_SHUT_OUT, name))
         return len(name) >= NAMED_BY and bool(self._db.run(_WITHDRAW, len(name), name))
+
+
+def is_code(text: str) -> bool:
+    """Whether it looks like the code of an invitation, however it was typed."""
+    return re.fullmatch(f"(?:[{ALPHABET}][- ]?){{{CODE_CHARS}}}", text.strip().upper()) is not None
 
 
 def _hash(code: str) -> str:

@@ -122,7 +122,8 @@ class PeerFeatures:
         return list(dict.fromkeys([jid, *self._seen.get(bare(jid), ())]))
 
     def _sighting(self, jid: str) -> Sighting | None:
-        return self._seen.get(bare(jid), {}).get(jid)
+        clients = self._seen.get(bare(jid))
+        return clients.get(jid) if clients else None
 
     def _key(self, jid: str) -> str:
         seen = self._sighting(jid)

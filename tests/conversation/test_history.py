@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.conversation.commands import Command, parse_command
+from spade_llm.conversation.commands import Command, parse_command, parse_word
 from spade_llm.conversation.history import MAX_MESSAGES, Conversation, Conversations
 from spade_llm.conversation.prompt import call_message, result_message, user_message
 from spade_llm.providers import Completion, ToolCall
@@ -86,6 +86,9 @@ def test_dropping_a_person_drops_all_their_threads() -> None:
     [
         ("/help", Command(name="help")),
         ("  /Forget  all ", Command(name="forget", argument="all")),
+        ("//memories tea", Command(name="memories", argument="tea")),
+        ("/ayuda", Command(name="help")),
+        ("///help", None),
         ("/memories rowing club", Command(name="memories", argument="rowing club")),
         ("/me waves", None),
         ("/etc/passwd", None),
@@ -95,6 +98,30 @@ def test_dropping_a_person_drops_all_their_threads() -> None:
 )
 def test_only_our_commands_are_commands(text: str, command: Command | None) -> None:
     assert parse_command(text, {"help", "new", "status", "memories", "forget"}) == command
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("help", "help"),
+        (" Help! ", "help"),
+        ("STATUS?", "status"),
+        ("¿Ayuda?", "help"),
+        ("recuerdos", "memories"),
+        ("help me with my taxes", ""),
+        ("memories tea", ""),
+        ("help help", ""),
+        ("why", ""),
+        ("why?", ""),
+        ("new", ""),
+        ("forget", ""),
+        ("/help", ""),
+        ("?", ""),
+        ("", ""),
+    ],
+)
+def test_a_word_alone_is_a_command_if_all_it_does_is_show_something(text: str, name: str) -> None:
+    assert parse_word(text) == (Command(name=name) if name else None)
 
 
 def test_who_opens_many_conversations_pushes_out_only_their_own() -> None:

@@ -21,6 +21,8 @@ from tests.interaction.network import (
     next_message,
 )
 from tests.interaction.test_manners import until_answered, watch
+from tests.session import terminal
+from tests.session.terminal import Terminal
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:
@@ -114,6 +116,30 @@ async def test_a_client_that_is_not_known_to_show_further_corrections_gets_the_w
     assert answer.findtext("{jabber:client}body") == "Once upon"
 
 
+async def test_profanity_shows_all_of_an_answer_that_is_long_in_the_making(
+    network: Network,
+) -> None:
+    terminal.require()
+    model, jid = EndingModel(), await network.account("ada")
+    conduct = Conduct(manners=MannersOptions(first_s=0.0, edit_every_s=0.0))
+    assistant = await network.assistant(model, conduct=conduct)
+    profanity = await Terminal(network.directory / "profanity").begin(
+        jid, network.passwords[jid], network.server.endpoint
+    )
+    network.stack.callback(profanity.close)
+
+    profanity.types(f"/msg {jid_of(assistant)} a story")
+    model.says("Once")
+    bob = await network.person("bob")
+    await until_asked(assistant, bob, jid=f"{jid}/terminal")
+    for piece in (" upon", " a time", " there was"):
+        model.says(piece)
+        await bob.ping()  # What could be shown of it has left by now.
+    model.says(" a queen", END)
+
+    await profanity.shows("Once upon a time there was a queen")
+
+
 async def test_nothing_grows_beside_a_client_of_the_same_person_that_would_show_half_of_it(
     network: Network,
 ) -> None:
@@ -121,16 +147,16 @@ async def test_nothing_grows_beside_a_client_of_the_same_person_that_would_show_
     model = EndingModel()
     assistant = await network.assistant(model, conduct=QUICK)
     phone = await modern(network)
-    terminal = Client(phone.bare, network.passwords[phone.bare])
-    network.stack.push_async_callback(terminal.close)
-    terminal.shows_corrections("Profanity")
-    await terminal.log_in(network.server.endpoint)
-    await befriend(assistant, phone, terminal)
+    laptop = Client(phone.bare, network.passwords[phone.bare])
+    network.stack.push_async_callback(laptop.close)
+    laptop.shows_corrections("Profanity")
+    await laptop.log_in(network.server.endpoint)
+    await befriend(assistant, phone, laptop)
     seen = watch(phone)
 
     phone.send(jid_of(assistant), "a story")
     model.says("Once")
-    await until_asked(assistant, terminal)
+    await until_asked(assistant, laptop)
     model.says(" upon", END)
 
     (answer,) = await asyncio.wait_for(until_answered(seen), PATIENCE_S)
@@ -253,10 +279,12 @@ async def befriend(assistant: LLMAgent, *clients: Client) -> None:
         await until_asked(assistant, client)
 
 
-async def until_asked(assistant: LLMAgent, client: Client) -> None:
+async def until_asked(assistant: LLMAgent, client: Client, *, jid: str = "") -> None:
+    """Return once it is known what the client at this full JID, or this client, can do."""
+
     async def is_known() -> bool:
         await client.ping()
-        return assistant.peer_features.known(client.jid) is not None
+        return assistant.peer_features.known(jid or client.jid) is not None
 
     await eventually(is_known)
 

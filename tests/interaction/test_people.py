@@ -99,6 +99,11 @@ COMMANDS = {
     "/new": "A new conversation",
     "/status": "Everything is reachable",
     "/memories": "I remember nothing about you.",
+    "//memories": "I remember nothing about you.",
+    "Help": "also work alone, without the slash",
+    "¿ayuda?": "/forget all",
+    "status?": "Everything is reachable",
+    "recuerdos": "I remember nothing about you.",
     "/forget": "/forget NUMBER",
     "/forget all": "Forgotten: 0 memories",
 }
@@ -114,3 +119,19 @@ async def test_commands_cost_no_model_call(network: Network) -> None:
         assert words in await answer_to(ada, assistant, command)
 
     assert model.requests == []
+
+
+async def test_what_is_more_than_a_word_or_answers_something_is_said_to_the_model(
+    network: Network,
+) -> None:
+    assistant, ada = await network.assistant(), await network.person()
+    for text in ("help me with my taxes", "why?", "new"):
+        assert await answer_to(ada, assistant, text) == text
+
+    ada.send_raw(
+        f"<message to='{jid_of(assistant)}' type='chat' id='r1'><body>documents</body>"
+        f"<reply xmlns='urn:xmpp:reply:0' to='{jid_of(assistant)}' id='x'/>"
+        "<fallback xmlns='urn:xmpp:fallback:0' for='urn:xmpp:reply:0'/></message>"
+    )
+
+    assert (await ada.received())["body"] == "documents"

@@ -114,6 +114,15 @@ async def test_what_is_not_said_to_it_is_context_and_no_question(
     assert len(model.requests) == 2
 
 
+async def test_a_word_alone_is_no_command_in_a_room(network: Network, room: str) -> None:
+    ada = await guest(network, room, "ada")
+    await helper(network, room, ada, model=ScriptedProvider(["With what?"]))
+
+    ada.say("helper: help")
+
+    assert await ada.hears("helper") == "ada: With what?"
+
+
 async def test_what_is_encrypted_in_a_room_is_neither_question_nor_talk(
     network: Network, room: str
 ) -> None:

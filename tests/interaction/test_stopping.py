@@ -105,6 +105,18 @@ async def test_there_may_be_nothing_to_stop(network: Network) -> None:
     assert "/stop" in await answer_to(ada, assistant, "/help")
 
 
+async def test_stop_without_a_slash_stops_what_runs_and_is_said_to_the_model_otherwise(
+    network: Network,
+) -> None:
+    model = GatedModel()
+    assistant, ada = await network.assistant(model), await network.person()
+    ada.send(jid_of(assistant), "wait for it")
+    await happens(model.was_asked)
+
+    assert await answer_to(ada, assistant, "Stop!") == "Stopped."
+    assert await answer_to(ada, assistant, "stop") == "stop"
+
+
 async def test_stop_is_no_answer_to_a_question_and_ends_it(network: Network) -> None:
     sent: list[str] = []
     parameters = {"type": "object", "properties": {"to": {"type": "string"}}}

@@ -177,6 +177,12 @@ async def play_terminal(stage: Stage, home: Path) -> None:
         terminal.types("Make a plan for the weekend")
         stage.transcript.scene("The same from a terminal (profanity)")
         stage.transcript.screen(await terminal.shows("happy about it"))
+        # profanity answers /help itself, and sends //help as it should be.
+        terminal.types("help")
+        await terminal.shows("also work alone, without the slash")
+        terminal.types("//usage")
+        await terminal.shows("me: /usage")
+        await terminal.shows("What you have used of me")
     finally:
         terminal.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,13 +24,7 @@ async def test_the_session_of_the_page_happens_again(tmp_path: Path) -> None:
         await play_phone(here)
         told = shape(here.transcript.text)
         assert told in shape(page)
-        _require_terminal()
+        terminal.require()
         await play_terminal(here, tmp_path / "terminal")
 
     assert shape(here.transcript.text) in shape(page)
-
-
-def _require_terminal() -> None:
-    """The rest is skipped without profanity and tmux, except where .ci/run says no."""
-    if not terminal.is_here() and os.environ.get("SPADE_LLM_REQUIRE_SERVERS") != "1":
-        pytest.skip("no profanity or no tmux on PATH: the telephone's part happened")

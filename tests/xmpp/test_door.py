@@ -216,6 +216,19 @@ def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
         assert entrance.said == [WELCOME, NOT_VALID, STRANGER]
 
 
+@pytest.mark.parametrize("said", ["join {}", "Join  {}", "//join {}"])
+def test_a_code_is_taken_as_clients_let_it_through_that_join_rooms_with_a_slash(said: str) -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0)
+
+        assert not entrance.lets_in(text("eve@evil.example", said.format(code)))
+
+        assert entrance.said == [WELCOME]
+        assert entrance.lets_in(text("eve@evil.example", "join us at noon"))
+        assert entrance.lets_in(text("eve@evil.example", "join"))
+
+
 def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
     with Invitations(tmp_path / "a.db") as invitations:
         code = invitations.make(uses=1, lasts_s=100.0)
