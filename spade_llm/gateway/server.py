@@ -6,16 +6,20 @@ route.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import struct
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from spade_llm.errors import ConfigurationError, PortTaken
+from spade_llm.gateway.front import REQUEST_ID
+from spade_llm.gateway.request_ids import name_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,11 +32,12 @@ MAX_CONNECTIONS = 1024
 """One more is closed at once."""
 MAX_HEAD_BYTES = 32 * 1024
 """Of a request's line and headers."""
+MAX_HEADERS = 256
 HEAD_S = 15.0
 """How long they may take to come."""
 LINGER_S = 5.0
-"""How long the rest of a body that was refused may still come: it is thrown away. Closed at once,
-the client's system would throw the answer away (RFC 9112 §9.6)."""
+"""How long the rest of a body or head that was refused may still come: it is thrown away. Closed
+at once, the client's system would throw the answer away (RFC 9112 §9.6)."""
 IDLE_S = 75
 """How long a connection is kept for the next request."""
 READ_S = 30.0
@@ -41,23 +46,33 @@ END_S = 1
 """How long answers may still be written once the requests in flight have ended."""
 MAX_PIPELINED = 32
 """Requests of one connection that wait for the answer to the one before; browsers send none."""
+_REQUEST_ID = REQUEST_ID.lower().encode()
 _NOW = struct.pack("ii", 1, 0)
 """For SO_LINGER: a connection ends without what it has not sent."""
+_NO_HTTP = "This is no request of HTTP/1.1."
 _TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-length: 0\r\nconnection: close\r\n\r\n"
+    f"The request's line and headers are larger than {MAX_HEAD_BYTES // 1024} KB, or more than"
+    f" {MAX_HEADERS}."
 )
 
 
 class TooManyPipelined(ConnectionError):
-    """uvicorn's parser makes a 400 of it, and the connection ends."""
+    """uvicorn's parser calls it no HTTP, and the connection ends."""
+
+
+class HeadTooLarge(ConnectionError):
+    """As TooManyPipelined; the answer is 431."""
 
 
 class _Protocol(HttpToolsProtocol):
     _cycles: Sequence[RequestResponseCycle] = ()
     """Requests that are not answered yet, the one being answered first."""
     _head_bytes = 0
+    """That came; a head whose fields are not whole yet is bounded by them."""
+    _fields_bytes = 0
+    """Of the fields that are whole, however many came at once."""
     _is_in_head = True
+    _is_refused = False
     _timer: asyncio.TimerHandle | None = None
     """Ends a connection whose head, or the rest of whose refused body, takes too long."""
     _look: asyncio.TimerHandle | None = None
@@ -89,14 +104,34 @@ class _Protocol(HttpToolsProtocol):
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._timer is None:
                 self._close_after(HEAD_S)
         super().data_received(data)
-        if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES:
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
+        if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES and not self._is_refused:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LARGE)
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's answer to whatever its parser, or a callback of it, could not take."""
+        if self._fields_bytes > MAX_HEAD_BYTES or len(self.headers or ()) > MAX_HEADERS:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _TOO_LARGE)
+        else:
+            self._refuse(HTTPStatus.BAD_REQUEST, _NO_HTTP)
+
+    def on_message_begin(self) -> None:
+        self._fields_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._take_field(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._take_field(len(name) + len(value) + len(b": \r\n"))
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
@@ -110,12 +145,34 @@ class _Protocol(HttpToolsProtocol):
         self._is_in_head, self._head_bytes = True, 0
         self._stop_timer()
         super().on_message_complete()
+        self.headers, self._fields_bytes = [], 0
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._watch_reader()
         if not self._is_in_head:
             self._close_after(LINGER_S)
+
+    def _take_field(self, size: int) -> None:
+        """Raises HeadTooLarge."""
+        self._fields_bytes += size
+        if self._fields_bytes > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADERS:
+            raise HeadTooLarge
+
+    def _refuse(self, status: HTTPStatus, detail: str) -> None:
+        """Answer what is no request, read and forget the rest of it for LINGER_S, and close. Where
+        an earlier request is not answered yet, only close: this would be a part of its answer."""
+        self._is_refused = True
+        self._stop_timer()
+        if not all(cycle.response_complete for cycle in self._cycles):
+            self.transport.close()
+            return
+        said = next((value for name, value in self.headers or () if name == _REQUEST_ID), b"")
+        request_id = name_request(said.decode("latin-1"), "").request_id
+        logger.info("no request: %s %s, request %s", status.value, status.phrase, request_id)
+        self.transport.write(_refusal(status, detail, request_id))
+        self.transport.write_eof()
+        self._close_after(LINGER_S)
 
     def _watch_reader(self) -> None:
         """From now on; also of a connection that is closed: what it has not sent keeps it."""
@@ -151,6 +208,19 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _refusal(status: HTTPStatus, detail: str, request_id: str) -> bytes:
+    body = json.dumps({"detail": detail})
+    lines = (
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        f"{REQUEST_ID}: {request_id}",
+        "Connection: close",
+    )
+    return "\r\n".join([*lines, "", body]).encode()
 
 
 class HttpServer:

@@ -118,6 +118,26 @@ async def test_it_is_stopped_also_where_another_request_waits_behind_it(
     await asyncio.wait_for(model.stopped.wait(), PATIENCE_S)
 
 
+async def test_what_is_no_http_behind_a_request_is_not_answered_in_the_middle_of_its_answer(
+    web: Web, model: NeverEnding
+) -> None:
+    model.begun.clear()
+    address = web.agent.url.partition("://")[2]
+    host, _, port = address.rpartition(":")
+    body = json.dumps({"messages": [{"role": "user", "content": "Tell me everything"}]})
+    head = f"POST /llm/chat/stream HTTP/1.1\r\nHost: {address}\r\nContent-Length: {len(body)}"
+
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{head}\r\nContent-Type: application/json\r\n\r\n{body}".encode())
+    await asyncio.wait_for(model.begun.wait(), PATIENCE_S)
+    writer.write(b"\x00\x01 nonsense\r\n\r\n")
+    answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
+    writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b" 400 " not in answer
+
+
 async def test_what_runs_when_a_gateway_stops_may_finish_and_nothing_new_begins(
     embedded: Provisioner, tmp_path: Path
 ) -> None:

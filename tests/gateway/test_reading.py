@@ -78,6 +78,52 @@ async def test_a_head_without_an_end_costs_nobody_anything(
     assert (slow, silent) == (b"", b"")
 
 
+def head_of(*headers: str) -> bytes:
+    lines = ["GET /health HTTP/1.1", "Host: localhost", "Connection: close", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (head_of("X-Large: " + "a" * 31 * 1024), 200),
+        (head_of("X-Large: " + "a" * 40 * 1024), 431),
+        (head_of("X-Large: " + "a" * 70 * 1024), 431),
+        (head_of(*(f"X-{number}: {'a' * 1000}" for number in range(40))), 431),
+        (head_of(*(f"X-{number}: a" for number in range(5000))), 431),
+        (head_of(*("a: b" for _ in range(5000))), 431),
+        (f"GET /health?{'a' * 40 * 1024} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), 431),
+        (b"\x00\x01 nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n", 400),
+    ],
+)
+async def test_a_head_within_its_bounds_is_read_and_others_are_refused_with_an_id(
+    web: Web, head: bytes, status: int
+) -> None:
+    start, _, body = (await raw(web, head)).partition(b"\r\n\r\n")
+
+    assert start.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"\nx-request-id: " in start.lower()
+    assert status == 200 or json.loads(body)["detail"]
+
+
+async def test_an_answer_to_a_head_that_is_refused_has_the_id_that_it_gave(web: Web) -> None:
+    named = "X-Request-ID: of-mine"
+
+    refused = await raw(web, head_of(named, "X-Large: " + "a" * 40 * 1024))
+    host, _, port = web.agent.url.partition("://")[2].rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(head_of(named).replace(b"close", b"keep-alive"))
+    first = await asyncio.wait_for(reader.readuntil(b'"healthy"}'), WAIT_S)
+    writer.write(b"\x00 nonsense\r\n\r\n")
+    second = await asyncio.wait_for(reader.read(), WAIT_S)
+    writer.close()
+
+    assert b" 431 " in refused and b"x-request-id: of-mine\r\n" in refused.lower()
+    assert b"x-request-id: of-mine\r\n" in first
+    assert b" 400 " in second and b"of-mine" not in second
+
+
 async def test_a_body_that_never_comes_ends_its_request(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
