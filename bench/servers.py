@@ -40,7 +40,8 @@ auth_method: internal
 auth_password_format: scram
 acl: {{loopback: {{ip: [127.0.0.0/8]}}}}
 access_rules: {{c2s: {{allow: all}}}}
-api_permissions: {{all: {{who: {{access: {{allow: loopback}}}}, what: [register]}}}}
+api_permissions: {{all: {{who: {{access: {{allow: loopback}}}},
+  what: [register, registered_users]}}}}
 modules: {{mod_carboncopy: {{}}, mod_disco: {{}}, mod_offline: {{}}, mod_ping: {{}},
   mod_roster: {{}}, mod_stream_mgmt: {{}}}}
 """
@@ -116,7 +117,7 @@ class EjabberdServer:
         await self._ask("register", {"user": jid.partition("@")[0], "password": password})
 
     async def has_account(self, jid: str) -> bool:
-        return await self._ask("check_account", {"user": jid.partition("@")[0]}) == b"0"
+        return jid.partition("@")[0] in json.loads(await self._ask("registered_users", {}))
 
     async def _ask(self, command: str, arguments: dict[str, str]) -> bytes:
         question = urllib.request.Request(
