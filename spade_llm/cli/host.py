@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -85,5 +88,13 @@ def _report(root: Path, site: Site) -> list[str]:
         f"server      {root / SERVER / CONFIG_FILE}",
         *(f"agent       {jid}: data in {root / name}" for name, jid in site.agents.items()),
         *people,
-        f"next        docker/accounts.sh {root}",
+        f"next        as {_user()}: sh docker/accounts.sh {shlex.quote(str(root))}",
     ]
+
+
+def _user() -> str:
+    """The user that owns the deployment: the one that prepares it."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import pwd
 import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +15,7 @@ from spade_llm.cli import main
 from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.certificates import local_certificates
 from spade_llm.xmpp.given_certificates import covers, take_certificates
-from tests.host.deployment import DOMAIN, new_deployment, write_agents
+from tests.host.deployment import DOMAIN, attempt, new_deployment, write_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +71,47 @@ def test_each_password_is_in_its_agents_folder_only_and_for_its_owner_only(tmp_p
     texts = [path.read_bytes() for path in hosted.root.rglob("*") if path.is_file()]
     assert all(sum(word.encode() in text for text in texts) == 1 for word in passwords)
     assert not (hosted.root / "server" / "certificates" / "ca.key").exists()
+
+
+def test_the_next_command_is_said_with_the_user_to_run_it_as(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted = new_deployment(tmp_path)
+
+    hosted.prepare()
+
+    user = pwd.getpwuid(os.getuid()).pw_name
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"next        as {user}: sh docker/accounts.sh {hosted.root}"
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        ("rm -r server", "run 'spade-llm host prepare --to"),
+        ("rm -r */accounts", "there is no password in"),
+        (
+            "echo 'x = {' >>server/prosody.cfg.lua",
+            f"memory@{DOMAIN} was not made; prosodyctl said:",
+        ),
+        ("chown 65534 server/prosody.cfg.lua", "belongs to nobody: run this as that user"),
+    ],
+)
+async def test_accounts_that_cannot_be_made_are_named_with_the_reason(
+    tmp_path: Path, damage: str, complaint: str
+) -> None:
+    if damage.startswith("chown") and os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    hosted = new_deployment(tmp_path, "memory")
+    hosted.prepare()
+    damaging = await asyncio.create_subprocess_shell(damage, cwd=hosted.root)
+    assert await damaging.wait() == 0
+
+    output, status = await attempt("sh", "accounts.sh", str(hosted.root))
+
+    assert (status, complaint in output) == (1, True), output
+    assert "account     " not in output
 
 
 @pytest.mark.server
