@@ -273,7 +273,8 @@ class Outcome(StrEnum):
     OK = "ok"
     EMPTY = "empty"
     DEGRADED = "degraded"
-    """Without vectors: the embedder is away, or has not seen all of it yet for long."""
+    """What has no vector was searched by words: the embedder is away, or has not seen all of it yet
+    (in RECALL: for long)."""
     DENIED = "denied"
     """Another owner's memory that was not granted."""
 
@@ -489,7 +490,8 @@ class MemoryStore(Protocol):
         ...
 
     async def search(self, query: MemoryQuery) -> Found:
-        """What speaks of the query; the same content is given once. Counts as an access."""
+        """What speaks of the query; in RECALL the same content is given once, else only that of
+        messages. Counts as an access."""
         ...
 
     async def similar(

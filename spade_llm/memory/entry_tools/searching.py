@@ -11,7 +11,7 @@ from spade_llm.memory.entry_tools.kinds import FRACTION, TEXT, choice, whole
 from spade_llm.memory.entry_tools.parameters import defaulted, required
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.limits import MAX_ROWS
-from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode, SortBy
+from spade_llm.memory.store import MemoryFilter, MemoryQuery, Outcome, SearchMode, SortBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.store import ScoredMemory
 
 MODES = (SearchMode.SEMANTIC, SearchMode.KEYWORD, SearchMode.HYBRID)
+
+BY_WORDS = "some memories have no vectors now: those were searched by words only"
 
 QUERY = required("query", TEXT, "What to look for, in words")
 TOP_K = defaulted("top_k", whole(1, MAX_ROWS), "Maximum number of results", 10)
@@ -74,7 +76,8 @@ class SearchTool:
 
     async def search(self, arguments: Arguments) -> Answer:
         results = await self._scope.store.search(_query(arguments, self._scope.subject))
-        return found_answer(results)
+        answer = found_answer(results)
+        return {**answer, "degraded": BY_WORDS} if results.outcome is Outcome.DEGRADED else answer
 
 
 class ExplainTool:

@@ -12,7 +12,7 @@ from spade_llm.memory.entry_tools.kinds import FLAG, FRACTION, number, whole
 from spade_llm.memory.entry_tools.parameters import defaulted
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.limits import MAX_ROWS
-from spade_llm.memory.store import MemoryFilter
+from spade_llm.memory.store import MemoryFilter, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,7 +100,8 @@ class DeduplicateTool:
     async def _like(
         self, entry: MemoryEntry, least: float, which: MemoryFilter
     ) -> list[MemoryEntry]:
-        """Nothing, if it was deleted meanwhile."""
+        """Nothing, if it was deleted meanwhile, or if words alone say how similar it is: what is
+        merged cannot be told apart again."""
         store = self._scope.store
         try:
             found = await store.similar(entry.id, limit=LIKE_EACH, min_score=least, which=which)
@@ -108,7 +109,7 @@ class DeduplicateTool:
             if is_missing(error):
                 return []
             raise
-        return [hit.entry for hit in found.hits]
+        return [] if found.outcome is Outcome.DEGRADED else [hit.entry for hit in found.hits]
 
     async def _merged(self, one: Group) -> bool:
         """False if one of them was deleted meanwhile: then nothing is merged."""

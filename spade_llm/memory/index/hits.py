@@ -1,4 +1,4 @@
-"""The rows of a search in order, the same content once, as hits. Computes no scores."""
+"""The rows of a search in order, without repeated messages, as hits. Computes no scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float32] | NDArray[np.float64]
 
 SPARE = 3
-"""So many times the limit are ordered at first: some repeat the content of others."""
+"""So many times the limit are ordered at first: some may repeat the content of others."""
 
 
 def hits_of(
@@ -63,11 +63,11 @@ def _chosen(table: RowTable, query: MemoryQuery, rows: Rows, scores: Row) -> Row
     """Chosen by score and then sorted; without a least score, sorted at once."""
     by = _sort_values(table, query)
     if by is None:
-        return _best(table, rows, scores, query.limit)
+        return _best(table, query, rows, scores)
     if query.min_score > 0:
-        best = _best(table, rows, scores, query.limit)
+        best = _best(table, query, rows, scores)
         return ordered(table, best, by[best])
-    return _best(table, rows, by[rows], query.limit)
+    return _best(table, query, rows, by[rows])
 
 
 def _sort_values(table: RowTable, query: MemoryQuery) -> NDArray[np.float64] | None:
@@ -76,21 +76,27 @@ def _sort_values(table: RowTable, query: MemoryQuery) -> NDArray[np.float64] | N
     return table.created_at.rows if query.sort_by is SortBy.CREATED_AT else None
 
 
-def _best(table: RowTable, rows: Rows, values: Values, limit: int) -> Rows:
-    """The first ones in order, each content once."""
-    count = SPARE * limit
+def _best(table: RowTable, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
+    """The first ones in order."""
+    count = SPARE * query.limit
     while count < len(rows):
         high = np.flatnonzero(values >= np.partition(values, -count)[-count])
-        part = _each_once(table, ordered(table, rows[high], values[high]))
-        if len(part) >= limit:
-            return part[:limit]
+        part = _without_repeats(table, query, ordered(table, rows[high], values[high]))
+        if len(part) >= query.limit:
+            return part[: query.limit]
         count *= 4
-    return _each_once(table, ordered(table, rows, values))[:limit]
+    return _without_repeats(table, query, ordered(table, rows, values))[: query.limit]
 
 
-def _each_once(table: RowTable, rows: Rows) -> Rows:
+def _without_repeats(table: RowTable, query: MemoryQuery, rows: Rows) -> Rows:
+    """Entries are told apart by their ids, tags and metadata, messages by their content alone. What
+    RECALL finds is quoted to a model: there a text costs its tokens once."""
     _, first = np.unique(table.content_hash.rows[rows], return_index=True)
-    return rows[np.sort(first)]
+    is_new = np.zeros(len(rows), np.bool_)
+    is_new[first] = True
+    if query.mode is not SearchMode.RECALL:
+        is_new |= ~table.is_message[rows]
+    return rows[is_new]
 
 
 class _Whys:

@@ -126,7 +126,7 @@ class OwnerIndex:
         now: float,
         scopes: Sequence[Scope] | None = None,
     ) -> list[IndexHit]:
-        """Best first (or as `sort_by` says), the same content once.
+        """Best first (or as `sort_by` says).
 
         `vector`: of length 1, of the query's text (in RECALL: `without_names`); None: by words
         alone. `scopes`: what another asker was let into; None: the owner asks.
@@ -138,6 +138,15 @@ class OwnerIndex:
         search = Search(self._parts, query, vector, universe=universe, rows=rows, now=now)
         return hits_of(search, self._table, query, now=now, scopes=scopes)
 
+    def lacks_vectors(
+        self, which: MemoryFilter, *, now: float, scopes: Sequence[Scope] | None = None
+    ) -> bool:
+        """Whether some of these entries can be found by words only."""
+        mask = wanted(self._table, which, now=now, with_messages=False) & ~self._vectors.has
+        if scopes is None:
+            return bool((mask & self._table.is_alive.rows).any())
+        return bool((mask & universe_of(self._table, scopes)).any())
+
     def similar(
         self,
         key: int,
@@ -148,7 +157,8 @@ class OwnerIndex:
         min_score: float = 0.0,
         scopes: Sequence[Scope] | None = None,
     ) -> list[IndexHit]:
-        """Entries that say nearly what this one says, without it; by words if it has no vector."""
+        """Entries that say nearly what this one says, without it; by words where one of the two has
+        no vector."""
         (row,) = self._row_of.find([key]).tolist()
         if row == NO_ROW:
             return []
@@ -246,9 +256,17 @@ class OwnerIndex:
     def _likeness(
         self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
     ) -> NDArray[np.float32]:
-        vector = self._vectors.of(row)
-        if vector is not None:
-            return np.clip(self._vectors.all_cosines(vector), 0, 1)[rows].round(5)
+        vector, has = self._vectors.of(row), self._vectors.has[rows]
+        if vector is None:
+            return self._likeness_by_words(row, rows, universe)
+        likeness = np.clip(self._vectors.all_cosines(vector), 0, 1)[rows].round(5)
+        if has.all():
+            return likeness
+        return np.where(has, likeness, self._likeness_by_words(row, rows, universe))
+
+    def _likeness_by_words(
+        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
+    ) -> NDArray[np.float32]:
         terms = sorted(self._postings.weights_of_row(row))[:MAX_WORDS]
         words = [QueryWord(text="", terms=(term,)) for term in terms]
         leg = Keywords(self._parts, universe=universe)

@@ -84,7 +84,7 @@ class Search:
 
     @cached_property
     def keyword_scores(self) -> Row:
-        """0…1, of all rows."""
+        """0…1, of all rows. In SEMANTIC only rows without a vector have one."""
         share = np.minimum(self._keyword / np.float32(K1 + 1), 1)
         return np.asarray(share * (2 - share))
 
@@ -99,6 +99,10 @@ class Search:
         found = {name: float(bonus[row]) for name, bonus in self._bonuses.items()}
         near = float(self._near(np.array([row]))[0])
         return {**found, "neighbourhood": recall.AROUND * near}
+
+    @property
+    def _is_semantic(self) -> bool:
+        return self._query.mode is SearchMode.SEMANTIC
 
     @property
     def _orders_all(self) -> bool:
@@ -159,10 +163,9 @@ class Search:
             return self._recalled(rows)
         if mode is SearchMode.KEYWORD:
             return self.keyword_scores[at]
-        if mode is SearchMode.SEMANTIC:
-            return self.vector_scores[at]
-        both = weight * self.keyword_scores + (1 - weight) * self.vector_scores
-        return np.asarray(both[at])
+        words, meaning = self.keyword_scores[at], self.vector_scores[at]
+        both = meaning if self._is_semantic else weight * words + (1 - weight) * meaning
+        return np.where(self._parts.vectors.has[at], both, words)
 
     def _recalled(self, rows: Rows | None) -> Row:
         at, date = slice(None) if rows is None else rows, self._bonuses.get("date")
@@ -218,13 +221,15 @@ class Search:
     def _keyword(self) -> Row:
         """0…1 + K1. Without a match beginnings of words are tried."""
         words = query_words(self._query.text)
-        if self._query.mode is SearchMode.SEMANTIC or not words:
+        has = self._parts.vectors.has
+        is_needed = not self._is_semantic or not has[self.rows].all()
+        if not (words and is_needed):
             return np.zeros(len(self._parts.table), np.float32)
         leg = Keywords(self._parts, universe=self._universe)
         shares = self._shares(leg, leg.words(words))
         if not (shares if self._has_all else shares[self.rows]).any():
             shares = self._shares(leg, leg.beginnings(words))
-        return shares
+        return np.where(has, np.float32(0), shares) if self._is_semantic else shares
 
     def _shares(self, leg: Keywords, postings: Sequence[Posting]) -> Row:
         is_recall = self._query.mode is SearchMode.RECALL

@@ -51,7 +51,7 @@ QUERY_TIMEOUT_S = 2.0
 WAITED_FOR_ROWS = 64
 """A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
 WAITED_FOR_S = 0.5
-"""… and not longer: what has no vector by then is not found by this search."""
+"""… and not longer: what has no vector by then is found by words."""
 GLANCED_ROWS = 32
 """Changed ones that are read in the loop's own thread."""
 TIDY_AFTER_S = 0.05
@@ -186,7 +186,8 @@ class IndexRanker:
                     scopes=scopes,
                 )
                 hits = await self._run(held, search)
-            return Ranked(outcome=self._outcome(held, query, vector, hits), hits=tuple(hits))
+                outcome = self._outcome(held, query, vector, scopes, hits)
+            return Ranked(outcome=outcome, hits=tuple(hits))
 
     async def similar(
         self,
@@ -210,7 +211,8 @@ class IndexRanker:
                 scopes=scopes,
             )
             hits = await self._run(held, search)
-            if not held.index.has_vector(key):
+            index, now = held.index, self._now_s()
+            if not index.has_vector(key) or index.lacks_vectors(which, now=now, scopes=scopes):
                 return Ranked(outcome=Outcome.DEGRADED, hits=tuple(hits))
             return Ranked(outcome=Outcome.OK if hits else Outcome.EMPTY, hits=tuple(hits))
 
@@ -317,7 +319,7 @@ class IndexRanker:
                 return
 
     async def _newest_embedded(self, held: _Held) -> None:
-        """Nothing but its vector can find a row by meaning, also one that was stored just now."""
+        """Only its vector finds a row by meaning, also one that was stored just now."""
         async with held.alone:
             await self._refresh(held)
         is_few = 0 < held.index.without_vector <= WAITED_FOR_ROWS
@@ -357,13 +359,21 @@ class IndexRanker:
         held: _Held,
         query: MemoryQuery,
         vector: NDArray[np.float32] | None,
+        scopes: Sequence[Scope] | None,
         hits: Sequence[IndexHit],
     ) -> Outcome:
-        if query.mode is not SearchMode.KEYWORD:
-            has_all = not self._is_behind() or held.index.without_vector == 0
-            if vector is None or not has_all:
-                return Outcome.DEGRADED
+        is_by_meaning = query.mode is not SearchMode.KEYWORD
+        if is_by_meaning and (vector is None or self._lacks_vectors(held.index, query, scopes)):
+            return Outcome.DEGRADED
         return Outcome.OK if hits else Outcome.EMPTY
+
+    def _lacks_vectors(
+        self, index: OwnerIndex, query: MemoryQuery, scopes: Sequence[Scope] | None
+    ) -> bool:
+        """In RECALL the newest messages always do: only a backlog counts."""
+        if query.mode is SearchMode.RECALL:
+            return self._is_behind() and index.without_vector > 0
+        return index.lacks_vectors(query.which, now=self._now_s(), scopes=scopes)
 
     @property
     def _model(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """Rows that were found, best first, the same content once."""
+    """Rows that were found, best first."""
 
     outcome: Outcome
     hits: tuple[IndexHit, ...] = ()

@@ -29,13 +29,25 @@ async def test_every_mode_gives_ordered_scores_and_the_same_again(tools: Tools, 
         await stored(tools, content)
 
     answer = await tools("memory_search", query="morning tea", search_mode=mode)
-    assert list(answer) == ["results", "total"]
     again = await tools("memory_search", query="morning tea", search_mode=mode)
 
     scores = [one["similarity"] for one in answer["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert [one["id"] for one in again["results"]] == [one["id"] for one in answer["results"]]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+async def test_entries_that_say_the_same_are_each_a_result(tools: Tools, mode: str) -> None:
+    ids = [await stored(tools, "tea at five", tags=[tag]) for tag in ("a", "b")]
+    ids.append(await stored(tools, "tea at five", metadata={"from": "c"}))
+
+    answer = await tools("memory_search", query="tea at five", search_mode=mode)
+    of_b = await tools("memory_search", query="tea at five", search_mode=mode, tags=["b"])
+
+    assert sorted(one["id"] for one in answer["results"]) == sorted(ids)
+    assert answer["total"] == 3
+    assert [one["id"] for one in of_b["results"]] == [ids[1]]
 
 
 async def test_top_k_bounds_the_results_and_is_ten_unless_told(tools: Tools) -> None:

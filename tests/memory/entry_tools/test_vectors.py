@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,17 +17,35 @@ from tests.memory.entry_tools.fixtures import ada_tools, bob_tools, other_tools,
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["ada_tools", "bob_tools", "other_tools", "tools"]
 
 COMMON = [f"beta {number} and some more words around it" for number in range(20)]
 
 
+class SlowForRows(BagOfWords):
+    """Embeds questions at once; rows, which come in batches of `held_from` and more, are held back
+    until `go_on` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held_from = 1000
+        self.go_on = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if len(texts) >= self.held_from:
+            await self.go_on.wait()
+        return await super().embed(texts)
+
+
 @pytest.fixture
-def embedder() -> BagOfWords:
-    return BagOfWords()
+def embedder() -> SlowForRows:
+    return SlowForRows()
 
 
 @pytest.fixture
@@ -104,7 +123,46 @@ async def test_without_its_embedder_a_search_says_that_it_is_degraded(
     assert answer["outcome"] == "degraded"
     assert [one["content"] for one in answer["results"]] == ["green tea"]
     plain = await tools("memory_search", query="green tea")
-    assert list(plain) == ["results", "total"]
+    assert plain["total"] == 1
+    assert "by words" in plain["degraded"]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+async def test_a_batch_is_found_by_words_until_it_has_vectors(
+    tools: Tools, embedder: SlowForRows, backend: SQLiteMemoryBackend, mode: str
+) -> None:
+    await stored(tools, "coffee at noon")
+    await backend.settled()
+    embedder.held_from = 2
+    items = [{"content": f"green tea number {number}"} for number in range(100)]
+    await tools("memory_batch_store", items=items)
+
+    early = await tools("memory_search", query="green tea number 7", search_mode=mode)
+    embedder.go_on.set()
+    await backend.settled()
+    late = await tools("memory_search", query="green tea number 7", search_mode=mode)
+
+    for answer in (early, late):
+        assert answer["total"] == 10
+        assert answer["results"][0]["content"] == "green tea number 7"
+    assert "by words" in early["degraded"]
+    assert "degraded" not in late
+
+
+async def test_what_has_no_vector_yet_is_similar_by_words_and_is_not_merged(
+    tools: Tools, embedder: SlowForRows, backend: SQLiteMemoryBackend
+) -> None:
+    id = await stored(tools, "likes green tea in the morning")
+    await backend.settled()
+    embedder.held_from = 1
+    await stored(tools, "in the morning likes green tea")
+
+    similar = await tools("memory_similar", id=id)
+    merged = await tools("memory_deduplicate", dry_run=False)
+
+    assert [one["content"] for one in similar["results"]] == ["in the morning likes green tea"]
+    assert similar["outcome"] == "degraded"
+    assert merged["merged_count"] == 0
 
 
 async def test_what_says_nearly_the_same_is_similar(

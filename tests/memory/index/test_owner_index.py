@@ -87,10 +87,17 @@ def test_equal_scores_go_by_age_and_then_by_key() -> None:
     assert found(index, "bread") == [2, 4, 6]
 
 
-def test_the_same_content_is_given_once() -> None:
+def test_each_entry_is_given_also_if_another_says_the_same() -> None:
     index = index_of(*(Row(key=2 * n, content="rye  bread") for n in range(1, 50)))
 
-    assert len(found(index, "bread")) == 1
+    assert len(found(index, "bread", limit=100)) == 49
+    assert len(found(index, "bread", SearchMode.RECALL)) == 1
+
+
+def test_the_same_message_is_given_once() -> None:
+    index = index_of(*(Row(key=2 * n + 1, content="rye bread", session="c") for n in range(50)))
+
+    assert len(found(index, "bread", with_messages=True)) == 1
 
 
 def test_messages_are_found_only_when_they_are_asked_for() -> None:
@@ -116,9 +123,14 @@ def test_the_keyword_weight_really_weighs() -> None:
     assert found(index, "bread", SearchMode.HYBRID, axis(1), keyword_weight=1.0) == [4]
 
 
-def test_without_vectors_a_hybrid_search_goes_by_words() -> None:
-    assert found(index_of(Row(key=2)), "bread", SearchMode.HYBRID) == [2]
-    assert found(index_of(Row(key=2)), "bread", SearchMode.SEMANTIC) == []
+@pytest.mark.parametrize("mode", [SearchMode.SEMANTIC, SearchMode.HYBRID])
+def test_rows_without_vectors_are_found_by_words(mode: SearchMode) -> None:
+    assert found(index_of(Row(key=2)), "bread", mode) == [2]
+
+    index = index_of(Row(key=2), Row(key=4), Row(key=6, content="a house"))
+    index.set_vectors([4], np.stack([axis(1)]))
+
+    assert found(index, "bread", mode, axis(1)) == [4, 2]
 
 
 @pytest.mark.parametrize(
