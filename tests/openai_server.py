@@ -93,6 +93,8 @@ class OpenAIServer:
         self.text = text
         self.api_key = api_key
         """Demanded as a bearer token unless empty."""
+        self.models = Status(status=404)
+        """The answer to whoever asks for a list of them; most servers have one."""
         self.refused_fields: set[str] = set()
         """Optional fields of a request that this server does not know."""
         self.embeddings = WordModel()
@@ -112,6 +114,7 @@ class OpenAIServer:
         app = web.Application(client_max_size=16 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", partial(self._counted, self._completion))
         app.router.add_post("/v1/embeddings", partial(self._counted, self._embeddings))
+        app.router.add_get("/v1/models", partial(self._counted, self._list_models))
         return app
 
     async def _counted(
@@ -146,6 +149,9 @@ class OpenAIServer:
             return await self._send(request, body, self._script.popleft())
         return web.json_response(self.embeddings.answer(wanted))
 
+    async def _list_models(self, _request: web.Request) -> web.StreamResponse:
+        return _scripted(self.models)
+
     async def _note(self, body: dict[str, object]) -> None:
         self.requests.append(body)
         self.was_asked.set()
@@ -166,12 +172,7 @@ class OpenAIServer:
     ) -> web.StreamResponse:
         match answer:
             case Status():
-                return web.Response(
-                    status=answer.status,
-                    headers=answer.headers,
-                    body=answer.body.encode(),
-                    content_type="application/json",
-                )
+                return _scripted(answer)
             case Raw():
                 return web.Response(body=answer.body, content_type=answer.content_type)
             case Hang():
@@ -185,6 +186,15 @@ class OpenAIServer:
                 return await _stream(request, body, answer)
             case Say():
                 return web.json_response(completion(body, answer))
+
+
+def _scripted(answer: Status) -> web.Response:
+    return web.Response(
+        status=answer.status,
+        headers=answer.headers,
+        body=answer.body.encode(),
+        content_type="application/json",
+    )
 
 
 def _error(status: int, message: str) -> web.Response:

@@ -147,6 +147,7 @@ class LLMAgent(XmppAgent):
         """As it was given."""
         self.reply_to = conduct.reply_to
         """Bare JID that all answers go to; None: to whom they answer."""
+        self.model_health = model.health
         is_offline = isinstance(provider, OfflineProvider)
         files = Files(self, documents, rules=conduct.files)
         self.memory_behaviour.on_forget.append(files.forget)
@@ -249,7 +250,13 @@ class LLMAgent(XmppAgent):
         )
         self._chat.attach(dispatcher)
         self._serve_sessions()
-        status.serve(dispatcher, kind="assistant", summary=self._summary, facts=self._facts_now)
+        status.serve(
+            dispatcher,
+            kind="assistant",
+            summary=self._summary,
+            facts=self._facts_now,
+            operator_notes=self._operator_notes,
+        )
         for one in (self.memory_behaviour, behaviour, behaviour.preparing):
             self.add_behaviour(one)
 
@@ -377,6 +384,10 @@ class LLMAgent(XmppAgent):
 
     def _facts_now(self) -> dict[str, str]:
         return {"provider": kind_of(self.provider), "model": self.llm_behaviour.model.name}
+
+    def _operator_notes(self) -> list[str]:
+        fault = self.model_health.fault
+        return [f"Model: {fault}"] if fault else []
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)

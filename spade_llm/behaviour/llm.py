@@ -306,6 +306,7 @@ class LLMBehaviour(Behaviour):
                 raise  # Who decides so much decides, too, what to do without an answer.
             result.close_as(_apology(error))
             result.is_apology = True
+            result.failure = error.code if isinstance(error, ModelError) else ModelError.code
             return result
 
     def _asker(self, utterance: Utterance) -> Asker:
@@ -386,6 +387,7 @@ def _reply(outcome: Outcome, missing: tuple[str, ...], utterance: Utterance) -> 
         context=_context_of(outcome.built, utterance),
         is_for_asker=outcome.is_for_asker,
         finish=result.finish,
+        failure=result.failure,
     )
 
 

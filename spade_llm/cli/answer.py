@@ -23,7 +23,8 @@ QUIT = frozenset({"/quit", "/exit"})
 async def write_answer(
     person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: Listen
 ) -> bool:
-    """Say `text` to `peer` and write the answer and its sources; False if there was none.
+    """Say `text` to `peer` and write the answer and its sources; False if there was none, or only
+    an apology.
 
     Nothing in it steers the terminal: what a model repeats from somewhere could else hide what a
     person is asked to agree to.
@@ -34,7 +35,7 @@ async def write_answer(
 async def _write_answer(
     person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: Listen
 ) -> bool:
-    written = ""
+    written, failure = "", ""
     try:
         async for part in person.stream(peer, text, can_approve=True):
             if isinstance(part, Delta):
@@ -44,10 +45,11 @@ async def _write_answer(
                 await _decide(person, peer, part, write, listen)
             else:
                 write(rest_of(part.text, written) + _sources(part.sources) + "\n")
+                failure = part.failure
     except RequestError as error:
         write(f"{peer} did not answer: {error}\n")
         return False
-    return True
+    return not failure
 
 
 async def _decide(

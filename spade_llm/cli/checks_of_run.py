@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import urllib.error
-import urllib.request
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State
-from spade_llm.cli.model_choice import choose_fallback, choose_model
+from spade_llm.cli.model_choice import build_model, choose_fallback, choose_model
+from spade_llm.cli.model_record import read_model_record
 from spade_llm.cli.person import logged_in
 from spade_llm.cli.place import Place
 from spade_llm.deployment.run_record import read_record
-from spade_llm.errors import ConfigurationError, RequestError
+from spade_llm.errors import ConfigurationError, ModelError, RequestError
+from spade_llm.providers import OfflineProvider
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spade_llm.agent import ChatAgent
     from spade_llm.cli.definition import Definition
     from spade_llm.cli.model_choice import ModelChoice
+    from spade_llm.cli.model_record import ModelRecord
     from spade_llm.deployment.run_record import RunRecord
 
 STATUS_TIMEOUT_S = 3.0
@@ -45,8 +47,24 @@ async def check_agents(data: Path) -> list[Check]:
         return [Check(record.person, State.FAILED, str(error), "stop `up` and start it again")]
 
 
+def check_running_models(data: Path) -> list[Check]:
+    """What each running assistant on this data says of its model. Not this command's environment:
+    the assistant may have been started with another."""
+    homes = sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
+    records = {home.name: record for home in homes if (record := read_model_record(home))}
+    return [_running_model(jid, record) for jid, record in records.items()]
+
+
+def _running_model(jid: str, record: ModelRecord) -> Check:
+    what = f"{jid}: {record.description}"
+    if record.fault is not None:
+        mend = "correct it in the agent.toml or the environment of the assistant, and restart that"
+        return Check("model", State.FAILED, f"{what}: {record.fault}", mend)
+    return Check("model", State.MISSING if record.is_offline else State.OK, what)
+
+
 async def check_models(definition: Definition) -> list[Check]:
-    """An assistant's, and the one that answers while it is away."""
+    """What `up` would choose if it were started here, while no assistant runs."""
     try:
         first, second = await choose_model(definition), await choose_fallback(definition)
     except ConfigurationError as error:
@@ -59,10 +77,14 @@ async def _model(name: str, choice: ModelChoice) -> Check:
         return Check(name, State.OK, "rules instead of a model")
     if choice.kind == "offline":
         return Check(name, State.MISSING, choice.description)
-    problem = await asyncio.to_thread(_reach, choice)
-    if problem:
-        mend = "start the model's server, or check base_url and the key"
-        return Check(name, State.FAILED, f"{choice.description}: {problem}", mend)
+    try:
+        model = build_model(choice)
+        async with aclosing(model):
+            if not isinstance(model, OfflineProvider):
+                await model.check(within_s=MODEL_TIMEOUT_S)
+    except (ConfigurationError, ModelError) as error:
+        mend = "correct the agent.toml or the environment before `spade-llm up`"
+        return Check(name, State.FAILED, f"{choice.description}: {error}", mend)
     return Check(name, State.OK, choice.description)
 
 
@@ -72,20 +94,6 @@ async def _agent(person: ChatAgent, jid: str) -> Check:
     except RequestError as error:
         return Check(jid, State.FAILED, str(error), "see the files in log/ of the data directory")
     return Check(jid, State.OK, f"{status.kind}: {status.summary}")
-
-
-def _reach(choice: ModelChoice) -> str | None:
-    """Why the model's server cannot be used; None if it can. Asks for its list of models."""
-    request = urllib.request.Request(f"{choice.base_url.rstrip('/')}/models")
-    if choice.api_key:
-        request.add_header("Authorization", f"Bearer {choice.api_key}")
-    try:
-        with urllib.request.urlopen(request, timeout=MODEL_TIMEOUT_S):
-            return None
-    except urllib.error.HTTPError as error:
-        return f"it refuses with {error.code}"
-    except (OSError, ValueError) as error:
-        return f"not reachable ({getattr(error, 'reason', None) or type(error).__name__})"
 
 
 def _place(record: RunRecord, data: Path) -> Place:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.checks import Check, State, check_host_machine, check_machine
 from spade_llm.cli.checks_of_gateway import check_gateways
-from spade_llm.cli.checks_of_run import check_agents, check_models, check_run
+from spade_llm.cli.checks_of_run import (
+    check_agents,
+    check_models,
+    check_run,
+    check_running_models,
+)
 from spade_llm.cli.definition import read_deployment, standard_deployment
 from spade_llm.cli.place import data_directory, find_place
 from spade_llm.cli.stopping import run_until_stopped
@@ -34,11 +39,15 @@ async def _doctor(options: argparse.Namespace) -> int:
     definitions, problem = _definitions(options)
     checks += [problem] if problem else []
     checks += await _deployment(options, data, definitions)
-    for one in definitions:
-        checks += await check_models(one) if one.settings.kind == "assistant" else []
+    checks += check_running_models(data) or await _models_from_here(definitions)
     for check in checks:
         print(_line(check))
     return 1 if any(check.state is State.FAILED for check in checks) else 0
+
+
+async def _models_from_here(definitions: Sequence[Definition]) -> list[Check]:
+    assistants = [one for one in definitions if one.settings.kind == "assistant"]
+    return [check for one in assistants for check in await check_models(one)]
 
 
 async def _deployment(

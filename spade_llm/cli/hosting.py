@@ -18,6 +18,7 @@ from spade_llm.cli.model_choice import (
     choose_learning_model,
     choose_model,
 )
+from spade_llm.cli.model_record import ModelRecord, checked, kept_model_record
 from spade_llm.cli.rooms import rooms_of
 from spade_llm.deployment import lock
 from spade_llm.deployment.http_record import kept_record
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.listening import Listener
     from spade_llm.cli.model_choice import ModelChoice
     from spade_llm.cli.place import Place
-    from spade_llm.providers import ChatModel
+    from spade_llm.providers import ChatModel, LLMProvider, OfflineProvider
     from spade_llm.services.expert_tool import Expert
     from spade_llm.settings import TelemetryTable, TermsTable
     from spade_llm.tools import Tool
@@ -100,12 +101,15 @@ async def _assistant(
     from spade_llm.cli.context_choice import choose_context
     from spade_llm.conversation.memory_toolbox import MemoryToolSet
     from spade_llm.conversation.turn import TurnLimits
+    from spade_llm.providers import OfflineProvider
 
     settings = definition.settings
     prompt = read_prompt(definition.path, settings)
-    model = await _model(definition, stack)
+    choice = await choose_model(definition)
+    first = _opened(choice, stack)
+    model = await _with_fallback(first, definition, stack)
     wanted, limits = settings.services, settings.limits
-    return LLMAgent(
+    agent = LLMAgent(
         definition.jid,
         password,
         model,
@@ -133,6 +137,12 @@ async def _assistant(
         conduct=await _conduct(definition, model, stack),
         options=_options(definition, host),
     )
+    home, health = host.place.data / "agents" / definition.jid, agent.model_health
+    record = ModelRecord(description=choice.description, is_offline=choice.kind == "offline")
+    stack.enter_context(kept_model_record(home, record, health))
+    if not isinstance(first, OfflineProvider):
+        await stack.enter_async_context(checked(first, health))
+    return agent
 
 
 async def _conduct(definition: Definition, model: ChatModel, stack: AsyncExitStack) -> Conduct:
@@ -163,18 +173,19 @@ def _experts(definition: Definition) -> tuple[Expert, ...]:
     )
 
 
-async def _model(definition: Definition, stack: AsyncExitStack) -> ChatModel:
-    """An assistant's, with the one that answers while it is away; closed with the stack."""
+async def _with_fallback(
+    first: ChatModel, definition: Definition, stack: AsyncExitStack
+) -> ChatModel:
+    """With the one that answers while the first is away; closed with the stack."""
     from spade_llm.providers import FallbackModel
 
-    first = _opened(await choose_model(definition), stack)
     second, table = await choose_fallback(definition), definition.settings.fallback
     if second is None or table is None:
         return first
     return FallbackModel(first, _opened(second, stack), patience_s=table.after_s)
 
 
-def _opened(choice: ModelChoice, stack: AsyncExitStack) -> ChatModel:
+def _opened(choice: ModelChoice, stack: AsyncExitStack) -> LLMProvider | OfflineProvider:
     model = build_model(choice)
     stack.push_async_callback(model.aclose)
     return model

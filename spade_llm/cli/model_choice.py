@@ -10,6 +10,7 @@ import http.client
 import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,7 +53,16 @@ class ModelChoice:
         if self.kind == "offline":
             why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
             return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
-        return f"{self.model} at {self.base_url}"
+        return f"{self.model} at {_shown(self.base_url)}"
+
+
+def _shown(url: str) -> str:
+    """Without what may be secret in it: user, password and query."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 async def choose_model(definition: Definition) -> ModelChoice:

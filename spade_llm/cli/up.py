@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,7 +20,9 @@ from spade_llm.cli.group import local_group
 from spade_llm.cli.hosting import Host
 from spade_llm.cli.listening import OFF, all_listening, with_names
 from spade_llm.cli.logs import log_to_file
+from spade_llm.cli.model_record import read_model_record
 from spade_llm.cli.person import PERSON, logged_in
+from spade_llm.cli.plain import one_line
 from spade_llm.cli.processes import process_group
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.cli.up_lines import (
@@ -38,7 +41,7 @@ from spade_llm.runtime.collecting import settle, starting
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from spade_llm.agent import ChatAgent
     from spade_llm.cli.definition import Definition
@@ -50,6 +53,7 @@ T = TypeVar("T")
 READY_TIMEOUT_S = 90.0
 STATUS_TIMEOUT_S = 3.0
 STATUS_PAUSE_S = 0.1
+MODELS_EVERY_S = 2.0
 HEARD_S = 5.0
 """Then an agent is asked whose sign of life was not seen."""
 
@@ -102,9 +106,35 @@ async def _attend(
             say(line)
         say(ready_line(definitions))
         settle()
-        if is_terminal() and not options.no_chat:
-            return await _unless_failed(_chat(client, definitions, here), group)
-    raise SpadeLLMError(await group.wait_failed())
+        async with _told_of_models(definitions, here):
+            if is_terminal() and not options.no_chat:
+                return await _unless_failed(_chat(client, definitions, here), group)
+            raise SpadeLLMError(await group.wait_failed())
+
+
+@asynccontextmanager
+async def _told_of_models(definitions: Sequence[Definition], here: Place) -> AsyncIterator[None]:
+    telling = asyncio.create_task(_tell_of_models(definitions, here))
+    try:
+        yield
+    finally:
+        telling.cancel()
+        await asyncio.wait((telling,))
+
+
+async def _tell_of_models(definitions: Sequence[Definition], here: Place) -> None:
+    """A line when an assistant's model fails, in whichever process, and when it answers again."""
+    homes = {one.jid: here.data / "agents" / one.jid for one in definitions}
+    told: dict[str, str] = {}
+    while True:
+        for jid, home in homes.items():
+            if (record := read_model_record(home)) is None:
+                continue
+            text = record.fault.text if record.fault else ""
+            if text != told.get(jid, ""):
+                say(f"model       {jid}: {one_line(text) or 'answers again'}")
+                told[jid] = text
+        await asyncio.sleep(MODELS_EVERY_S)
 
 
 async def _all_answer(client: ChatAgent, definitions: Sequence[Definition], group: Group) -> None:

@@ -39,6 +39,8 @@ class TurnResult:
     """The text is an object as JSON: nothing may be said beside it."""
     is_apology: bool = False
     """The model failed; the text says so politely."""
+    failure: str = ""
+    """Code of the model's error that the text apologises for."""
     is_annotated: bool = True
     """False: the text is the model's words only, without notes and marks of ours."""
     finish: Finish = "stop"

@@ -16,7 +16,10 @@ from spade_llm import tracing
 from spade_llm.conversation import recorder
 from spade_llm.conversation.turn_record import ModelCall
 from spade_llm.conversation.usage_ledger import Spent
+from spade_llm.errors import ModelError
 from spade_llm.providers.closing import closing
+from spade_llm.providers.fallback import FallbackModel
+from spade_llm.providers.health import ModelHealth
 from spade_llm.providers.model import Completion, TextDelta, Usage
 from spade_llm.text.tokens import tokens_of
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 class WatchedModel:
     def __init__(self, model: ChatModel) -> None:
         self._model = model
+        self.health = ModelHealth()
 
     @property
     def name(self) -> str:
@@ -76,6 +80,14 @@ class WatchedModel:
                     call.take(piece)
                     yield piece
 
+    def _note_success(self) -> None:
+        """Its own, or only that of what stands in for it."""
+        away = self._model.error if isinstance(self._model, FallbackModel) else None
+        if away is None:
+            self.health.succeed()
+        else:
+            self.health.fail(away)
+
     @contextmanager
     def _watched(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
@@ -85,7 +97,10 @@ class WatchedModel:
         with tracing.aside(f"chat {self.name}", tracing.Kind.CLIENT) as span:
             try:
                 yield call
+                self._note_success()
             except BaseException as error:
+                if isinstance(error, ModelError):
+                    self.health.fail(error)
                 call.error = _LEFT.get(type(error)) or type(error).__name__
                 raise
             finally:

@@ -35,10 +35,12 @@ PASSED_ON = (*AWAY, InvalidModelOutput)
 """What another model may do better. A prompt that is too long, or wrong, it may not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Link:
     model: ChatModel
     circuit: Circuit = field(default_factory=Circuit)
+    error: ModelError | None = None
+    """Why it is away."""
 
 
 class FallbackModel:
@@ -70,6 +72,11 @@ class FallbackModel:
             return f"{working[0]} (for {first.model.name}, which is away)"
         others = ", ".join(link.model.name for link in self._links[1:])
         return f"{first.model.name} (else {others})" if others else first.model.name
+
+    @property
+    def error(self) -> ModelError | None:
+        """Why the preferred model is away; None: it is not."""
+        return self._links[0].error
 
     async def complete(
         self,
@@ -171,12 +178,14 @@ async def _asking(link: _Link, patience_s: float | None) -> AsyncIterator[asynci
     if circuit.is_open:
         logger.info("The model %s answers again.", link.model.name)
     circuit.succeed()
+    link.error = None
 
 
 def _note_away(link: _Link, error: ModelError) -> None:
     asked_s = error.retry_after if isinstance(error, RateLimited) else None
     link.circuit.fail(asked_s=asked_s)
-    logger.warning("The model %s is away (%s); others are asked.", link.model.name, error.code)
+    link.error = error
+    logger.warning("The model %s is away: %s Others are asked.", link.model.name, error)
 
 
 def _signed(completion: Completion, link: _Link) -> Completion:

@@ -68,7 +68,10 @@ class OpenAIEmbedder:
         self._server = server_of(base_url)
         self._timeout_s, self._limits = timeout_s, limits
         self._endpoint = OpenAIEndpoint(
-            base_url=base_url, api_key=api_key or NO_KEY, timeout_s=timeout_s
+            base_url=base_url,
+            api_key=api_key or NO_KEY,
+            timeout_s=timeout_s,
+            server=self._server,
         )
         self._places = asyncio.Semaphore(limits.max_concurrency)
         self._queries = QueryVectors(self._embed_query)

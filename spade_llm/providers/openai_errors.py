@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -43,13 +44,28 @@ TOO_LONG = re.compile(
 )
 
 
-def translate(error: Exception) -> ModelError:
-    """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a failed request was for, as the operator knows it."""
+
+    server: str
+    """Host and port."""
+    model: str
+    redact: Callable[[str], str] = field(repr=False)
+    """Takes the API key out of a text: servers quote it."""
+
+
+def translate(error: Exception, asked: Asked) -> ModelError:
+    """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log.
+
+    Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
+    refused connection, an unknown host and a rate limit apart. It never has the key.
+    """
     logger.debug("The model's server failed: %s", type(error).__name__)
     for foreign, to_ours in TABLE:
         if isinstance(error, foreign):
-            return to_ours(error)
-    return ModelError(f"The model's server failed ({type(error).__name__}).")
+            return to_ours(error, asked)
+    return ModelError(f"{asked.server} failed ({type(error).__name__}).")
 
 
 def translate_event(error: object) -> ModelError:
@@ -65,12 +81,12 @@ def is_bad_request(error: BaseException | None) -> bool:
     return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
 
 
-def _timed_out(error: Exception) -> ModelError:
+def _timed_out(error: Exception, asked: Asked) -> ModelError:
     """To the SDK's aiohttp client (3.54) a server that is not there is late, too."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
-        return _disconnected(error)
-    return ModelUnavailable("The model's server did not answer in time.")
+        return _disconnected(error, asked)
+    return ModelUnavailable(f"{asked.server} did not answer in time.")
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -80,47 +96,63 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _disconnected(error: Exception) -> ModelError:
-    cause = _first_cause(error)
-    return ModelUnavailable(
-        f"The connection to the model's server failed ({type(cause).__name__}); "
-        "check that it runs and that base_url is right."
-    )
+def _disconnected(error: Exception, asked: Asked) -> ModelError:
+    return ModelUnavailable(_why_disconnected(_first_cause(error), asked.server))
 
 
-def _undecodable(_: Exception) -> ModelError:
-    return InvalidModelOutput("The model's server sent bytes that do not decode.")
+def _why_disconnected(cause: BaseException, server: str) -> str:
+    match cause:
+        case aiohttp.ClientConnectorDNSError():
+            return f"{server}: this host name is unknown (DNS); check base_url and the network."
+        case aiohttp.ClientSSLError():
+            return f"{server}: the TLS connection failed ({type(cause).__name__}); check base_url."
+        case aiohttp.ClientConnectorError(os_error=ConnectionRefusedError()):
+            return (
+                f"{server} refuses connections: start the model's server there, or check base_url."
+            )
+        case aiohttp.ClientResponseError():
+            return f"{server} does not speak HTTP; check base_url."
+        case aiohttp.ClientConnectorError():
+            return f"{server} cannot be reached ({cause.os_error.strerror}); check the network."
+        case _:
+            return f"The connection to {server} was lost ({type(cause).__name__})."
 
 
-def _status(error: Exception) -> ModelError:
+def _undecodable(_: Exception, asked: Asked) -> ModelError:
+    return InvalidModelOutput(f"{asked.server} sent bytes that do not decode.")
+
+
+def _status(error: Exception, asked: Asked) -> ModelError:
     assert isinstance(error, openai.APIStatusError)
     status, pause = error.status_code, retry_after_s(error.response.headers)
-    if status == 429 and error.code != "insufficient_quota":
-        return RateLimited("The model's server asks for a pause (429).", retry_after=pause)
-    if status == 503 and pause is not None:
-        return RateLimited("The model's server asks for a pause (503).", retry_after=pause)
+    is_limit = status == 429 and error.code != "insufficient_quota"
+    if is_limit or (status == 503 and pause is not None):
+        wish = "" if pause is None else f" of {pause:g} s"
+        said = f"{asked.server} limits the rate of requests and asks for a pause{wish}"
+        return RateLimited(f"{said} (HTTP {status}).", retry_after=pause)
     if status >= 500 or status in {408, 409, 425}:
-        return ModelUnavailable(f"The model's server is in trouble (HTTP {status}).")
-    return _refused(error, status)
+        return ModelUnavailable(f"{asked.server} is in trouble (HTTP {status}).")
+    return _refused(error, status, asked)
 
 
-def _refused(error: openai.APIStatusError, status: int) -> ModelError:
+def _refused(error: openai.APIStatusError, status: int, asked: Asked) -> ModelError:
     if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
         return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
     if advice := ADVICE.get(status):
-        return ModelDenied(f"{advice} (HTTP {status}).")
-    said = error.message[:SERVER_MESSAGE_CHARS]
-    return ModelError(f"The model's server refused the request (HTTP {status}): {said!r}.")
+        said = advice.format(server=asked.server, model=repr(asked.model))
+        return ModelDenied(f"{said} (HTTP {status}).")
+    said = asked.redact(error.message)[:SERVER_MESSAGE_CHARS]
+    return ModelError(f"{asked.server} refused the request (HTTP {status}): {said!r}.")
 
 
 ADVICE = {
-    401: "The model's server does not accept the API key; check it",
-    403: "The model's server does not allow this API key to use the model",
-    404: "The model's server knows no such model or path; check model and base_url",
-    429: "The account's quota at the model's server is used up",
+    401: "{server} does not accept the API key: check it",
+    403: "{server} does not allow this API key to use {model}",
+    404: "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
+    429: "{server}: the account's quota is used up",
 }
 
-TABLE: tuple[tuple[type[Exception], Callable[[Exception], ModelError]], ...] = (
+TABLE: tuple[tuple[type[Exception], Callable[[Exception, Asked], ModelError]], ...] = (
     (openai.APITimeoutError, _timed_out),
     (openai.APIConnectionError, _disconnected),
     (openai.APIStatusError, _status),

@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from spade_llm.errors import ConfigurationError, ModelError, ModelUnavailable
+from spade_llm.errors import ConfigurationError, ModelDenied, ModelError, ModelUnavailable
 from spade_llm.providers.attempts import Attempts
 from spade_llm.providers.model import TextDelta
 from spade_llm.providers.openai_extras import Extras
@@ -60,7 +60,9 @@ class OpenAIModel:
         self._bound = bound
         self._timeout_s = timeout
         self._limits = limits or ModelLimits()
-        self._endpoint = OpenAIEndpoint(base_url=base_url, api_key=api_key, timeout_s=timeout)
+        self._endpoint = OpenAIEndpoint(
+            base_url=base_url, api_key=api_key, timeout_s=timeout, server=self._server
+        )
         self._places = asyncio.Semaphore(self._limits.max_concurrency)
         self._extras = Extras(server=self._server)
 
@@ -80,6 +82,21 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections; calls that still run fail with ModelUnavailable."""
         await self._endpoint.aclose()
+
+    async def check(self, *, within_s: float) -> None:
+        """Ask the server for its models, which costs no tokens.
+
+        Raises:
+            ModelError: it is away, does not accept the key, or does not list this model.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                known = await self._endpoint.models(model=self.name)
+        except TimeoutError:
+            raise ModelUnavailable(f"{self._server} did not answer in {within_s:g} s.") from None
+        names = {*known, *(one.partition(":")[0] for one in known)}  # Ollama: name:tag
+        if known and self.name not in names:
+            raise ModelDenied(f"{self._server} does not list the model {self.name!r}; check it.")
 
     async def complete(
         self,

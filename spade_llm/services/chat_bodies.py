@@ -175,3 +175,5 @@ class Reply(Body):
     """False: it went to those only; the text tells a program what they got."""
     finish: Finish = "stop"
     """How the answer ended: whole, cut at a limit, or replaced by a guardrail."""
+    failure: str = ""
+    """Code of the model's error where the text is an apology for it; empty: it is an answer."""

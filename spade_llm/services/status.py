@@ -16,6 +16,7 @@ from spade_llm.services.service import Peer, Service, fitting
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from spade_llm.acl import AclMessage
     from spade_llm.runtime import Asks, Dispatcher, Request
 
 ONTOLOGY = "spade-llm.agent/1"
@@ -69,15 +70,23 @@ def serve(
     summary: Callable[[], Awaitable[str]],
     notes: Callable[[], Sequence[str]] = tuple,
     facts: Callable[[], Mapping[str, str]] = dict,
+    operator_notes: Callable[[], Sequence[str]] = tuple,
 ) -> None:
-    async def status(_request: Request, _body: AskStatus) -> AgentStatus:
+    """`operator_notes`: added for a gateway of ours that asks for itself; it shows them to
+    administrators. They may name servers."""
+
+    def is_for_operator(message: AclMessage) -> bool:
+        return message.owner in dispatcher.gateways and not message.principal
+
+    async def status(request: Request, _body: AskStatus) -> AgentStatus:
         load = dispatcher.load
+        own = operator_notes() if is_for_operator(request.message) else ()
         return AgentStatus(
             kind=kind,
             summary=await summary(),
             running=load.running - 1,  # this question
             queued=load.queued,
-            notes=tuple(notes()),
+            notes=(*notes(), *own),
             ontologies=tuple(sorted(dispatcher.ontologies)),
             answered=dispatcher.recent.answered,
             per_minute=dispatcher.recent.per_minute,
@@ -89,8 +98,8 @@ def serve(
         if not 1 <= body.limit <= MAX_RECENT:
             raise InvalidArguments(f"limit is {body.limit}; it must be 1 to {MAX_RECENT}")
         message = request.message
-        is_for_all = message.owner in dispatcher.gateways and not message.principal
-        seen = dispatcher.recent.latest(body.limit, of=None if is_for_all else message.owner)
+        of = None if is_for_operator(message) else message.owner
+        seen = dispatcher.recent.latest(body.limit, of=of)
         return fitting(seen, lambda some: RecentRequests(requests=tuple(some)))
 
     dispatcher.recent.left_out.add(ONTOLOGY)

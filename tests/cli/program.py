@@ -9,12 +9,12 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 READY_S = 60.0
@@ -40,6 +40,8 @@ class Program:
     """A program, with its arguments, that the command runs under."""
     home: Path | None = None
     """None: that of these tests."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its environment, beside what it has from ours."""
 
     async def run(self, command: str, *arguments: str, stdin: str = "") -> Outcome:
         """To its end."""
@@ -74,7 +76,7 @@ class Program:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(own)}
         path = kept.get("PATH", "") if self.has_prosody else ""
         home = {"HOME": str(self.home)} if self.home else {}
-        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **home}
+        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **home, **self.variables}
 
     def command(self, *words: str) -> tuple[str, ...]:
         program = (sys.executable, "-m", "spade_llm.cli")

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from spade_llm.providers import LLMProvider, ModelLimits
 from tests.gateway.web import started
+from tests.interaction.network import jid_of
 from tests.openai_server import Hang, OpenAIServer, Raw, Reset, Say, Status, running_server
 
 if TYPE_CHECKING:
@@ -183,6 +184,23 @@ async def test_a_client_does_not_repeat_what_only_the_operator_can_mend(scene: S
         await scene.ask(scene.client(retries=2))
 
     assert len(scene.model.requests) == asked + 1
+
+
+async def test_only_administrators_learn_why_the_model_fails(scene: Scene) -> None:
+    scene.model.enqueue(Status(status=401, body=LEAKY))
+    with pytest.raises(openai.InternalServerError):
+        await scene.ask(scene.client())
+    program = await scene.web.network.program()
+
+    admin = (await scene.web.http.get("/api/v0/agents")).text
+    other = (await scene.web.client(scene.web.token("eve")).get("/api/v0/agents")).text
+    status = await program.status(jid_of(scene.web.assistant))
+
+    server = scene.model.base_url.removeprefix("http://").removesuffix("/v1")
+    assert f"Model: {server} does not accept the API key" in admin
+    assert server not in other + status.model_dump_json()
+    assert "API key" not in other + status.model_dump_json()
+    assert API_KEY not in admin
 
 
 async def test_a_failed_question_can_be_asked_again(scene: Scene) -> None:

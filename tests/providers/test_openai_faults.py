@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import time
@@ -284,6 +285,68 @@ async def test_a_cancelled_call_stops_at_once(provider: LLMProvider, server: Ope
 
     with pytest.raises(asyncio.CancelledError):
         await call
+
+
+NO_MODEL = '{"error": {"message": "no such model", "code": "model_not_found"}}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Status(status=401), "SERVER does not accept the API key: check it (HTTP 401)."),
+        (Status(status=403), "SERVER does not allow this API key to use 'm' (HTTP 403)."),
+        (Status(status=404, body=NO_MODEL), "SERVER knows no model 'm'"),
+        (Status(status=429, body=NO_QUOTA), "SERVER: the account's quota is used up"),
+        (Status(status=429, headers={"Retry-After": "3600"}), "asks for a pause of 3600 s"),
+        (Status(status=500), "SERVER is in trouble (HTTP 500)."),
+        (Reset(), "The connection to SERVER was lost"),
+    ],
+    ids=str,
+)
+async def test_the_operator_is_told_what_is_wrong_and_where(
+    server: OpenAIServer, answer: Answer, why: str
+) -> None:
+    server.enqueue(*[answer] * ONCE.attempts)
+    async with LLMProvider.create_openai(
+        API_KEY, "m", base_url=server.base_url, limits=ONCE
+    ) as provider:
+        with pytest.raises(ModelError) as caught:
+            await provider.complete(HELLO)
+
+    where = server.base_url.removeprefix("http://").removesuffix("/v1")
+    assert why.replace("SERVER", where) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9/v1", "127.0.0.1:9 refuses connections"),
+        ("http://no-such-host.invalid/v1", "no-such-host.invalid: this host name is unknown"),
+    ],
+)
+async def test_a_server_that_is_not_there_is_told_from_a_name_that_is_not_known(
+    url: str, why: str
+) -> None:
+    async with LLMProvider.create_openai(API_KEY, "m", base_url=url, limits=ONCE) as provider:
+        with pytest.raises(ModelUnavailable, match=why):
+            await provider.complete(HELLO)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_server_that_quotes_the_key_does_not_pass_it_on(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture, status: int, is_stream: bool
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    body = json.dumps({"error": {"message": f"What is {API_KEY}?", "code": "odd"}})
+    server.enqueue(Status(status=status, body=body))
+    async with LLMProvider.create_openai(
+        API_KEY, "m", base_url=server.base_url, limits=ONCE
+    ) as provider:
+        with pytest.raises(ModelError, match="What is .API key.") as caught:
+            await ask(provider, is_stream=is_stream)
+
+    assert API_KEY not in f"{caught.value!r} {caplog.text}"
 
 
 async def test_a_rejected_key_appears_in_no_error_and_no_log(

@@ -1,0 +1,65 @@
+"""ModelHealth: why a model did not answer when it was last asked. For its operator, nobody else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from spade_llm.errors import ContextTooLong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spade_llm.errors import ModelError
+
+FRESH_S = 10.0
+"""How often listeners are told that the same fault lasts."""
+
+
+class ModelFault(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    """A sentence that names the server and never the key."""
+    since: datetime
+    latest: datetime
+    calls: int
+    """Failed ones since then."""
+
+    def __str__(self) -> str:
+        times = f"{self.calls} calls" if self.calls != 1 else "1 call"
+        return f"{self.text} ({times} since {self.since.astimezone():%Y-%m-%d %H:%M:%S})"
+
+
+class ModelHealth:
+    def __init__(self) -> None:
+        self.fault: ModelFault | None = None
+        """None: it answered, or has not been asked yet."""
+        self.on_change: list[Callable[[ModelFault | None], None]] = []
+        self._told_at = datetime.min.replace(tzinfo=UTC)
+
+    def fail(self, error: ModelError) -> None:
+        if isinstance(error, ContextTooLong):
+            return  # The model answered; the conversation is too long for it.
+        now, before = datetime.now(UTC), self.fault
+        is_same = before is not None and before.text == str(error)
+        self.fault = ModelFault(
+            text=str(error),
+            since=before.since if before else now,
+            latest=now,
+            calls=(before.calls if before else 0) + 1,
+        )
+        if not is_same or (now - self._told_at).total_seconds() >= FRESH_S:
+            self._tell(now)
+
+    def succeed(self) -> None:
+        if self.fault is not None:
+            self.fault = None
+            self._tell(datetime.now(UTC))
+
+    def _tell(self, now: datetime) -> None:
+        self._told_at = now
+        for listener in self.on_change:
+            listener(self.fault)

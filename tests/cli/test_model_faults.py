@@ -1,0 +1,146 @@
+"""A model that does not answer, as the person sees it who runs the assistant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.cli.checks import State
+from spade_llm.cli.checks_of_run import check_models, check_running_models
+from spade_llm.cli.definition import read_deployment
+from spade_llm.cli.model_choice import ModelChoice
+from spade_llm.cli.model_record import ModelRecord, kept_model_record
+from spade_llm.deployment import lock
+from spade_llm.errors import ContextTooLong, ModelUnavailable
+from spade_llm.providers.health import ModelHealth
+from tests.cli.program import Program, program_in
+from tests.openai_server import OpenAIServer, Status, running_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.cli.definition import Definition
+
+KEY = "sk-secret-of-the-operator"
+WITH_KEY = {"MODEL_KEY": KEY}
+
+
+def with_model(program: Program, base_url: str) -> Program:
+    """Its assistant asks this server, and its environment has no key."""
+    file = program.agents / "assistant" / "agent.toml"
+    table = (
+        f'kind = "openai_compatible"\nbase_url = "{base_url}"\n'
+        'model = "test"\napi_key_env = "MODEL_KEY"'
+    )
+    text = file.read_text(encoding="utf-8").replace('kind = "offline"', table)
+    file.write_text(text, encoding="utf-8")
+    return program
+
+
+@pytest.mark.timeout(240)
+async def test_whoever_runs_it_learns_why_the_model_does_not_answer(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with running_server(OpenAIServer(api_key="another key")) as server:
+        program = program_in(tmp_path, has_prosody=False, port=unused_tcp_port)
+        program = with_model(program, server.base_url)
+        async with replace(program, variables=WITH_KEY).up("--http", "off") as up:
+            await up.ready()
+            told = await up.line("model       assistant@localhost: 127.0.0.1")
+            failed = await program.run("ask", "hello")
+            doctor = await program.run("doctor")
+            server.api_key = KEY
+            answered = await program.run("ask", "hello")
+            again = await up.line("model       assistant@localhost: answers again")
+            healthy = await program.run("doctor")
+        log = "".join(one.read_text() for one in (program.data / "log").iterdir())
+
+    rejected = "does not accept the API key"
+    assert rejected in told
+    assert (failed.status, failed.output) == (1, "")
+    assert failed.errors.startswith("spade-llm ask: Sorry, my language model is not answering")
+    assert rejected not in failed.errors
+    assert (doctor.status, rejected in doctor.output) == (1, True)
+    assert (answered.status, answered.output) == (0, "You said: hello\n")
+    assert again
+    assert (healthy.status, f"test at {server.base_url}" in healthy.output) == (0, True)
+    assert rejected in log
+    seen = [told, doctor.output, failed.errors, healthy.output, log]
+    assert not [text for text in seen if KEY in text]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://no-such-host.invalid/v1", "host name is unknown"),
+        ("http://127.0.0.1:9/v1", "refuses connections"),
+    ],
+)
+async def test_the_doctor_tells_unreachable_servers_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, why: str
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    program = with_model(program_in(tmp_path, has_prosody=False, port=9), url)
+
+    (check,) = await check_models(assistant_of(program))
+
+    assert (check.state, why in check.detail) == (State.FAILED, True)
+    assert KEY not in repr(check)
+
+
+@pytest.mark.parametrize(
+    ("models", "state"),
+    [
+        ('{"object": "list", "data": [{"id": "test"}]}', State.OK),
+        ('{"object": "list", "data": [{"id": "test:latest"}]}', State.OK),
+        ('{"object": "list", "data": [{"id": "another"}]}', State.FAILED),
+        ('{"object": "list", "data": []}', State.OK),
+        ("what is this?", State.OK),
+    ],
+)
+async def test_the_doctor_looks_whether_the_server_has_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: str, state: State
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    async with running_server(OpenAIServer(api_key=KEY)) as server:
+        server.models = Status(status=200, body=models)
+        program = with_model(program_in(tmp_path, has_prosody=False, port=9), server.base_url)
+
+        (check,) = await check_models(assistant_of(program))
+
+    assert check.state is state
+
+
+def assistant_of(program: Program) -> Definition:
+    found = read_deployment(program.agents, domain="localhost")
+    return next(one for one in found if one.settings.kind == "assistant")
+
+
+def test_the_doctor_knows_only_assistants_that_run(tmp_path: Path) -> None:
+    home = tmp_path / "agents" / "assistant@localhost"
+    health = ModelHealth()
+    with lock.hold(home, what="it"), kept_model_record(home, ModelRecord(description="m"), health):
+        health.fail(ModelUnavailable("It is away."))
+        (while_running,) = check_running_models(tmp_path)
+        health.succeed()
+        (recovered,) = check_running_models(tmp_path)
+
+    assert "m: It is away. (1 call since" in while_running.detail
+    assert recovered.state is State.OK
+    assert check_running_models(tmp_path) == []
+
+
+def test_a_long_conversation_is_no_fault_of_the_model() -> None:
+    health = ModelHealth()
+
+    health.fail(ContextTooLong("too long"))
+
+    assert health.fault is None
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    choice = ModelChoice(kind="local", model="m", base_url="http://me:secret@h:1/v1?key=secret")
+
+    assert choice.description == "m at http://h:1/v1"
