@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
 
 NAME = "spade-llm-agents"
+_RUNNING = version(NAME)
+"""Read once: each reading parses the package's metadata, which takes a millisecond."""
 
 
 def tell_software(agent: XmppAgent) -> None:
@@ -33,7 +35,7 @@ def _listen(client: ClientXMPP) -> None:
 def _software(_asked: ET.Element) -> ET.Element:
     query = ET.Element(f"{{{VERSION}}}query")
     ET.SubElement(query, f"{{{VERSION}}}name").text = NAME
-    ET.SubElement(query, f"{{{VERSION}}}version").text = version(NAME)
+    ET.SubElement(query, f"{{{VERSION}}}version").text = _RUNNING
     return query
 
 
