@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from slixmpp import ClientXMPP
-from slixmpp.exceptions import IqError, IqTimeout
+from slixmpp.exceptions import IqError, IqTimeout, XMPPError
 from slixmpp.plugins.xep_0198 import stanza as stanzas
 from slixmpp.stanza import StreamFeatures
 from slixmpp.xmlstream import register_stanza_plugin
@@ -17,6 +17,8 @@ from slixmpp.xmlstream.xmlstream import NotConnectedError
 
 from spade_llm.errors import ConfigurationError
 from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.iq_answers import hear
+from spade_llm.xmpp.namespaces import DISCO_INFO, DISCO_ITEMS
 from spade_llm.xmpp.outbox import Outbox
 from spade_llm.xmpp.prologue import Prologue
 from spade_llm.xmpp.scram import use_fast_scram
@@ -27,11 +29,20 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from xml.etree.ElementTree import Element
 
+    from slixmpp.stanza import Iq
+    from slixmpp.xmlstream.handler.base import BaseHandler
+
     from spade_llm.xmpp.connection import Connection
 
 logger = logging.getLogger(__name__)
 
 _MESSAGE = "{jabber:client}message"
+_IQ = "{jabber:client}iq"
+_PRESENCE = "{jabber:client}presence"
+_ANSWERS = frozenset({"result", "error"})
+_WAITING = "IqCallback_"
+"""How slixmpp 1.12 names the handler that waits for the answer to a request of ours; the
+request's id follows."""
 _BEFORE_BINDING = 9000
 """slixmpp 1.12 binds a resource at 10 000."""
 
@@ -48,6 +59,8 @@ class XmppClient(ClientXMPP):
         self, jid: str, password: str, connection: Connection, on_due: Callable[[float], None]
     ) -> None:
         self._prologue = Prologue()
+        self._awaited: set[str] = set()
+        """Ids of our requests that wait for their answer."""
         use_fast_scram()
         super().__init__(jid, password, ssl_context=trust(connection.ca_path))
         self._outbox = Outbox(self.loop, super().send_raw)
@@ -59,12 +72,16 @@ class XmppClient(ClientXMPP):
         self.on_acl: Callable[[Element], None] | None = None
         """Takes each message between agents before slixmpp makes an object of it and asks every
         handler whether it wants that (a third of a request's time here); must not raise."""
+        self.is_refused: Callable[[Element], bool] | None = None
+        """Asked with each IQ request and each presence before slixmpp makes an object of it; True:
+        it goes no further. Must not raise."""
         register_stanza_plugin(StreamFeatures, stanzas.StreamManagement)
         self.register_feature("sm", self._resume, restart=True, order=_BEFORE_BINDING)
         self.enable_direct_tls = connection.host is None
         self.roster.auto_authorize = None
         self.roster.auto_subscribe = None
-        self.register_plugin("xep_0030")
+        # Its cache keeps what anybody says of itself, for ever; nothing of ours reads it.
+        self.register_plugin("xep_0030", {"use_cache": False})
         self.register_plugin("xep_0199")
         if connection.register:
             self.register_plugin("xep_0077")
@@ -72,6 +89,12 @@ class XmppClient(ClientXMPP):
         # Our inbox reads every <message/> itself (xmpp/inbox.py).
         self.remove_handler("IM")
         self.remove_handler("IMError")
+        # slixmpp 1.12 refuses a stranger's roster push with an error that it fails to write.
+        self.remove_handler("Roster Update")
+        hear(self, "set", "{jabber:iq:roster}query", self._take_roster_push)
+        # It leaves these without the answer that each request must get (RFC 6120 §8.2.3).
+        for namespace in (DISCO_INFO, DISCO_ITEMS):
+            hear(self, "set", f"{{{namespace}}}query", _refuse)
 
     async def _register(self, _form: object) -> None:
         iq = self.Iq()
@@ -126,12 +149,46 @@ class XmppClient(ClientXMPP):
             self._outbox.flush()
         super().abort()
 
+    def register_handler(
+        self,
+        handler: BaseHandler,
+        before: BaseHandler | None = None,
+        after: BaseHandler | None = None,
+    ) -> None:
+        if handler.name.startswith(_WAITING):
+            self._awaited.add(handler.name.removeprefix(_WAITING))
+        super().register_handler(handler, before, after)
+
+    def remove_handler(self, name: str) -> bool:
+        """slixmpp calls it for each request that got no answer in time."""
+        self._awaited.discard(name.removeprefix(_WAITING))
+        return bool(super().remove_handler(name))
+
     def _spawn_event(self, xml: Element) -> None:
-        if self.on_acl is None or xml.tag != _MESSAGE or xml.find(ACL_TAG) is None:
+        if xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
+            self.management.note_received(xml)
+            self.on_acl(xml)
+        elif self._is_unwanted(xml):
+            self.management.note_received(xml)
+        else:
             super()._spawn_event(xml)
-            return
-        self.management.note_received(xml)
-        self.on_acl(xml)
+
+    def _is_unwanted(self, xml: Element) -> bool:
+        """Whether an IQ or a presence goes no further: an answer that no request of ours waits
+        for, or what is refused. slixmpp takes 0.1 to 0.3 ms for each, this 0.01."""
+        if xml.tag == _IQ and xml.get("type") in _ANSWERS:
+            id = xml.get("id", "")
+            is_awaited = id in self._awaited
+            self._awaited.discard(id)
+            return not is_awaited
+        is_signal = xml.tag in (_IQ, _PRESENCE)
+        return is_signal and self.is_refused is not None and self.is_refused(xml)
+
+    def _take_roster_push(self, iq: Iq) -> None:
+        """Only our server speaks for our roster (RFC 6121 §2.1.6)."""
+        if iq.xml.get("from", "") not in ("", self.boundjid.bare):
+            _refuse(iq)
+        self.event("roster_update", iq)
 
     def incoming_filter(self, xml: Element) -> Element:
         self.management.note_received(xml)
@@ -158,3 +215,7 @@ class XmppClient(ClientXMPP):
     def _handle_stream_error(self, error: object) -> None:
         """Without what slixmpp makes of `see-other-host`."""
         self.event("stream_error", error)
+
+
+def _refuse(_iq: Iq) -> None:
+    raise XMPPError("service-unavailable")

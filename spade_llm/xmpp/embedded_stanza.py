@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape, quoteattr
 
+from spade_llm.xmpp.namespaces import STANZA_ERRORS
+
 CLIENT = "jabber:client"
-STANZAS = "urn:ietf:params:xml:ns:xmpp-stanzas"
 XML = "http://www.w3.org/XML/1998/namespace"
 ERROR_TYPES = {
     "bad-request": "modify",
@@ -70,7 +71,7 @@ def error_of(stanza: ET.Element, condition: str) -> ET.Element:
     error = ET.SubElement(
         reply, f"{{{CLIENT}}}error", {"type": ERROR_TYPES.get(condition, "cancel")}
     )
-    ET.SubElement(error, f"{{{STANZAS}}}{condition}")
+    ET.SubElement(error, f"{{{STANZA_ERRORS}}}{condition}")
     return reply
 
 

@@ -16,7 +16,7 @@ from slixmpp.exceptions import IqError, IqTimeout
 
 from spade_llm.errors import PeerUnavailable, RequestError, RequestFailed, RequestRefused, TooLarge
 from spade_llm.xmpp.connection import trust
-from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO
+from spade_llm.xmpp.namespaces import DATA_FORM, DISCO_INFO, DISCO_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -99,7 +99,7 @@ async def upload_host(agent: XmppAgent) -> str:
 async def find_upload_service(agent: XmppAgent) -> UploadService:
     """Ask the server, then its parts (XEP-0030), who takes files. Raises as `upload`."""
     domain = agent.jid.domain
-    items = await _asked(agent, domain, Element("{http://jabber.org/protocol/disco#items}query"))
+    items = await _asked(agent, domain, Element(f"{{{DISCO_ITEMS}}}query"))
     parts = [item.get("jid", "") for item in items]
     for jid in [domain, *parts[:MAX_ITEMS]]:
         service = await _service_at(agent, jid)
