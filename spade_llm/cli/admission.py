@@ -20,6 +20,7 @@ def admission_of(table: AdmissionTable) -> Admission:
         guest_talk=_rate(table.guest_messages_per_minute / 60, table.guest_messages_at_once),
         domain_talk=_rate(table.domain_messages_per_minute / 60, table.domain_messages_at_once),
         requests=_rate(table.requests_per_second, table.requests_at_once),
+        signals=_rate(table.signals_per_second, table.signals_at_once),
     )
 
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.acl import (
     CHAT_TEXT,
@@ -57,6 +57,11 @@ if TYPE_CHECKING:
     from spade_llm.runtime.transport import Send
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PauseOf = Callable[["AclMessage"], float]
+"""Seconds that a request which was received just now waits before it is run. Must not raise."""
 
 IsThere = Callable[[str], Awaitable[bool]]
 """Whether a full JID is connected; True where nobody can tell."""
@@ -120,7 +125,7 @@ class Dispatcher:
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._long: set[asyncio.Task[object]] = set()
-        """Of those, the ones whose handler has more time than others."""
+        """Of those, the ones whose handler has more time than others, or whose request is paced."""
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._has_left = asyncio.Event()
@@ -131,6 +136,8 @@ class Dispatcher:
         """By receiver and id: who sees to it that what was sent to a person arrives."""
         self.has_arrived: HasArrived | None = None
         """Set by whoever knows the network, where what is sent may be lost."""
+        self.pause_of: PauseOf | None = None
+        """Set by the rate limiter, where there is one."""
         self.is_there: IsThere | None = None
         """Set by whoever knows the network: programs that have left are worked for no longer."""
 
@@ -139,6 +146,10 @@ class Dispatcher:
 
     def speaks(self, ontology: str) -> bool:
         return ontology in self._routes
+
+    def is_serving(self, owner: str) -> bool:
+        """Whether a request of this bare JID runs or waits."""
+        return owner in self._open_of
 
     @property
     def ontologies(self) -> frozenset[str]:
@@ -303,7 +314,9 @@ class Dispatcher:
         self._open += 1
         self.load_changed.set()
         self._open_of[message.owner] += 1
-        self._enqueue(key, Job(message, self.effect_of(message), diverted_to=diverted_to))
+        pause_s = self.pause_of(message) if self.pause_of else 0.0
+        job = Job(message, self.effect_of(message), diverted_to=diverted_to, pause_s=pause_s)
+        self._enqueue(key, job)
 
     def _jobs(self) -> Iterator[Job]:
         return (job for lane in self._lanes.values() for job in lane)
@@ -360,6 +373,8 @@ class Dispatcher:
             del self._lanes[key]
 
     async def _serve_in_place(self, job: Job) -> None:
+        if job.pause_left_s > 0 and not self._is_closing:
+            await self._noted_as_long(asyncio.sleep(job.pause_left_s))
         await self._take_place(job)
         try:
             await self._serve(job)
@@ -512,7 +527,7 @@ class Dispatcher:
                 span.quote({"enduser.id": message.owner})
             return await handler(request)
 
-    async def _noted_as_long(self, work: Coroutine[object, object, str]) -> str:
+    async def _noted_as_long(self, work: Coroutine[object, object, T]) -> T:
         task = asyncio.current_task()
         assert task is not None  # It runs in one of ours.
         self._long.add(task)

@@ -19,6 +19,8 @@ class Job:
     effect: Effect
     since_s: float = field(default_factory=time.monotonic)
     """When it arrived."""
+    pause_s: float = 0.0
+    """From its arrival until it may take a place: its sender is paced."""
     diverted_to: Handler | None = None
     """Instead of the route's handler."""
     has_place: bool = False
@@ -34,6 +36,10 @@ class Job:
     is_left: bool = False
     """Nobody is there to be answered."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def pause_left_s(self) -> float:
+        return self.since_s + self.pause_s - time.monotonic()
 
     @property
     def is_cancelled(self) -> bool:

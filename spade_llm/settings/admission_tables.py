@@ -23,5 +23,8 @@ class AdmissionTable(Table):
     """Of all of one other domain together."""
     domain_messages_at_once: int = Field(default=240, ge=1, le=100_000)
     requests_per_second: int = Field(default=500, ge=0, le=1_000_000)
-    """Of one JID, everything else: programs' requests, marks, states."""
+    """Of one program, to services."""
     requests_at_once: int = Field(default=2500, ge=1, le=1_000_000)
+    signals_per_second: int = Field(default=20, ge=0, le=1_000_000)
+    """Of one JID: IQ requests, presences, marks, chat states, reactions."""
+    signals_at_once: int = Field(default=100, ge=1, le=1_000_000)

@@ -37,7 +37,10 @@ class Admission:
     domain_talk: Rate | None = None
     """Of all of one other domain together, those apart that `allow` names by their JID."""
     requests: Rate | None = None
-    """Everything else of one JID: programs' requests, marks, states."""
+    """Programs' other requests, of one JID."""
+    signals: Rate | None = None
+    """What asks no model and no service, of one JID: IQ requests, presences, marks, chat states and
+    reactions."""
 
     @property
     def is_open(self) -> bool:
@@ -45,7 +48,7 @@ class Admission:
 
     @property
     def limits_nothing(self) -> bool:
-        rates = (self.talk, self.guest_talk, self.domain_talk, self.requests)
+        rates = (self.talk, self.guest_talk, self.domain_talk, self.requests, self.signals)
         return self.is_open and not any(rates)
 
     def standing(self, jid: str, own_domain: str) -> Standing:

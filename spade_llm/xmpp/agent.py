@@ -375,6 +375,7 @@ class XmppAgent(Agent):
         )
         self.client = link.client
         self.client.until_ready = self._until_log
+        self.client.is_refused = self.door.refuses
         self.presence = PresenceManager(agent=self, approve_all=False)
         self._inbox.listen()
         self.client.add_event_handler("presence_available", self._sight)

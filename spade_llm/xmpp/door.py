@@ -1,7 +1,9 @@
-"""Who gets in: each message is looked at by its stamped sender before it is read.
+"""Admission control and rate limits (token buckets) by the stamped sender of each stanza, before it
+is read.
 
-Knows no handler. What is refused is refused in one sentence per minute and then in silence;
-programs get `refuse`, once per second.
+What comes too fast is refused with a stanza error (`resource-constraint`), programs' requests with
+`refuse` once per second, strangers in one sentence per minute; beyond that there is silence. A
+chat client that has waited for its answers is paced instead: its next message waits for its turn.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.acl import PRINCIPAL, AclMessage, Encoding, ErrorBody, Performative, bare
+from spade_llm.acl import CHAT_TEXT, PRINCIPAL, AclMessage, Encoding, ErrorBody, Performative, bare
 from spade_llm.errors import Busy, MalformedContent, StorageFailed, Unauthorised
 from spade_llm.latest import keep_latest
 from spade_llm.runtime.gateways import read_principal
@@ -24,7 +26,7 @@ from spade_llm.xmpp.invitations import FILES, Invitations, is_code
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from xml.etree.ElementTree import Element
 
     from spade_llm.errors import SpadeLLMError
@@ -40,6 +42,11 @@ MAX_ASKED = 1024
 """Peers that we asked something: they may answer."""
 MAX_HEARD = 20_000
 """Questions of programs that are known when they are asked again."""
+MAX_PAUSE_S = 10.0
+"""How long a message of a client that is paced waits; one that would wait longer is refused."""
+STARTS = Rate(per_s=20.0, burst=4)
+"""Turns of one chat client that begin: of many messages at once the later ones wait, so that the
+work for them delays no other sender. Programs may ask a hundred things at a time."""
 REFUSED_EVERY_S = 60.0
 BUSY_EVERY_S = 1.0
 REFUSALS = Rate(per_s=50.0, burst=200)
@@ -52,6 +59,7 @@ TALK_ONTOLOGY = "spade-llm.chat/1"
 
 _BODY = "{jabber:client}body"
 _THREAD = "{jabber:client}thread"
+_PRESENCE = "{jabber:client}presence"
 _UNREAD = frozenset({"error", "groupchat"})
 """The one fails a request of ours, the other is read by who knows rooms."""
 
@@ -59,11 +67,12 @@ _UNREAD = frozenset({"error", "groupchat"})
 class _Sender:
     """What is known of one bare JID."""
 
-    __slots__ = ("joins", "refused_s", "requests", "talk")
+    __slots__ = ("joins", "refused_s", "requests", "starts", "talk")
 
     def __init__(self, talk: Rate | None, requests: Rate | None, now_s: float) -> None:
         self.talk = TokenBucket(talk, now_s) if talk else None
         self.requests = TokenBucket(requests, now_s) if requests else None
+        self.starts = TokenBucket(STARTS, now_s)
         self.joins = TokenBucket(JOINS, now_s)
         self.refused_s = -REFUSED_EVERY_S
 
@@ -76,17 +85,30 @@ class Door:
         *,
         own_domain: str,
         send: Callable[[str], None],
+        own: str = "",
         gateways: Collection[str] = (),
+        is_answered: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`send` takes a stanza that nobody misses if it is lost. `gateways`: bare JIDs; they are
-        let in, and what they ask for others is counted as those others'."""
+        """`send` takes a stanza that nobody misses if it is lost. `own`: our bare JID. `gateways`:
+        bare JIDs; they are let in, and what they ask for others is counted as those others'.
+        `is_answered`: whether a bare JID has its answers to all that it said, and can be paced."""
         self._admission = admission
         self._gateways = frozenset(gateways)
+        self._never_counted = frozenset({"", own, own_domain, *gateways})
+        """Beside those whom we asked something: our server and ourselves, and gateways."""
+        self.is_room: Callable[[str], bool] = lambda _: False
+        """Whether we are in a room of this bare JID: the presences of all its occupants come from
+        there. Set by whoever knows rooms."""
         self._invitations = invitations
         self._own_domain = own_domain
         self._send = send
+        self._is_answered = is_answered
         self._clock = clock
+        self._pause = ("", 0.0)
+        """Of the message that was let in last: its sender, and the seconds that it is to wait."""
+        self._signals: OrderedDict[str, TokenBucket] = OrderedDict()
+        """By bare JID; MAX_SENDERS of them."""
         self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
         self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
         self._asked: OrderedDict[str, bool] = OrderedDict()
@@ -140,14 +162,31 @@ class Door:
         finally:
             self._is_paced = False
 
+    def refuses(self, xml: Element) -> bool:
+        """Whether this IQ request or presence goes no further; an IQ is answered here, if at
+        all."""
+        jid, now_s = bare(xml.get("from", "")), self._clock()
+        is_presence = xml.tag == _PRESENCE
+        if (is_presence and self.is_room(jid)) or self._takes_signal(jid, now_s):
+            return False
+        if not is_presence:
+            self._answer_overload(codec.encode_overload(xml), now_s)
+        return True
+
+    def pause_s(self, message: AclMessage) -> float:
+        """How long the message that was let in just now waits for its turn."""
+        (sender, pause_s), self._pause = self._pause, ("", 0.0)
+        return pause_s if message.sender == sender else 0.0
+
     def is_shut_for(self, xml: Element) -> bool:
         """Whether this `<message/>` goes no further; it is answered here, if at all."""
+        self._pause = ("", 0.0)
         if xml.get("type") in _UNREAD:
             return False
         (jid, standing), now_s = self._who(xml), self._clock()
         sender = self._sender(jid, standing, now_s)
         if not self._is_paced and not self._is_in_time(jid, sender, xml, now_s):
-            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
+            self._refuse_fast(xml, sender, now_s)
             return True
         if not self._admission.is_open and _code(xml) is not None:
             self._join(xml, jid, sender)
@@ -191,16 +230,34 @@ class Door:
         return found
 
     def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
-        if not _is_talk(xml) or self._is_repeated(xml):
+        is_talk = _is_talk(xml)
+        if not is_talk and xml.find(codec.ACL_TAG) is None:
+            return self._takes_signal(jid, now_s)
+        if not is_talk or self._is_repeated(xml):
             # What we asked for may come as fast as it can.
             return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
-        if sender.talk is not None and not sender.talk.take(now_s):
+        buckets = [one for one in (sender.talk, self._domain(jid, now_s)) if one is not None]
+        is_chat = codec.encoding_of(xml) is Encoding.PLAIN
+        pause_s = _longest_wait_s(buckets, now_s)
+        # One message on its way at most, so that nothing piles up; programs ask again themselves.
+        if pause_s and not (is_chat and pause_s <= MAX_PAUSE_S and self._is_answered(jid)):
             return False
-        domain = self._domain(jid, now_s)
-        is_in_time = domain is None or domain.take(now_s)
-        if is_in_time:
-            self._note_heard(xml)
-        return is_in_time
+        if is_chat and buckets:
+            buckets.append(sender.starts)
+        self._pause = (xml.get("from", ""), _longest_wait_s(buckets, now_s))
+        for one in buckets:
+            one.borrow(now_s)
+        self._note_heard(xml)
+        return True
+
+    def _takes_signal(self, jid: str, now_s: float) -> bool:
+        """What we asked for may come as fast as it can here too."""
+        rate = self._admission.signals
+        if rate is None or jid in self._never_counted or jid in self._asked:
+            return True
+        bucket = self._signals.get(jid) or TokenBucket(rate, now_s)
+        keep_latest(self._signals, jid, bucket, most=MAX_SENDERS)
+        return bucket.take(now_s)
 
     def _is_repeated(self, xml: Element) -> bool:
         """A program that is not answered asks again; that costs no turn."""
@@ -228,6 +285,17 @@ class Door:
             return bool(encryption_of(xml))
         self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
         return True
+
+    def _refuse_fast(self, xml: Element, sender: _Sender, now_s: float) -> None:
+        """A chat client shows the error beside the very message; what has no words gets none."""
+        if codec.encoding_of(xml) is not Encoding.PLAIN:
+            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
+        elif _is_talk(xml):
+            self._answer_overload(codec.encode_overload(xml, text=TOO_FAST), now_s)
+
+    def _answer_overload(self, error: str, now_s: float) -> None:
+        if error and self._refusals.take(now_s):
+            self._send(error)
 
     def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, words: str) -> None:
         """As far as it is its time; a refusal costs more than silence."""
@@ -266,20 +334,28 @@ class Door:
 def door_of(agent: XmppAgent) -> Door:
     """The agent's, as its options say; where they limit nothing, no message is looked at."""
     options, name = agent.options, FILES.replace("*", str(agent.jid.local))
+    dispatcher = agent.node.dispatcher
     door = Door(
         options.admission,
         Invitations(options.data / name if options.data else None),
         own_domain=str(agent.jid.domain),
         send=agent.send_now,
-        gateways=agent.node.dispatcher.gateways,
+        own=str(agent.jid),
+        gateways=dispatcher.gateways,
+        is_answered=lambda jid: dispatcher.speaks(CHAT_TEXT) and not dispatcher.is_serving(jid),
     )
     if not options.admission.limits_nothing:
         agent.on_stanza.append(door.is_shut_for)
+        dispatcher.pause_of = door.pause_s
     return door
 
 
 _BUSY = "too many messages at once; ask again later, and more slowly"
 _UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+
+
+def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:
+    return max((one.wait_s(now_s) for one in buckets), default=0.0)
 
 
 def _is_talk(xml: Element) -> bool:

@@ -91,6 +91,7 @@ class Rooms:
         self._declined: OrderedDict[str, float] = OrderedDict()
         # In front of who would judge a room's stanza as a peer's.
         agent.on_stanza.insert(0, self._take)
+        agent.door.is_room = self._rooms.__contains__
         agent.on_client.append(self._listen)
         agent.on_session.append(self._session_started)
         agent.on_sent.append(self._note_sent)

@@ -40,6 +40,7 @@ from spade_llm.xmpp.namespaces import (
     MARKERS,
     RECEIPTS,
     REPLY,
+    STANZA_ERRORS,
 )
 from spade_llm.xmpp.pieces import pieces_of
 from spade_llm.xmpp.quotation import without_quotation
@@ -129,6 +130,21 @@ def encode_mark(message: AclMessage) -> str:
     return (
         f"<message type='chat' to={_attribute(message.sender)} id='{new_id()}'>"
         f"{mark}<store xmlns='{HINTS}'/></message>"
+    )
+
+
+def encode_overload(xml: Element, *, text: str = "") -> str:
+    """A stanza error that says that this stanza came too fast, and may be sent again later
+    (RFC 6120 §8.3.3.18); it repeats nothing of the stanza but its id. Empty where no stanza error
+    may answer: to an error, or to a name that is too long to send back."""
+    id, sender = xml.get("id", ""), xml.get("from", "")
+    if xml.get("type") in ("error", "result") or len(id) > MAX_NAME_CHARS or not is_jid(sender):
+        return ""
+    said = f"<text xmlns='{STANZA_ERRORS}'>{_text(text)}</text>" if text else ""
+    name = xml.tag.rpartition("}")[2]
+    return (
+        f"<{name} type='error' to={_attribute(sender)} id={_attribute(id)}><error type='wait'>"
+        f"<resource-constraint xmlns='{STANZA_ERRORS}'/>{said}</error></{name}>"
     )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN = "here.example"
+STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 GATEWAYS = (f"gateway@{OWN}",)
 CLOSED = Admission(allow=("friend.example", "ada@other.example"), guests=("guests.example",))
 
@@ -37,27 +38,42 @@ class Entrance:
         self.now_s = 1000.0
         self.invitations = invitations or Invitations(None)
         self.said: list[str] = []
+        self.errors: list[Element] = []
+        self.is_answered = False
+        """Whether peers have had answers to all that they said."""
         self.door = Door(
             admission,
             self.invitations,
             own_domain=OWN,
             send=self._hear,
+            own=f"bot@{OWN}",
             gateways=GATEWAYS,
+            is_answered=lambda _: self.is_answered,
             clock=lambda: self.now_s,
         )
 
     def _hear(self, xml: str) -> None:
-        told = fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
-        self.said.append(told.findtext("{jabber:client}body") or "")
+        told = fromstring(xml.replace(" ", " xmlns='jabber:client' ", 1))
+        if told.get("type") == "error":
+            self.errors.append(told)
+        else:
+            self.said.append(told.findtext("{jabber:client}body") or "")
 
     def lets_in(self, xml: Element) -> bool:
         return not self.door.is_shut_for(xml)
 
+    def pause_s(self, xml: Element) -> float:
+        """How long this message waits for its turn; it is let in."""
+        assert self.lets_in(xml)
+        message = decode(xml)
+        assert isinstance(message, AclMessage)
+        return self.door.pause_s(message)
 
-def text(sender: str, body: str = "hello", *, kind: str = "chat") -> Element:
+
+def text(sender: str, body: str = "hello", *, kind: str = "chat", id: str = "m1") -> Element:
     return fromstring(
         f"<message xmlns='jabber:client' type='{kind}' from='{sender}/phone' to='bot@{OWN}'"
-        f" id='m1'><body>{body}</body></message>"
+        f" id='{id}'><body>{body}</body></message>"
     )
 
 
@@ -301,18 +317,152 @@ LIMITED = Admission(
 )
 
 
-def test_who_says_too_much_is_told_once_and_heard_again_later() -> None:
+def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_are_heard() -> None:
     entrance = Entrance(LIMITED)
 
-    heard = [entrance.lets_in(text(f"eve@{OWN}")) for _ in range(10)]
+    heard = [entrance.lets_in(text(f"eve@{OWN}", id=f"m{number}")) for number in range(10)]
     assert heard == [True] * 3 + [False] * 7
-    assert entrance.said == [TOO_FAST]
+    assert entrance.said == []
+    assert [one.get("id") for one in entrance.errors] == [f"m{number}" for number in range(3, 10)]
+    for one in entrance.errors:
+        assert (one.tag, one.get("to")) == ("{jabber:client}message", f"eve@{OWN}/phone")
+        error = one.find("{jabber:client}error")
+        assert error is not None and error.get("type") == "wait"
+        assert error[0].tag == f"{STANZAS}resource-constraint"
+        assert error.findtext(f"{STANZAS}text") == TOO_FAST
     assert entrance.lets_in(text(f"ada@{OWN}"))
 
     entrance.now_s += 1
     assert entrance.lets_in(text(f"eve@{OWN}"))
     assert not entrance.lets_in(text(f"eve@{OWN}"))
-    assert entrance.said == [TOO_FAST]
+
+
+def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence() -> None:
+    entrance = Entrance(LIMITED)
+
+    for _ in range(5000):
+        entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 200
+
+    entrance.now_s += 1
+    for _ in range(5000):
+        entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 250
+
+
+def test_no_error_answers_an_error_a_mark_or_a_sender_who_has_no_address() -> None:
+    entrance = Entrance(LIMITED)
+    mark = text(f"eve@{OWN}")
+    mark.remove(mark[0])
+    nobody, endless = text(f"eve@{OWN}"), text(f"eve@{OWN}", id="i" * 2000)
+    nobody.set("from", "@")
+
+    for _ in range(30):
+        entrance.lets_in(mark)
+        entrance.lets_in(text(f"eve@{OWN}", kind="error"))
+        entrance.lets_in(nobody)
+    for _ in range(3):
+        entrance.lets_in(text(f"ada@{OWN}"))
+    entrance.lets_in(endless)
+
+    assert entrance.errors == []
+
+
+def test_a_client_that_waits_for_its_answers_is_paced_and_not_refused() -> None:
+    entrance = Entrance(LIMITED)
+    entrance.is_answered = True
+
+    pauses = [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(5)]
+    assert pauses == [0.0, 0.0, 0.0, 1.0, 2.0]
+    entrance.now_s += 1
+    assert entrance.pause_s(text(f"eve@{OWN}")) == 2.0
+
+    assert [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(8)][-1] == 10.0
+    assert not entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 1
+
+
+def test_a_client_with_a_message_on_its_way_and_a_program_are_not_paced() -> None:
+    entrance = Entrance(LIMITED)
+    chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(5)]
+
+    assert [entrance.lets_in(text(f"eve@{OWN}")) for _ in range(5)].count(True) == 3
+    entrance.is_answered = True
+    assert [entrance.lets_in(one) for one in chats].count(True) == 3
+
+
+def test_of_many_messages_at_once_a_few_begin_at_once_and_the_rest_one_by_one() -> None:
+    entrance = Entrance(replace(LIMITED, talk=Rate(per_s=10, burst=200)))
+    chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(10)]
+
+    pauses = [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(200)]
+
+    assert pauses[:5] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.05])
+    assert pauses[-1] == pytest.approx(196 / 20)
+    assert entrance.pause_s(text(f"ada@{OWN}")) == 0.0
+    assert {entrance.pause_s(one) for one in chats} == {0.0}
+
+
+def iq(sender: str, kind: str = "get", *, id: str = "q1") -> Element:
+    return fromstring(
+        f"<iq xmlns='jabber:client' type='{kind}' from='{sender}' to='bot@{OWN}/x' id='{id}'>"
+        "<query xmlns='jabber:iq:version'/></iq>"
+    )
+
+
+def presence(sender: str, kind: str = "") -> Element:
+    kinds = f" type='{kind}'" if kind else ""
+    return fromstring(f"<presence xmlns='jabber:client' from='{sender}'{kinds}/>")
+
+
+SIGNALLED = Admission(signals=Rate(per_s=1, burst=4))
+
+
+def test_iqs_presences_and_marks_of_one_sender_are_counted_together() -> None:
+    entrance = Entrance(SIGNALLED)
+    mark = text(f"eve@{OWN}")
+    mark.remove(mark[0])
+
+    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
+    assert not entrance.door.refuses(presence(f"eve@{OWN}/b"))
+    assert not entrance.door.refuses(presence(f"eve@{OWN}", "subscribe"))
+    assert entrance.lets_in(mark)
+
+    assert entrance.door.refuses(iq(f"eve@{OWN}/a", id="too fast"))
+    assert entrance.door.refuses(presence(f"eve@{OWN}/b"))
+    assert not entrance.lets_in(mark)
+    (error,) = entrance.errors
+    assert (error.tag, error.get("id")) == ("{jabber:client}iq", "too fast")
+    assert error.find(f"{{jabber:client}}error/{STANZAS}resource-constraint") is not None
+    assert entrance.lets_in(text(f"eve@{OWN}"))
+    assert not entrance.door.refuses(iq(f"ada@{OWN}/a"))
+    entrance.now_s += 1
+    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
+
+
+@pytest.mark.parametrize(
+    "sender",
+    ["", OWN, f"bot@{OWN}", f"bot@{OWN}/other", *GATEWAYS, f"{GATEWAYS[0]}/x", f"memory@{OWN}/x"],
+)
+def test_our_server_ourselves_gateways_and_whom_we_asked_are_never_counted(sender: str) -> None:
+    entrance = Entrance(SIGNALLED)
+    question = decode(request(f"bot@{OWN}"))
+    assert isinstance(question, AclMessage)
+    entrance.door.note_asked(replace(question, receiver=f"memory@{OWN}"))
+
+    assert not any(entrance.door.refuses(iq(sender)) for _ in range(50))
+    assert not any(entrance.door.refuses(presence(sender)) for _ in range(50))
+
+
+def test_the_presences_of_a_room_s_occupants_are_not_those_of_one_sender() -> None:
+    entrance = Entrance(SIGNALLED)
+    entrance.door.is_room = {"den@rooms.example"}.__contains__
+
+    seen = [entrance.door.refuses(presence(f"den@rooms.example/{n}")) for n in range(50)]
+    asked = [entrance.door.refuses(iq(f"den@rooms.example/{n}")) for n in range(50)]
+
+    assert not any(seen)
+    assert asked.count(False) == 4
 
 
 def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does() -> None:
