@@ -1,4 +1,4 @@
-"""A process that sends chat messages as fast as it is told: `python -m bench.flooder`.
+"""A process that sends stanzas of one kind as fast as it is told: `python -m bench.flooder`.
 
 Its Flood is one line on stdin; at the next line it begins, and ends when stdin does. Then it says
 how many it sent in how many seconds.
@@ -17,35 +17,55 @@ from bench.raw import RawClient
 from spade_llm.runtime.loop import run
 
 TICK_S = 0.01
+STANZAS = {
+    "conversations": (
+        "<message type='chat' to='{bare}' id='f{n}'><body>flood {n}</body>"
+        "<thread>t{n}</thread></message>"
+    ),
+    "version": "<iq type='get' to='{full}' id='f{n}'><query xmlns='jabber:iq:version'/></iq>",
+    "disco": (
+        "<iq type='get' to='{full}' id='f{n}'>"
+        "<query xmlns='http://jabber.org/protocol/disco#info'/></iq>"
+    ),
+    "presence": "<presence to='{full}'><status>flood {n}</status></presence>",
+    "subscription": "<presence to='{bare}' type='subscribe'/>",
+    "reaction": (
+        "<message type='chat' to='{full}' id='f{n}'><reactions xmlns='urn:xmpp:reactions:0'"
+        " id='m{n}'><reaction>!</reaction></reactions></message>"
+    ),
+    "chat state": (
+        "<message type='chat' to='{full}'>"
+        "<composing xmlns='http://jabber.org/protocol/chatstates'/></message>"
+    ),
+}
+"""By kind of flood. `n` is the number of the stanza, so that each conversation is a new one."""
 
 
 class Flood(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     account: Account
+    kind: str
     to: str
+    """Full JID of the flooded agent."""
     per_s: int
 
 
 async def send(flood: Flood, client: RawClient) -> int:
     """Until it is cancelled; what a tick was late for, the next makes good."""
+    template, bare = STANZAS[flood.kind], flood.to.partition("/")[0]
     began, sent = time.perf_counter(), 0
     try:
         while True:
             due = int((time.perf_counter() - began) * flood.per_s)
-            client.xmpp.send_raw("".join(_message(flood.to, one) for one in range(sent, due)))
+            numbers = range(sent, due)
+            client.xmpp.send_raw(
+                "".join(template.format(n=one, bare=bare, full=flood.to) for one in numbers)
+            )
             sent = max(sent, due)
             await asyncio.sleep(TICK_S)
     except asyncio.CancelledError:
         return sent
-
-
-def _message(to: str, number: int) -> str:
-    """Each in a conversation of its own."""
-    return (
-        f"<message type='chat' to='{to}' id='f{number}'><body>flood {number}</body>"
-        f"<thread>t{number}</thread></message>"
-    )
 
 
 async def main() -> None:

@@ -180,6 +180,7 @@ async def limited(part: Part) -> AsyncIterator[None]:
     """An assistant with the limits of an agent.toml that says nothing of them."""
     from spade_llm.agent import LLMAgent
     from spade_llm.cli.admission import admission_of
+    from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
     from spade_llm.settings import AdmissionTable
 
@@ -187,7 +188,15 @@ async def limited(part: Part) -> AsyncIterator[None]:
     options = replace(account.options, admission=admission_of(AdmissionTable()))
     async with (
         LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider,
-        running(LLMAgent(account.jid, account.password, provider, options=options)),
+        running(
+            LLMAgent(
+                account.jid,
+                account.password,
+                provider,
+                WindowSizeContext(max_messages=20),
+                options=options,
+            )
+        ),
     ):
         yield
 

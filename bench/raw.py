@@ -75,6 +75,8 @@ class Person(RawClient):
     def __init__(self, account: Account) -> None:
         super().__init__(account)
         self._texts: asyncio.Queue[str] = asyncio.Queue()
+        self.answered_by = ""
+        """Full JID of the latest message's sender."""
         self.on_text = self._keep
 
     @property
@@ -91,4 +93,5 @@ class Person(RawClient):
             return await self._texts.get()
 
     async def _keep(self, message: Any) -> None:
+        self.answered_by = str(message["from"])
         self._texts.put_nowait(message["body"])
