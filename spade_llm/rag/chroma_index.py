@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 BATCH = 1000
-"""Vectors per change; Chroma takes at most 5461 at once."""
+"""Vectors per removal; Chroma takes at most 5461 at once."""
+ADD_BATCH = 100
+"""Vectors per change. No other Python runs meanwhile (chromadb 1.5.9 keeps the GIL): 20 to 80 ms,
+and three times that where thousands of vectors are alike."""
 READERS = 2
 """Threads for queries: the machine is shared with the embedder."""
 READ_BATCH = 100
@@ -129,10 +133,14 @@ class ChromaIndex:
         self._prefix = f"{library}-" if self._directory is None else ""
 
     async def add(self, shelf: Shelf, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Store one row per id; the same id again replaces it."""
-        for part in _parts(len(ids)):
+        """Store one row per id; the same id again replaces it. Between two batches questions have
+        as much time as a batch took."""
+        for part in _parts(len(ids), ADD_BATCH):
+            began = time.monotonic()
             await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
             self._cache.added(shelf.place, ids[part], vectors[part])
+            if part.stop < len(ids):
+                await asyncio.sleep(time.monotonic() - began)
 
     @property
     def has_copies(self) -> bool:
@@ -372,5 +380,5 @@ def _groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequen
         yield group
 
 
-def _parts(count: int) -> Iterator[slice]:
-    return (slice(start, start + BATCH) for start in range(0, count, BATCH))
+def _parts(count: int, size: int = BATCH) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, count, size))

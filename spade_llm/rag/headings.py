@@ -22,8 +22,8 @@ _MARKDOWN = re.compile(
 _FRONT_MATTER = re.compile(r"---[ \t\r]*\n.{0,10000}?^---[ \t\r]*$", re.DOTALL | re.MULTILINE)
 _BLANK_LINE = re.compile(r"(?:\A|\n)[ \t\r]*\n\Z")
 _RST = re.compile(
-    r"^(?:(?P<over>([^\w\s])\2{2,})[ \t\r]*\n[ ]{0,20})?(?P<title>\S[^\n]{0,199})\n"
-    r"(?P<under>([^\w\s])\5{2,})[ \t\r]*$",
+    r"^(?:(?P<over>([^\w\s])\2{2,400})[ \t\r]{0,100}\n[ ]{0,20})?(?P<title>\S[^\n]{0,199})\n"
+    r"(?P<under>([^\w\s])\5{2,400})[ \t\r]{0,100}$",
     re.MULTILINE,
 )
 _DEFINITION = re.compile(
@@ -37,6 +37,11 @@ _DEFINITION = re.compile(
 )
 _BELONGS_TO_NEXT = re.compile(r"@|#|//|/\*|\*|--| \*")
 """How lines begin that stand above a definition and are about it."""
+WINDOW = 65_536
+"""Characters that a pattern is looked for in at once: no other thread runs meanwhile (`re` keeps
+the GIL)."""
+_LONGEST = 2_000
+"""Characters of the longest match, so far as it matters."""
 
 
 class Markup(StrEnum):
@@ -82,10 +87,23 @@ def headings_of(text: str, markup: Markup) -> Iterator[Heading]:
     return _definitions(text) if markup is Markup.CODE else iter(())
 
 
+def _matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """As `finditer`, window by window; a window ends at the end of a line."""
+    while start < len(text):
+        following = start + WINDOW
+        end = text.find("\n", following + _LONGEST)
+        for match in pattern.finditer(text, start, len(text) if end < 0 else end):
+            if match.start() >= following:
+                break
+            yield match
+            start = match.end()
+        start = max(start, following)
+
+
 def _markdown(text: str) -> Iterator[Heading]:
     fence = ""
     front = _FRONT_MATTER.match(text)
-    for match in _MARKDOWN.finditer(text, front.end() if front else 0):
+    for match in _matches(_MARKDOWN, text, front.end() if front else 0):
         mark = match["fence"]
         if mark:
             fence = _fence_after(fence, mark)
@@ -111,7 +129,7 @@ def _follows_blank(text: str, at: int) -> bool:
 def _rst(text: str) -> Iterator[Heading]:
     """Levels are in the order in which their underlines first come (docutils)."""
     levels: dict[tuple[str, bool], int] = {}
-    for match in _RST.finditer(text):
+    for match in _matches(_RST, text):
         title, under, over = match["title"].strip(), match["under"], match["over"]
         if not _is_title(title, under, over):
             continue
@@ -127,7 +145,7 @@ def _is_title(title: str, under: str, over: str | None) -> bool:
 
 
 def _definitions(text: str) -> Iterator[Heading]:
-    for match in _DEFINITION.finditer(text):
+    for match in _matches(_DEFINITION, text):
         start = _with_what_is_above(text, match.start())
         # It ends where it begins: the line belongs to the body, which so is never blank.
         yield Heading(start, start, 1, match["name"])

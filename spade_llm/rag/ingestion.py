@@ -147,11 +147,11 @@ def _check_pages(document: Document) -> None:
 
 
 def _check_metadata(document: Document) -> None:
-    if len(json.dumps(dict(document.metadata))) > MAX_METADATA_CHARS:
-        raise InvalidArguments(f"metadata is larger than {MAX_METADATA_CHARS} characters")
     for key, value in document.metadata.items():
         if isinstance(value, int | float) and not _fits(value):
             raise InvalidArguments(f"metadata {key[:80]!r} is no number of 64 bits")
+    if len(json.dumps(dict(document.metadata))) > MAX_METADATA_CHARS:
+        raise InvalidArguments(f"metadata is larger than {MAX_METADATA_CHARS} characters")
 
 
 def _fits(value: float) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spade_llm.rag import headings
 from spade_llm.rag.headings import Markup, headings_of, markup_of
 
 
@@ -113,3 +115,41 @@ def test_a_megabyte_of_anything_takes_linear_time(unit: str, markup: Markup) -> 
 
     small = seconds(100_000)
     assert seconds(1_000_000) < 40 * small + 0.5
+
+
+LINES = [
+    "# One",
+    "Two\n===",
+    "Title\n-----",
+    "***\nOver\n***",
+    "def f():",
+    "class A(B):",
+    "",
+    "x y",
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=40), st.sampled_from(Markup))
+def test_the_windows_of_a_text_do_not_change_its_headings(lines: list[str], markup: Markup) -> None:
+    text = "\n".join(lines)
+    whole = list(headings_of(text, markup))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headings, "WINDOW", 10)
+        patch.setattr(headings, "_LONGEST", 30)
+        windowed = list(headings_of(text, markup))
+
+    assert windowed == whole
+
+
+def test_looking_for_headings_leaves_other_threads_their_share() -> None:
+    text = "a" + "\n" * 4_000_000 + "b"
+    thread = threading.Thread(target=lambda: list(headings_of(text, Markup.MARKDOWN)))
+    longest_s, began = 0.0, time.monotonic()
+    thread.start()
+    now = began
+    while thread.is_alive():
+        before, now = now, time.monotonic()
+        longest_s = max(longest_s, now - before)
+
+    assert longest_s < (now - began) / 2

@@ -18,11 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spade_llm.errors import InvalidArguments
+from spade_llm.rag.documents import Document
+from spade_llm.rag.library import DocumentLibrary
 from spade_llm.rag.loader import FoundFile, LeftOut, Loader, LoadLimits
 from spade_llm.rag.loading.kinds import Kind
 from spade_llm.rag.loading.parse_worker import ParseLimits
 from spade_llm.rag.loading.parsing import parsed
 from spade_llm.rag.loading.text import BoundedText
+from tests.rag.bag_of_words import BagOfWords
 from tests.rag.files import with_part, write_docx, write_pdf
 
 if TYPE_CHECKING:
@@ -394,3 +397,26 @@ def test_the_length_of_bounded_text_is_the_offset_of_what_comes_next(pieces: lis
         assert text.length == len(str(text))
         text.add(piece)
     str(text).encode()
+
+
+async def test_a_number_of_a_megabyte_does_not_hold_up_the_questions_of_others(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "number.json").write_text("9" * 1_000_000)
+    data = tmp_path / "data"
+    async with DocumentLibrary(data, embedder=BagOfWords(), roots=[tmp_path]) as library:
+        ada, bob = library.for_owner("ada@x"), library.for_owner("bob@x")
+        await bob.ingest(Document(text="The house is green.", source="a", namespace="default"))
+        began = time.monotonic()
+        ingesting = asyncio.create_task(ada.ingest_path("number.json", namespace="default"))
+        slowest_s = 0.0
+        while not ingesting.done():
+            asked = time.monotonic()
+            found = await bob.retrieve("green house")
+            slowest_s = max(slowest_s, time.monotonic() - asked)
+        (ingested,) = await ingesting
+        took_s = time.monotonic() - began
+
+    assert found.chunks[0].chunk.text == "The house is green."
+    assert ingested.chunks > 1000
+    assert slowest_s < took_s / 5
