@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from spade_llm.lazy import lazy_exports
 from spade_llm.old_modules import OldModules
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ if TYPE_CHECKING:
     from spade_llm.utils import (
         load_env_vars,
     )
+    from spade_llm.version import __version__
     from spade_llm.xmpp.local_network import (
         LocalNetwork,
     )
-
-    __version__: str
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "AgentInteractionMemory",
@@ -118,87 +119,12 @@ __all__ = [
     "ToolAgent",
     "TurnLimits",
     "XmppAgent",
+    "__version__",
     "load_env_vars",
 ]
-
-_NAMES_OF = {
-    "agent": [
-        "AgentOptions",
-        "ChatAgent",
-        "Connection",
-        "CoordinatorAgent",
-        "LLMAgent",
-        "MemoryAgent",
-        "RAGAgent",
-        "RetrievalAgent",
-        "Services",
-        "ToolAgent",
-        "TurnLimits",
-        "XmppAgent",
-    ],
-    "behaviour": [
-        "HumanInteractionBehaviour",
-        "LLMBehaviour",
-        "RetrievalBehaviour",
-    ],
-    "context": [
-        "ContextManager",
-    ],
-    "guardrails": [
-        "CompositeGuardrail",
-        "CustomFunctionGuardrail",
-        "Guardrail",
-        "GuardrailAction",
-        "GuardrailResult",
-        "InputGuardrail",
-        "KeywordGuardrail",
-        "LLMGuardrail",
-        "OutputGuardrail",
-        "RegexGuardrail",
-    ],
-    "memory": [
-        "AgentInteractionMemory",
-        "AgentMemoryTool",
-    ],
-    "providers": [
-        "LLMProvider",
-        "OfflineProvider",
-        "ScriptedProvider",
-    ],
-    "routing": [
-        "RoutingFunction",
-        "RoutingResponse",
-    ],
-    "structured_output": [
-        "ReadyForStructuredOutputTool",
-    ],
-    "tools": [
-        "HumanInTheLoopTool",
-        "LLMTool",
-        "LangChainToolAdapter",
-        "RetrievalTool",
-    ],
-    "utils": [
-        "load_env_vars",
-    ],
-    "xmpp.local_network": [
-        "LocalNetwork",
-    ],
-}
-_HOME = {name: home for home, names in _NAMES_OF.items() for name in names}
 
 # onnxruntime (1.32; chromadb imports it too) contacts its maker's telemetry and writes a device id
 # below the home directory while it is imported, unless this is set before.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 sys.meta_path.append(OldModules(__name__))
-
-
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("spade-llm-agents")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

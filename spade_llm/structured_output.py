@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.lazy import lazy_exports
+
 if TYPE_CHECKING:
     from spade_llm.programs.structured_output import ReadyForStructuredOutputTool
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = ["ReadyForStructuredOutputTool"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from spade_llm.programs import structured_output
-
-    return structured_output.ReadyForStructuredOutputTool

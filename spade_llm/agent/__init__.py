@@ -5,8 +5,9 @@ Names are loaded at first use: a client of one agent does not pay for the others
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.agent.chat import ChatAgent
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from spade_llm.services.expert_tool import Expert
     from spade_llm.xmpp.agent import AgentOptions, XmppAgent
     from spade_llm.xmpp.connection import Connection
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "AgentOptions",
@@ -43,29 +46,3 @@ __all__ = [
     "XmppAgent",
     "run_interactive_chat",
 ]
-
-_HOME = {
-    "AgentOptions": "xmpp.agent",
-    "ChatAgent": "agent.chat",
-    "Conduct": "behaviour.conduct",
-    "Connection": "xmpp.connection",
-    "CoordinatorAgent": "agent.coordinator",
-    "Expert": "services.expert_tool",
-    "GatewayAgent": "agent.gateway",
-    "LLMAgent": "agent.llm",
-    "MemoryAgent": "agent.memory",
-    "RAGAgent": "agent.rag",
-    "RagOptions": "agent.rag",
-    "RetrievalAgent": "programs.retrieval_agent",
-    "Services": "agent.llm",
-    "ToolAgent": "agent.tools",
-    "TurnLimits": "conversation.turn",
-    "XmppAgent": "xmpp.agent",
-    "run_interactive_chat": "programs.interactive",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"spade_llm.{_HOME[name]}"), name)

@@ -3,7 +3,6 @@
 A door, too, to what programs written for spade_llm 0.2/0.3 import from here.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from spade_llm.context.adaptive_smart import AdaptiveSmartContext
@@ -18,6 +17,7 @@ from spade_llm.context.token_budget import TokenBudget
 from spade_llm.context.token_counter import EstimatedTokens, TokenCounter
 from spade_llm.context.token_tables import counter_for
 from spade_llm.context.window import WindowSizeContext
+from spade_llm.lazy import lazy_exports
 from spade_llm.providers.messages import (
     AssistantMessage,
     ContextMessage,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
         create_user_message,
         spade_message_to_user_message,
     )
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "AdaptiveSmartContext",
@@ -69,19 +71,3 @@ __all__ = [
     "create_user_message",
     "spade_message_to_user_message",
 ]
-
-_PROGRAMS = {
-    "ContextManager": "context_manager",
-    "create_assistant_message": "context_messages",
-    "create_assistant_tool_call_message": "context_messages",
-    "create_system_message": "context_messages",
-    "create_tool_result_message": "context_messages",
-    "create_user_message": "context_messages",
-    "spade_message_to_user_message": "context_messages",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _PROGRAMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)

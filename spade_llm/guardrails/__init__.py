@@ -5,8 +5,9 @@ Names are loaded at first use, so that importing this package costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.guardrails.apply import apply_input_guardrails, apply_output_guardrails
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from spade_llm.guardrails.part_guard import PartGuard
     from spade_llm.guardrails.regex import RegexGuardrail
     from spade_llm.guardrails.sides import InputGuardrail, OutputGuardrail
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "CompositeGuardrail",
@@ -34,22 +37,3 @@ __all__ = [
     "apply_input_guardrails",
     "apply_output_guardrails",
 ]
-
-_HOME = {
-    "CompositeGuardrail": "composite",
-    "CustomFunctionGuardrail": "custom",
-    "InputGuardrail": "sides",
-    "KeywordGuardrail": "keyword",
-    "LLMGuardrail": "model_judged",
-    "OutputGuardrail": "sides",
-    "PartGuard": "part_guard",
-    "RegexGuardrail": "regex",
-    "apply_input_guardrails": "apply",
-    "apply_output_guardrails": "apply",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'guardrail')}"), name)

@@ -5,8 +5,9 @@ Names are imported when they are first used: the records cost nothing, SQLite on
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.memory.agent_memory import AgentBaseMemory
@@ -36,34 +37,9 @@ if TYPE_CHECKING:
     )
     from spade_llm.programs.memory_interactions import AgentInteractionMemory, AgentMemoryTool
     from spade_llm.programs.memory_tools import create_base_memory_tools
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
-_MODULE_OF = {
-    "AgentBaseMemory": "agent_memory",
-    "AgentBaseMemoryListTool": "tools",
-    "AgentBaseMemorySearchTool": "tools",
-    "AgentBaseMemoryStoreTool": "tools",
-    "AgentInteractionMemory": "spade_llm.programs.memory_interactions",
-    "AgentMemoryTool": "spade_llm.programs.memory_interactions",
-    "Category": "store",
-    "HistoryStore": "store",
-    "Learner": "learning.learner",
-    "MemoryBackend": "backend",
-    "MemoryDraft": "store",
-    "MemoryEntry": "store",
-    "MemoryPage": "store",
-    "MemoryStore": "store",
-    "MemoryTool": "tools",
-    "MemoryTools": "tools",
-    "MemoryType": "store",
-    "ObservedMessage": "store",
-    "OwnedMemory": "backend",
-    "SQLiteMemoryBackend": "sqlite.backend",
-    "ScoredMemory": "store",
-    "SqliteMemoryStore": "sqlite.store",
-    "Tier": "store",
-    "create_base_memory_tools": "spade_llm.programs.memory_tools",
-    "retrieve_memory": "retrieve",
-}
 
 __all__ = [
     "AgentBaseMemory",
@@ -92,15 +68,3 @@ __all__ = [
     "create_base_memory_tools",
     "retrieve_memory",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _MODULE_OF[name]
-    path = module if module.startswith("spade_llm.") else f"{__name__}.{module}"
-    return getattr(import_module(path), name)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -6,8 +6,9 @@ both forms, ours and that of spade_llm 0.3 (programs/document.py); ours alone is
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.programs.chroma import Chroma
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
         ScoredChunk,
     )
     from spade_llm.rag.splitter import Passage, Splitting, split
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "DEFAULT_NAMESPACE",
@@ -93,48 +96,3 @@ __all__ = [
     "VectorStoreRetriever",
     "split",
 ]
-
-_HOME = {
-    "Access": "documents",
-    "Answerer": "answering",
-    "Catalogue": "documents",
-    "Citation": "answering",
-    "DocumentLibrary": "library",
-    "DocumentPage": "documents",
-    "DocumentSummary": "documents",
-    "Ingested": "documents",
-    "Library": "documents",
-    "LoadLimits": "loader",
-    "NamespaceGrant": "documents",
-    "NamespaceStats": "documents",
-    "NamespaceSummary": "documents",
-    "OwnedLibrary": "owned_library",
-    "Passage": "splitter",
-    "Progress": "documents",
-    "Sharing": "documents",
-    "SourcedAnswer": "answering",
-    "Splitting": "splitter",
-    "split": "splitter",
-}
-
-_PROGRAMS = {
-    "BaseDocumentLoader": "document_loaders",
-    "BaseRetriever": "vector_store",
-    "CharacterTextSplitter": "text_splitters",
-    "Chroma": "chroma",
-    "DirectoryLoader": "document_loaders",
-    "Document": "document",
-    "RecursiveCharacterTextSplitter": "text_splitters",
-    "TextLoader": "document_loaders",
-    "TextSplitter": "text_splitters",
-    "VectorStore": "vector_store",
-    "VectorStoreRetriever": "vector_store",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _PROGRAMS:
-        return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)
-    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'retriever')}"), name)

@@ -5,8 +5,9 @@ Names are loaded at first use, so that importing this package costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.programs.human_tool import HumanInTheLoopTool
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from spade_llm.tools.local import LocalToolbox
     from spade_llm.tools.terms import Terms
     from spade_llm.tools.toolbox import CallContext, Toolbox, ToolExample, ToolResult, ToolSpec
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "CallContext",
@@ -41,30 +44,3 @@ __all__ = [
     "builtin_tools",
     "tool",
 ]
-
-_HOME = {
-    "CombinedToolbox": "combined",
-    "FunctionTool": "function_tool",
-    "LLMTool": "llm_tool",
-    "LocalToolbox": "local",
-    "Terms": "terms",
-    "Tool": "llm_tool",
-    "ToolGroup": "group",
-    "ToolRules": "group",
-    "builtin_tools": "builtin",
-    "tool": "function_tool",
-}
-
-_PROGRAMS = {
-    "HumanInTheLoopTool": "human_tool",
-    "LangChainToolAdapter": "langchain_tool",
-    "RetrievalTool": "retrieval_tool",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _PROGRAMS:
-        return getattr(import_module(f"spade_llm.programs.{_PROGRAMS[name]}"), name)
-    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'toolbox')}"), name)

@@ -68,8 +68,13 @@ class FunctionTool(Generic[_Parameters, _Result]):
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         return self._func(*args, **kwargs)
 
-    @cached_property
+    @property
     def spec(self) -> ToolSpec:
+        # Type checkers accept no cached_property where a Protocol has a property.
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
         schema = self._model.model_json_schema()
         schema.pop("title", None)
         return ToolSpec(

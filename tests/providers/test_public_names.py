@@ -36,11 +36,6 @@ def test_every_public_name_can_be_imported_and_they_are_sorted() -> None:
     assert all(getattr(spade_llm.providers, name).__name__ == name for name in names)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="NoSuchProvider"):
-        _ = spade_llm.providers.NoSuchProvider
-
-
 @pytest.mark.parametrize(
     "statement",
     [

@@ -5,8 +5,9 @@ A backend of our own is spade_llm.memory.SQLiteMemoryBackend.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.programs.memory_backends import (
@@ -14,11 +15,7 @@ if TYPE_CHECKING:
         MemoryEntry,
         SQLiteMemoryBackend,
     )
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = ["MemoryBackend", "MemoryEntry", "SQLiteMemoryBackend"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("spade_llm.programs.memory_backends"), name)

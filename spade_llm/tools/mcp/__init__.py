@@ -5,20 +5,15 @@ Names are loaded at first use; the SDK `mcp` only when a server is started.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spade_llm.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from spade_llm.tools.mcp.pins import Pins
     from spade_llm.tools.mcp.server import HttpServer, McpServer, StdioServer
     from spade_llm.tools.mcp.toolbox import McpToolbox
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = ["HttpServer", "McpServer", "McpToolbox", "Pins", "StdioServer"]
-
-_HOME = {"McpToolbox": "toolbox", "Pins": "pins"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'server')}"), name)
