@@ -13,7 +13,7 @@ SAYS = {
     "01_echo.py": ["Is anybody there?"],
     "02_chat.py": ["No language model is configured", "Model: offline", "smart_window_size"],
     "03_memory.py": ["My name is Ada"],
-    "04_documents.py": ["199 steps", "sources: guide.md#"],
+    "04_documents.py": ["199 steps", "sources: guide.md, passage 2"],
     "05_tools.py": ["It is 7 °C in Oslo."],
     "06_plain_spade.py": ["The meeting is on Friday"],
     "07_guardrails.py": ["I do not talk", "is [secret], and", "Changed by: a guardrail", "Today –"],

@@ -164,7 +164,7 @@ def _add_rag_add(actions: Commands[argparse.ArgumentParser]) -> None:
     add.add_argument("path", nargs="+", metavar="PATH")
     add.add_argument("--namespace", default="default", help="default: default")
     add.add_argument("--no-recursive", action="store_true", help="not what lies in subfolders")
-    add.add_argument("--size", type=int, metavar="N", help="characters of a chunk, 100 to 4000")
+    add.add_argument("--size", type=int, metavar="N", help="characters of a passage, 100 to 4000")
     add.add_argument("--overlap", type=int, metavar="N", help="repeated in the next, 0 to 1000")
 
 

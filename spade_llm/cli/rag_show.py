@@ -41,7 +41,7 @@ async def _stats(documents: RagClient, options: argparse.Namespace) -> None:
     updated = _when(stats.updated_at) if stats.updated_at else "never"
     print(f"namespace   {stats.name}" + ("" if stats.exists else " (does not exist)"))
     print(f"documents   {stats.documents}")
-    print(f"chunks      {stats.chunks}")
+    print(f"passages    {stats.chunks}")
     print(f"vectors     {stats.vectors} of {stats.dimension or 0} numbers, {stats.model or 'none'}")
     print(f"updated     {updated}")
 
@@ -77,8 +77,8 @@ async def _reindex(documents: RagClient, options: argparse.Namespace) -> None:
         async def tell(progress: Progress) -> None:
             show(progress.done, progress.total)
 
-        chunks = await documents.reindex(namespace=options.namespace, on_progress=tell)
-    print(f"embedded    {chunks} chunks")
+        passages = await documents.reindex(namespace=options.namespace, on_progress=tell)
+    print(f"embedded    {passages} passages")
 
 
 async def _grant(documents: RagClient, options: argparse.Namespace) -> None:
@@ -111,12 +111,12 @@ ACTIONS: Mapping[str, Callable[[RagClient, argparse.Namespace], Awaitable[None]]
 
 
 def _line_of_namespace(one: NamespaceSummary) -> str:
-    figures = f"{one.documents:>7} documents {one.chunks:>8} chunks"
+    figures = f"{one.documents:>7} documents {one.chunks:>8} passages"
     return f"{one.name:<20} {figures}  {_when(one.updated_at)}  {one.access}"
 
 
 def _line_of_document(one: DocumentSummary) -> str:
-    figures = f"{one.chunks:>6} chunks  version {one.version:<3} {_when(one.updated_at)}"
+    figures = f"{one.chunks:>6} passages  version {one.version:<3} {_when(one.updated_at)}"
     return f"{figures}  {one_line(one.source)}"
 
 

@@ -134,5 +134,5 @@ def _quoted_passage(found: ScoredChunk) -> QuotedPassage:
 
 
 def citation(found: ScoredChunk) -> str:
-    """`source#chunk`, as sources are named everywhere, and the page if there is one."""
+    """Name of a passage, as people and models are told it everywhere."""
     return place_of(found.chunk)

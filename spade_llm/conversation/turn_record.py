@@ -48,7 +48,7 @@ class QuotedMemoryOfTurn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedPassageOfTurn:
     place: str
-    """Source, chunk and page."""
+    """Source, number of the passage, and page."""
     score: float
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.memory_numbers import NUMBER_CHARS
@@ -16,8 +17,10 @@ MESSAGE = "message"
 
 
 def why_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
-    """A line for each thing. `texts`: of memories, by id."""
-    return "\n".join(_lines(record, texts))
+    """A line for each thing, and one for things of which there is the same to say. `texts`: of
+    memories, by id."""
+    lines = Counter(_lines(record, texts))
+    return "\n".join(line if count == 1 else f"{line} (×{count})" for line, count in lines.items())
 
 
 def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
@@ -47,12 +50,14 @@ def _model_line(call: ModelCall) -> str:
 
 def _memory_lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
     for one in record.memories:
-        about = f"[{one.kind}] {one.origin}, {one.since.isoformat()}"
-        if one.kind == MESSAGE:
-            yield f"Memory: {about}"
-        else:
+        if one.kind != MESSAGE:
+            about = f"[{one.kind}] {one.origin}, {one.since.isoformat()}"
             text = texts.get(one.id, "(not there any more, or memory is away)")
             yield f"Memory: {one.id[:NUMBER_CHARS]} {about}: {text}"
+    said = Counter(one.since for one in record.memories if one.kind == MESSAGE)
+    for since, count in said.items():
+        messages = "1 message" if count == 1 else f"{count} messages"
+        yield f"Memory: {messages} of {since.isoformat()}"
 
 
 def _tool_line(tool: ToolOutcome) -> str:

@@ -20,9 +20,10 @@ _SPACE_BEFORE = re.compile(r"[ \t]+(?=\0)")
 
 
 def place_of(chunk: Chunk) -> str:
-    """`source#chunk`, as sources are named everywhere, and the page if there is one."""
+    """`source, passage N`, as people and models are told everywhere, and the page if there is one.
+    The first passage of a document is number 1."""
     page = f" (page {chunk.page})" if chunk.page is not None else ""
-    return f"{chunk.source}#{chunk.index}{page}"
+    return f"{chunk.source}, passage {chunk.index + 1}{page}"
 
 
 def resolved(text: str, numbers: Set[int]) -> tuple[str, frozenset[int]]:

@@ -154,7 +154,7 @@ class Reply(Body):
 
     text: str
     sources: tuple[str, ...] = ()
-    """Documents that were quoted to the model, as `source#chunk`."""
+    """Documents that were quoted to the model, as `source, passage N`."""
     missing: tuple[str, ...] = ()
     """Services that could not be asked: `memory`, `documents`, `tools`; `context`, where it was too
     large for this answer and cannot be fetched any more."""

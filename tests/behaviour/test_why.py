@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.behaviour.layers import Outcome
@@ -10,7 +11,9 @@ from spade_llm.behaviour.watching import Watching
 from spade_llm.behaviour.why_command import NOTHING
 from spade_llm.conversation import recorder
 from spade_llm.conversation.history import Conversation
+from spade_llm.conversation.turn_record import QuotedMemoryOfTurn, ToolOutcome, TurnRecord
 from spade_llm.conversation.usage_ledger import UsageLedger
+from spade_llm.conversation.why_text import MESSAGE, why_text
 from spade_llm.errors import ModelUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.store import MemoryDraft
@@ -88,7 +91,7 @@ async def test_it_names_all_that_an_answer_was_built_from(tmp_path: Path) -> Non
     assert "estimated" in why
     assert f"{entry.id[:8]} [semantic] told, " in why
     assert "The kitchen lamp is blue" in why
-    assert "manual.pdf#3 (page 7) (score 0.50)" in why
+    assert "manual.pdf, passage 4 (page 7) (score 0.50)" in why
     assert re.search(r"Tool: lamp, [\d.]+ s, ok", why)
     assert re.search(r"Tool: lamp, [\d.]+ s, failed: ", why)
     assert "read 5 of 5 messages" in why
@@ -107,6 +110,26 @@ async def test_a_model_that_did_not_answer_and_who_was_away_are_named() -> None:
 
     assert "Model: scripted, no whole answer (ModelUnavailable)" in why
     assert "10.0.0.7" not in why
+
+
+def test_what_is_equal_is_told_in_one_line() -> None:
+    yesterday, today = date(2026, 3, 1), date(2026, 3, 2)
+    said = [
+        QuotedMemoryOfTurn(id=str(n), kind=MESSAGE, origin="observed", since=since, score=0.5)
+        for n, since in enumerate([yesterday] * 6 + [today])
+    ]
+    calls = [ToolOutcome(name="lamp", is_success=True, seconds=0.0)] * 3
+    record = TurnRecord(
+        at=datetime(2026, 3, 2, tzinfo=UTC), seconds=0.1, memories=tuple(said), tools=tuple(calls)
+    )
+
+    lines = why_text(record, {}).split("\n")[1:]
+
+    assert lines == [
+        "Memory: 6 messages of 2026-03-01",
+        "Memory: 1 message of 2026-03-02",
+        "Tool: lamp, 0.00 s, ok (×3)",
+    ]
 
 
 async def test_nobody_sees_the_answers_of_another_conversation() -> None:

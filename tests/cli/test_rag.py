@@ -41,12 +41,12 @@ async def test_an_assistant_answers_from_what_was_added(tmp_path: Path) -> None:
         boat = await program.run("ask", "Where is the rowing boat kept?")
         heron = await program.run("ask", "Where does the heron nest?")
 
-    assert "added       boats.md: 1 chunks" in first.output
+    assert "added       boats.md: 1 passage" in first.output
     assert "unchanged" in again.output
     assert by_path.status == 0
     assert (missing.status, "none.md" in missing.errors) == (1, True)
     assert (too_large.status, "below a document root" in too_large.errors) == (1, True)
-    assert "boats.md#0" in boat.output
+    assert "boats.md, passage 1" in boat.output
     assert "blue shed" in boat.output
     assert "water tower" in heron.output
 
@@ -118,7 +118,7 @@ async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path)
     sources = [line.split()[-1] for line in documents.output.splitlines()]
     assert sources == ["birds/herons.md", "deep/owls.md"]
     assert "documents   2" in stats.output
-    assert "zoo: deep/owls.md#0" in found.output
+    assert "zoo: deep/owls.md, passage 1" in found.output
     assert granted.status == 0
     assert grants.output.split() == ["zoo", "write", "you@localhost"]
     assert revoked.output.strip() == "revoked"
@@ -169,4 +169,4 @@ async def test_what_is_too_large_for_a_message_goes_as_a_file(tmp_path: Path) ->
     assert (added.status, again.status) == (0, 0), added.errors
     assert "added       large/birds.txt: " in added.output
     assert "1 unchanged" in again.output
-    assert "default: large/birds.txt#" in found.output
+    assert "default: large/birds.txt, passage " in found.output

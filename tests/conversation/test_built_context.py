@@ -113,7 +113,7 @@ def test_sections_come_in_one_order_and_in_the_wished_language(
     lines = found.text.split("\n")
     assert [line[3:] for line in lines if line.startswith("## ")] == headings
     assert "- user: I row every day" in lines
-    assert "- [guide.md#3] It opens at ten." in lines
+    assert "- [guide.md, passage 4] It opens at ten." in lines
     assert "- clock: Does something." in lines
     assert found.tokens == COUNT(found.text)
     assert [message["content"] for message in found.history] == ["I row every day", "Well done"]

@@ -154,9 +154,7 @@ async def test_each_wish_leaves_out_what_it_does_not_name(network: Network) -> N
 
     assert (forgetful, unknown) == ("", "")
     assert profile == "## Perfil del Usuario\n\n- Short answers about the river (" + profile[-11:]
-    assert other == "## Documentos Relevantes (RAG)\n\n- [other#0] The river is deep.".replace(
-        "other#0", "0.md#0"
-    )
+    assert other == "## Documentos Relevantes (RAG)\n\n- [0.md, passage 1] The river is deep."
     assert again.count("The river?") == 6  # Kept, though it was not read meanwhile.
 
 

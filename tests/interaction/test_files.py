@@ -67,7 +67,9 @@ def read_back(messages: Sequence[ContextMessage], _: Sequence[ToolSpec]) -> str:
 @pytest.mark.server
 async def test_a_shared_file_is_read_and_asked_about(harbour: Network) -> None:
     rag = await harbour.rag()
-    model = ScriptedProvider(["It tells when the tide is high.", *["Noon, says [tides.md#0]."] * 2])
+    model = ScriptedProvider(
+        ["It tells when the tide is high.", *["Noon, says [tides.md, passage 1]."] * 2]
+    )
     assistant = await harbour.assistant(model, services=Services(rag=jid_of(rag)))
     ada, bob = await harbour.person("ada"), await harbour.person("bob")
 
@@ -77,7 +79,7 @@ async def test_a_shared_file_is_read_and_asked_about(harbour: Network) -> None:
 
     assert "I have read tides.md (49 characters, 1 passage)" in told
     assert "when the tide is high" in told
-    assert "[tides.md#0]" in answer
+    assert "[tides.md, passage 1]" in answer
     summary, hers, his = (context_of(one.messages) for one in model.requests)
     assert "High water" in summary
     assert "is at noon" in hers

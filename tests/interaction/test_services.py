@@ -80,7 +80,7 @@ async def test_documents_are_quoted_with_their_source(network: Network) -> None:
     answer = await answer_to(ada, assistant, "How many steps has the lighthouse?")
 
     assert "199 steps" in answer
-    assert "guide.md#0" in answer
+    assert "guide.md, passage 1" in answer
 
 
 async def test_what_a_stranger_granted_unasked_is_quoted_to_nobody(network: Network) -> None:
@@ -125,7 +125,7 @@ async def test_the_model_searches_and_lists_documents_itself(network: Network) -
     answer = await answer_to(ada, assistant, "hello")
 
     assert "High tide is at noon." in answer
-    assert "tide.md#0" in answer
+    assert "tide.md, passage 1" in answer
     assert f"- {jid_of(ann)}/sea: 1 documents" in answer
     assert "her life" not in answer
     assert "diary.md" not in answer

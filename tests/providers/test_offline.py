@@ -35,7 +35,7 @@ ANSWERED: list[ContextMessage] = [user("…"), {"role": "assistant", "content": 
 NO_MODEL = "(No language model is configured; I follow simple rules.)"
 ADA = QuotedMemory(kind="fact", text="My name is Ada", date="2026-11-20")
 GUIDE = QuotedPassage(
-    source="docs/guide.md#3", text="Intro.\n\nProsody is started by `up`.", score=0.3
+    source="docs/guide.md, passage 3", text="Intro.\n\nProsody is started by `up`.", score=0.3
 )
 
 
@@ -238,7 +238,7 @@ async def test_a_search_that_finds_nothing_and_one_that_fails_are_told_apart() -
 async def test_documents_are_quoted_with_their_source() -> None:
     text = await answer_to("how is Prosody started?", documents=[GUIDE])
 
-    assert text == "From docs/guide.md#3:\nProsody is started by `up`."
+    assert text == "From docs/guide.md, passage 3:\nProsody is started by `up`."
 
 
 async def test_documents_help_where_memory_does_not() -> None:
@@ -246,7 +246,7 @@ async def test_documents_help_where_memory_does_not() -> None:
         "how do I start Prosody?", "No memories found for 'prosody start'", documents=[GUIDE]
     )
 
-    assert text == "From docs/guide.md#3:\nProsody is started by `up`."
+    assert text == "From docs/guide.md, passage 3:\nProsody is started by `up`."
 
 
 async def test_a_question_about_oneself_is_not_answered_with_documents() -> None:

@@ -13,7 +13,8 @@ INTRODUCTION = """\
 # A session that happened
 
 Two assistants, a memory, documents and tools on Prosody, each agent in a process of its own
-(`spade-llm up --processes`); a telephone without a screen (slixmpp), and profanity in a terminal.
+(`spade-llm up --processes`); a telephone without a screen (slixmpp, announced as Dino), and
+profanity in a terminal.
 The model is a small program that speaks OpenAI's protocol and answers from what it is given.
 `python -m tests.session docs/session.md` writes this page; the tests play it again and compare.
 """
