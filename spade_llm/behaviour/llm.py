@@ -217,7 +217,7 @@ class LLMBehaviour(Behaviour):
             self._counting.count_for(self.model.name),
         )
         available = Available(
-            history=tuple(conversation.messages) if wishes.use_memory else (),
+            history=tuple(conversation.messages) if wishes.reads_history else (),
             recalled=replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to),
             tools=offered(specs, tool_wishes),
             named=tool_wishes.tools or (),
@@ -242,7 +242,7 @@ class LLMBehaviour(Behaviour):
 
     async def _is_known(self, conversation: Conversation, wishes: ContextWishes) -> bool:
         """Whether what was said before this process began is here, if it is to be read."""
-        if not wishes.use_memory or self._memory.memory is None:
+        if not wishes.reads_history or self._memory.memory is None:
             return True
         await self._memory.load(conversation)
         return conversation.is_loaded

@@ -53,6 +53,8 @@ class ContextWishes:
 
     use_memory: bool = True
     """The conversation so far, and what is remembered. What is said is kept all the same."""
+    use_history: bool = True
+    """Of memory, the conversation so far."""
     memory_types: tuple[MemoryType, ...] = tuple(MemoryType)
     use_documents: bool = False
     namespaces: tuple[str, ...] = ()
@@ -65,6 +67,10 @@ class ContextWishes:
     """Who gets how much of what tools leave: memory 70 %, 30 % or 50 %, documents the rest."""
     language: Literal["en", "es"] = "es"
     """Of the sections' headings."""
+
+    @property
+    def reads_history(self) -> bool:
+        return self.use_memory and self.use_history
 
     def __post_init__(self) -> None:
         """Raises InvalidArguments, naming the field."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from spade_llm.gateway.bodies.common import (  # pydantic reads them
     MAX_NAMES,
@@ -14,6 +14,7 @@ from spade_llm.gateway.bodies.common import (  # pydantic reads them
     HttpBody,
     MemoryTypeName,
     Namespace,
+    ToolName,
     TopK,
 )
 
@@ -21,15 +22,30 @@ ALL_TYPES: list[MemoryTypeName] = ["semantic", "episodic", "profile", "procedura
 
 
 class MemoryPart(HttpBody):
-    enabled: bool | None = None
+    enabled: bool | None = Field(
+        default=None, validation_alias=AliasChoices("enabled", "enable_memory")
+    )
     types: list[MemoryTypeName] | None = Field(default=None, max_length=MAX_NAMES)
+    enable_short_term: bool | None = Field(
+        default=None, description="Whether the conversation so far is read."
+    )
 
 
 class RagPart(HttpBody):
-    enabled: bool | None = None
+    enabled: bool | None = Field(
+        default=None, validation_alias=AliasChoices("enabled", "enable_rag")
+    )
     namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
     """Empty: all."""
     top_k: TopK | None = None
+
+
+class ToolsPart(HttpBody):
+    enabled: bool | None = Field(
+        default=None, validation_alias=AliasChoices("enabled", "enable_tools")
+    )
+    available_tools: list[ToolName] | None = Field(default=None, max_length=MAX_NAMES)
+    """Empty: all."""
 
 
 class PreferencesPart(HttpBody):
@@ -42,6 +58,7 @@ class Configuration(HttpBody):
 
     memory: MemoryPart = MemoryPart()
     rag: RagPart = RagPart()
+    mcp: ToolsPart = ToolsPart()
     preferences: PreferencesPart = PreferencesPart()
 
 
@@ -53,13 +70,24 @@ class Effective:
     """What holds. The defaults are those of specs/4."""
 
     use_memory: bool = True
+    use_history: bool | None = None
+    """None: nothing was said of it, and it is read."""
     memory_types: list[MemoryTypeName] = field(default_factory=ALL_TYPES.copy)
     use_rag: bool = False
     namespaces: list[str] = field(default_factory=list)
     """Empty: all."""
     top_k: int = 5
+    use_tools: bool | None = None
+    """None: nothing was said of it, and none are offered."""
+    tools: list[str] = field(default_factory=list)
+    """Empty: all."""
     priority: Literal["memory", "rag", "balanced"] = "balanced"
     max_context_tokens: int = 4000
+
+    @property
+    def has_toggles(self) -> bool:
+        """It was set by the names of Agent Lab's programs, which read them, too."""
+        return self.use_history is not None or self.use_tools is not None
 
 
 def merged(below: Configuration, above: Configuration) -> Configuration:
@@ -77,10 +105,13 @@ def effective(*layers: Configuration) -> Effective:
         said = merged(said, layer)
     values = {
         "use_memory": said.memory.enabled,
+        "use_history": said.memory.enable_short_term,
         "memory_types": said.memory.types,
         "use_rag": said.rag.enabled,
         "namespaces": said.rag.namespaces,
         "top_k": said.rag.top_k,
+        "use_tools": said.mcp.enabled,
+        "tools": said.mcp.available_tools,
         "priority": said.preferences.context_priority,
         "max_context_tokens": said.preferences.max_context_tokens,
     }

@@ -21,6 +21,7 @@ from spade_llm.gateway.configuration import (
     MemoryPart,
     PreferencesPart,
     RagPart,
+    ToolsPart,
 )
 from spade_llm.memory.store import MemoryType
 from spade_llm.providers.model import Sampling
@@ -55,6 +56,7 @@ def configured_by(body: ChatRequest) -> Configuration:
             namespaces=body.rag_namespaces,
             top_k=body.rag_top_k if _says(body, "rag_top_k") else None,
         ),
+        mcp=ToolsPart(enabled=body.use_tools if _says(body, "use_tools") else None),
         preferences=PreferencesPart(
             context_priority=(body.context_priority if _says(body, "context_priority") else None),
             max_context_tokens=(
@@ -68,12 +70,12 @@ def build_turn(
     body: ChatRequest, session: str, holds: Effective, *, language: Literal["en", "es"]
 ) -> Turn:
     """`holds`: of the session, with what `configured_by` the request itself."""
-    use_tools = bool(body.use_tools)
     return Turn(
         question=body.question,
         session=session,
         context=ContextWishes(
             use_memory=holds.use_memory,
+            use_history=holds.use_history is not False,
             memory_types=tuple(map(MemoryType, holds.memory_types)),
             use_documents=holds.use_rag,
             namespaces=tuple(holds.namespaces),
@@ -82,12 +84,12 @@ def build_turn(
             priority=holds.priority,
             language=language,
         ),
-        wishes=_tool_wishes(body) if use_tools else ToolWishes(tool_choice=NONE),
+        wishes=_tool_wishes(body, holds) if holds.use_tools else ToolWishes(tool_choice=NONE),
         sampling=Sampling(
             temperature=_TEMPERATURE if body.temperature is None else body.temperature,
             max_tokens=body.max_tokens or _MAX_TOKENS,
         ),
-        use_tools=use_tools,
+        use_tools=bool(holds.use_tools),
     )
 
 
@@ -104,7 +106,9 @@ def answer_of(turn: Turn, reply: Reply, *, request_id: str) -> ChatResponse:
         tool_results=(
             [ToolCallResult.of(one) for one in reply.tool_calls] if turn.use_tools else None
         ),
-        agent_steps=[AgentStep.of(one) for one in reply.steps] if turn.use_tools else None,
+        agent_steps=(
+            [AgentStep.of(one, reply.tool_calls) for one in reply.steps] if turn.use_tools else None
+        ),
         degraded=list(reply.missing),
         request_id=request_id,
     )
@@ -114,9 +118,10 @@ def _says(body: ChatRequest, field: str) -> bool:
     return field in body.model_fields_set
 
 
-def _tool_wishes(body: ChatRequest) -> ToolWishes:
+def _tool_wishes(body: ChatRequest, holds: Effective) -> ToolWishes:
+    names = (holds.tools or None) if body.available_tools is None else body.available_tools
     return ToolWishes(
         tool_choice=body.tool_choice or AUTO,
         tool_rounds=body.max_tool_iterations or _ROUNDS,
-        tools=None if body.available_tools is None else tuple(body.available_tools),
+        tools=None if names is None else tuple(names),
     )

@@ -121,6 +121,8 @@ class DocumentSummary:
     version: int
     updated_at: datetime
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    preview: str = ""
+    """The beginning of its text; empty: an older agent, which does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ CHUNK_COLUMNS = """
 """
 EMBEDDABLE_COLUMNS = "c.id, c.heading, c.text, d.source"
 DOCUMENT_COLUMNS = """
-    d.uid, d.source, n.owner, n.name, d.chunk_count, d.version, d.updated_at, d.metadata
+    d.uid, d.source, n.owner, n.name, d.chunk_count, d.version, d.updated_at, d.metadata,
+    (SELECT substr(text, 1, 200) FROM chunks WHERE document_id = d.id ORDER BY position LIMIT 1)
 """
 
 
@@ -182,4 +183,5 @@ def document_from(row: sqlite3.Row, reader: str) -> DocumentSummary:
         version=row[5],
         updated_at=datetime.fromisoformat(row[6]),
         metadata=json.loads(row[7]),
+        preview=row[8] or "",
     )

@@ -84,6 +84,7 @@ def _as_whole(value: object) -> object:
 WHOLE = BeforeValidator(_as_whole)
 """Behind the bounds of an integer: `5.0` is one, too, as JSON Schema has it."""
 
+ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
 ContextPriority = Literal["memory", "rag", "balanced"]
 TopK = Annotated[int, Field(ge=1, le=20), WHOLE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from spade_llm.gateway.bodies.common import (
     MAX_NAMES,
@@ -15,10 +15,13 @@ from spade_llm.gateway.bodies.common import (
     TopK,
 )
 from spade_llm.gateway.configuration import (
+    ALL_TYPES,
     Configuration,
+    Effective,
     MemoryPart,
     PreferencesPart,
     RagPart,
+    ToolsPart,
 )
 
 
@@ -87,14 +90,63 @@ class ConfigStatus(HttpBody):
 
 
 class MemoryConfig(HttpBody):
+    """The toggles are left out where nothing was said by them (`Effective.has_toggles`)."""
+
     enabled: bool
     types: list[MemoryTypeName]
+    enable_memory: bool | None = None
+    enable_short_term: bool | None = None
+    enable_semantic: bool | None = None
+    enable_episodic: bool | None = None
+    enable_profile: bool | None = None
+    enable_procedural: bool | None = None
+
+    @classmethod
+    def of(cls, holds: Effective) -> MemoryConfig:
+        is_on = holds.use_memory
+        toggles = {
+            "enable_memory": is_on,
+            "enable_short_term": is_on and holds.use_history is not False,
+            **{f"enable_{name}": is_on and name in holds.memory_types for name in ALL_TYPES},
+        }
+        more = toggles if holds.has_toggles else {}
+        return cls(enabled=is_on, types=holds.memory_types, **more)
 
 
 class RagConfig(HttpBody):
     enabled: bool
     namespaces: list[str] = Field(description="Empty: all.")
     top_k: int
+    enable_rag: bool | None = Field(default=None, description="As the toggles of memory.")
+
+    @classmethod
+    def of(cls, holds: Effective) -> RagConfig:
+        more = {"enable_rag": holds.use_rag} if holds.has_toggles else {}
+        return cls(enabled=holds.use_rag, namespaces=holds.namespaces, top_k=holds.top_k, **more)
+
+
+class ToolsConfig(HttpBody):
+    enabled: bool
+    available_tools: list[str] = Field(description="Empty: all.")
+    enable_tools: bool
+
+    @classmethod
+    def of(cls, holds: Effective) -> ToolsConfig:
+        is_on = bool(holds.use_tools)
+        return cls(enabled=is_on, available_tools=holds.tools, enable_tools=is_on)
+
+
+class Parts(HttpBody):
+    """What is set, without preferences."""
+
+    memory: MemoryConfig
+    rag: RagConfig
+    mcp: ToolsConfig | None = Field(default=None, description="As the toggles of memory.")
+
+    @classmethod
+    def of(cls, holds: Effective) -> Parts:
+        more = {"mcp": ToolsConfig.of(holds)} if holds.has_toggles else {}
+        return cls(memory=MemoryConfig.of(holds), rag=RagConfig.of(holds), **more)
 
 
 class Preferences(HttpBody):
@@ -111,32 +163,66 @@ class SessionConfig(HttpBody):
     preferences: Preferences
     created_at: Timestamp | None = Field(description="null: nothing was said for this session.")
     updated_at: Timestamp | None
+    config: Parts | None = Field(
+        default=None, description="With toggles: memory, rag and mcp, where their programs look."
+    )
+
+
+class MemoryUpdate(MemoryPart):
+    """Types also as toggles, those that are left out stay as they are."""
+
+    enable_semantic: bool | None = None
+    enable_episodic: bool | None = None
+    enable_profile: bool | None = None
+    enable_procedural: bool | None = None
+
+    def part(self, holds: Effective) -> MemoryPart:
+        """The layer that it is, where `holds` is what holds without it."""
+        toggles = {name: getattr(self, f"enable_{name}") for name in ALL_TYPES}
+        said = [self.enable_short_term, *toggles.values()]
+        if all(one is None for one in said):
+            return MemoryPart(enabled=self.enabled, types=self.types)
+        before = holds.memory_types if self.types is None else self.types
+        types = [name for name in ALL_TYPES if _either(toggles[name], name in before)]
+        has_history = _either(self.enable_short_term, holds.use_history is not False)
+        return MemoryPart(
+            enabled=_either(self.enabled, has_history or bool(types)),
+            types=types,
+            enable_short_term=has_history,
+        )
+
+
+def _either(said: bool | None, otherwise: bool) -> bool:
+    return otherwise if said is None else said
 
 
 class UpdateSession(HttpBody):
     """What is left out stays as it is."""
 
     session_id: SessionId
-    memory: MemoryPart | None = None
+    memory: MemoryUpdate | None = None
     rag: RagPart | None = None
+    mcp: ToolsPart | None = Field(default=None, description="Without `available_tools`, all.")
     preferences: PreferencesPart | None = None
 
-    def as_layer(self) -> Configuration:
-        return Configuration.model_validate(
-            self.model_dump(exclude_none=True, exclude={"session_id"})
+    def as_layer(self, holds: Effective) -> Configuration:
+        """`holds`: without it."""
+        mcp = self.mcp and ToolsPart(
+            enabled=self.mcp.enabled, available_tools=self.mcp.available_tools or []
         )
-
-
-class MemoryAndRag(HttpBody):
-    memory: MemoryConfig
-    rag: RagConfig
+        return Configuration(
+            memory=self.memory.part(holds) if self.memory else MemoryPart(),
+            rag=self.rag or RagPart(),
+            mcp=mcp or ToolsPart(),
+            preferences=self.preferences or PreferencesPart(),
+        )
 
 
 class SessionUpdated(HttpBody):
     success: bool = True
     session_id: str
     message: str = "Session configuration updated successfully"
-    config: MemoryAndRag
+    config: Parts
 
 
 class SessionConfigDeleted(HttpBody):
@@ -145,10 +231,9 @@ class SessionConfigDeleted(HttpBody):
     message: str = "Session configuration deleted. Session will use default configuration."
 
 
-class UpdateMemory(HttpBody):
+class UpdateMemory(MemoryUpdate):
     session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
-    enabled: bool
-    types: list[MemoryTypeName] | None = Field(default=None, max_length=MAX_NAMES)
+    enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_memory"))
 
 
 class MemoryUpdated(HttpBody):
@@ -159,7 +244,7 @@ class MemoryUpdated(HttpBody):
 
 class UpdateRag(HttpBody):
     session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
-    enabled: bool
+    enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_rag"))
     namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
     top_k: TopK | None = None
 

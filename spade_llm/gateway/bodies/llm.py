@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator
 
 from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS
 from spade_llm.gateway.bodies.common import (
@@ -18,15 +18,17 @@ from spade_llm.gateway.bodies.common import (
     Namespace,
     SessionId,
     Text,
+    ToolName,
     TopK,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spade_llm.services.chat_bodies import SourceOfAnswer, Step, ToolUse
 
 MAX_MESSAGES = 1000
 MAX_TOKENS = 1_000_000
-ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
 MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE]
 
@@ -88,17 +90,22 @@ class ChatRequest(HttpBody):
 
     use_memory: bool | None = Field(
         default=True,
+        validation_alias=AliasChoices("use_memory", "enable_memory"),
         description="Whether the conversation so far and what is remembered are read. What is said"
         " is kept in the session all the same.",
     )
-    use_rag: bool | None = False
+    use_rag: bool | None = Field(
+        default=False, validation_alias=AliasChoices("use_rag", "enable_rag")
+    )
     memory_types: list[MemoryTypeName] | None = Field(default=None, max_length=4)
     rag_namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
     rag_top_k: TopK | None = 5
     max_context_tokens: ContextTokens | None = 4000
     context_priority: ContextPriority | None = "balanced"
 
-    use_tools: bool | None = False
+    use_tools: bool | None = Field(
+        default=False, validation_alias=AliasChoices("use_tools", "enable_tools")
+    )
     tool_choice: ToolName | None = Field(
         default=AUTO, description="`auto`, `none`, `required`, or a tool's name."
     )
@@ -161,10 +168,12 @@ class ToolCallMade(HttpBody):
         description="The object; the model's own words where they are none."
     )
     round: int = Field(description="From 1; calls of one round ran side by side.")
+    args: dict[str, object] | str = Field(description="As `arguments`.")
 
     @classmethod
     def of(cls, use: ToolUse) -> ToolCallMade:
-        return cls(id=use.id, name=use.name, arguments=_arguments(use), round=use.round)
+        said = _arguments(use)
+        return cls(id=use.id, name=use.name, arguments=said, round=use.round, args=said)
 
 
 class ToolCallResult(HttpBody):
@@ -176,18 +185,25 @@ class ToolCallResult(HttpBody):
     error: str | None = Field(description="Why there is none.")
     round: int
     seconds: float
+    tool_call_id: str = Field(description="As `id`.")
+    tool_name: str = Field(description="As `name`.")
+    output: str | None = Field(description="As `result`.")
 
     @classmethod
     def of(cls, use: ToolUse) -> ToolCallResult:
+        result = use.result if use.success else None
         return cls(
             id=use.id,
             name=use.name,
             arguments=_arguments(use),
             success=use.success,
-            result=use.result if use.success else None,
+            result=result,
             error=None if use.success else use.error,
             round=use.round,
             seconds=use.seconds,
+            tool_call_id=use.id,
+            tool_name=use.name,
+            output=result,
         )
 
 
@@ -197,10 +213,26 @@ class AgentStep(HttpBody):
     round: int
     text: str = Field(description="What the model said beside its calls.")
     tools: list[str] = Field(description="Names of what it called.")
+    step_number: int = Field(description="As `round`.")
+    action: Literal["tool_call", "final_answer"]
+    tool_call: ToolCallMade | None = Field(description="The first of its calls.")
+    tool_result: ToolCallResult | None = Field(description="Of that call.")
+    reasoning: str = Field(description="As `text`.")
 
     @classmethod
-    def of(cls, step: Step) -> AgentStep:
-        return cls(round=step.round, text=step.text, tools=list(step.tools))
+    def of(cls, step: Step, uses: Sequence[ToolUse]) -> AgentStep:
+        """`uses`: of the whole turn."""
+        first = next((use for use in uses if use.round == step.round), None)
+        return cls(
+            round=step.round,
+            text=step.text,
+            tools=list(step.tools),
+            step_number=step.round,
+            action="tool_call" if step.tools else "final_answer",
+            tool_call=ToolCallMade.of(first) if first else None,
+            tool_result=ToolCallResult.of(first) if first else None,
+            reasoning=step.text,
+        )
 
 
 class ChatResponse(HttpBody):

@@ -94,15 +94,31 @@ class LongTermFigures(HttpBody):
     procedural_patterns: int
 
 
-class StatsResponse(HttpBody):
+class StatsResponse(LongTermFigures):
+    """The figures also without their groups, where Agent Lab's programs look."""
+
     session_id: str
     short_term: ShortTermFigures
     long_term: LongTermFigures
+    message_count: int
+    token_count: int
+    buffer_tokens: int
+    semantic_facts_count: int
+    profile_attributes_count: int
 
     @classmethod
     def of(cls, counts: SessionCounts) -> StatsResponse:
         return cls(
             session_id=counts.session_id,
+            message_count=counts.messages,
+            token_count=counts.tokens,
+            buffer_tokens=counts.tokens,
+            semantic_facts=counts.semantic_facts,
+            semantic_facts_count=counts.semantic_facts,
+            episodic_summaries=counts.episodic_summaries,
+            profile_entries=counts.profile_entries,
+            profile_attributes_count=counts.profile_entries,
+            procedural_patterns=counts.procedural_patterns,
             short_term=ShortTermFigures(message_count=counts.messages, token_count=counts.tokens),
             long_term=LongTermFigures(
                 semantic_facts=counts.semantic_facts,
@@ -162,6 +178,7 @@ class DeletedFigures(HttpBody):
 class SessionCleared(HttpBody):
     success: bool
     session_id: str
+    message: str
     deleted: DeletedFigures
 
     @classmethod
@@ -173,7 +190,12 @@ class SessionCleared(HttpBody):
             profile_entries=counts.profile_entries,
             procedural_patterns=counts.procedural_patterns,
         )
-        return cls(success=True, session_id=counts.session_id, deleted=deleted)
+        return cls(
+            success=True,
+            session_id=counts.session_id,
+            message=f"Memory of session '{counts.session_id}' deleted successfully",
+            deleted=deleted,
+        )
 
 
 class RetrieveMemory(HttpBody):

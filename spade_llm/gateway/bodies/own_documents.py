@@ -38,6 +38,7 @@ class NotUploaded(HttpBody):
 
 class DocumentDeleted(HttpBody):
     success: bool = True
+    message: str = "Document deleted successfully"
     namespace: str
     source: str
 

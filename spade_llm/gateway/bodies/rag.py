@@ -104,6 +104,7 @@ class NamespaceLine(HttpBody):
     name: str
     document_count: int
     chunk_count: int
+    total_chunks: int = Field(description="As `chunk_count`.")
     last_updated: Timestamp
 
     @classmethod
@@ -112,6 +113,7 @@ class NamespaceLine(HttpBody):
             name=summary.name,
             document_count=summary.documents,
             chunk_count=summary.chunks,
+            total_chunks=summary.chunks,
             last_updated=summary.updated_at,
         )
 
@@ -126,6 +128,9 @@ class DocumentLine(HttpBody):
     namespace: str
     chunk_count: int
     uploaded_at: Timestamp
+    filename: str = Field(description="The last part of `source`.")
+    total_chunks: int = Field(description="As `chunk_count`.")
+    content_preview: str = Field(description="Its beginning.")
 
     @classmethod
     def of(cls, summary: DocumentSummary) -> DocumentLine:
@@ -135,6 +140,9 @@ class DocumentLine(HttpBody):
             namespace=summary.namespace,
             chunk_count=summary.chunks,
             uploaded_at=summary.updated_at,
+            filename=summary.source.rpartition("/")[2] or summary.source,
+            total_chunks=summary.chunks,
+            content_preview=summary.preview,
         )
 
 

@@ -8,9 +8,9 @@ from spade_llm.gateway.asking import Asked  # FastAPI reads it
 from spade_llm.gateway.bodies.common import SessionId
 from spade_llm.gateway.bodies.config import (
     ConfigStatus,
-    MemoryAndRag,
     MemoryConfig,
     MemoryUpdated,
+    Parts,
     Preferences,
     RagConfig,
     RagUpdated,
@@ -21,7 +21,7 @@ from spade_llm.gateway.bodies.config import (
     UpdateRag,
     UpdateSession,
 )
-from spade_llm.gateway.configuration import Configuration, Effective, MemoryPart, RagPart
+from spade_llm.gateway.configuration import Configuration, Effective, RagPart
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.facts import config_status
 from spade_llm.gateway.failures import FAILURES
@@ -35,15 +35,18 @@ async def status(asked: Asked) -> ConfigStatus:
     return await config_status(asked)
 
 
-@router.get("/session/{session_id}")
+@router.get("/session/{session_id}", response_model_exclude_unset=True)
 async def get_session(session_id: SessionId, asked: Asked) -> SessionConfig:
     """How a session is set; one that was never set has the defaults."""
     state, principal = asked.gateway.state, asked.principal.jid
     kept, holds = state.kept(principal, session_id), state.effective(principal, session_id)
+    parts = Parts.of(holds)
+    more = {"config": parts} if holds.has_toggles else {}
     return SessionConfig(
         session_id=session_id,
-        memory=_memory(holds),
-        rag=_rag(holds),
+        memory=parts.memory,
+        rag=parts.rag,
+        **more,
         preferences=Preferences(
             context_priority=holds.priority, max_context_tokens=holds.max_context_tokens
         ),
@@ -52,13 +55,12 @@ async def get_session(session_id: SessionId, asked: Asked) -> SessionConfig:
     )
 
 
-@router.post("/session")
+@router.post("/session", response_model_exclude_none=True)
 async def update_session(body: UpdateSession, asked: Asked) -> SessionUpdated:
     """Set some of a session's fields; the others stay."""
-    holds = await _configured(asked, body.as_layer(), body.session_id)
-    return SessionUpdated(
-        session_id=body.session_id, config=MemoryAndRag(memory=_memory(holds), rag=_rag(holds))
-    )
+    before = asked.gateway.state.effective(asked.principal.jid, body.session_id)
+    holds = await _configured(asked, body.as_layer(before), body.session_id)
+    return SessionUpdated(session_id=body.session_id, config=Parts.of(holds))
 
 
 @router.delete("/session/{session_id}")
@@ -69,20 +71,21 @@ async def delete_session(session_id: SessionId, asked: Asked) -> SessionConfigDe
     return SessionConfigDeleted(session_id=session_id)
 
 
-@router.put("/memory")
+@router.put("/memory", response_model_exclude_none=True)
 async def update_memory(body: UpdateMemory, asked: Asked) -> MemoryUpdated:
     """Memory of one session, or (without `session_id`) of all of yours."""
-    part = MemoryPart(enabled=body.enabled, types=body.types)
-    holds = await _configured(asked, Configuration(memory=part), body.session_id)
-    return MemoryUpdated(config=_memory(holds))
+    before = asked.gateway.state.effective(asked.principal.jid, body.session_id or "")
+    change = Configuration(memory=body.part(before))
+    holds = await _configured(asked, change, body.session_id)
+    return MemoryUpdated(config=MemoryConfig.of(holds))
 
 
-@router.put("/rag")
+@router.put("/rag", response_model_exclude_none=True)
 async def update_rag(body: UpdateRag, asked: Asked) -> RagUpdated:
     """Documents of one session, or (without `session_id`) of all of yours."""
     part = RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
     holds = await _configured(asked, Configuration(rag=part), body.session_id)
-    return RagUpdated(config=_rag(holds))
+    return RagUpdated(config=RagConfig.of(holds))
 
 
 async def _configured(asked: Asked, change: Configuration, session: str | None) -> Effective:
@@ -90,11 +93,3 @@ async def _configured(asked: Asked, change: Configuration, session: str | None) 
     state, principal = asked.gateway.state, asked.principal.jid
     await state.configure(principal, change, session or "")
     return state.effective(principal, session or "")
-
-
-def _memory(holds: Effective) -> MemoryConfig:
-    return MemoryConfig(enabled=holds.use_memory, types=holds.memory_types)
-
-
-def _rag(holds: Effective) -> RagConfig:
-    return RagConfig(enabled=holds.use_rag, namespaces=holds.namespaces, top_k=holds.top_k)

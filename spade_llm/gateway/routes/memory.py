@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from spade_llm.gateway.asking import Asked
 from spade_llm.gateway.bodies.common import SessionId
@@ -25,6 +26,15 @@ router = APIRouter(prefix="/llm/memory", tags=["memory"], responses=FAILURES)
 
 SessionOfPath = Annotated[SessionId, Path()]
 MAX_MESSAGES = 1000
+
+
+class _OtherThanOperations(StringConvertor):
+    """A segment that is no operation of this router: deleting `/context` stays 405."""
+
+    regex = "(?!(?:context|search)$)[^/]+"
+
+
+register_url_convertor("other", _OtherThanOperations())
 
 
 @router.post("/context")
@@ -69,7 +79,10 @@ async def search_memory(asked: Asked, body: SearchRequest) -> SearchResponse:
     )
 
 
+@router.delete("/{session_id:other}", name="clear_session_by_id")
+@router.delete("/history/{session_id}", name="clear_history")
 @router.delete("/session/{session_id}")
 async def clear_session(asked: Asked, session_id: SessionOfPath) -> SessionCleared:
-    """Its messages and what is remembered of them; its configuration stays."""
+    """Its messages and what is remembered of them; its configuration stays. One operation at
+    three addresses: Agent Lab's programs use the other two."""
     return SessionCleared.of(await asked.clients.sessions.clear(session_id))

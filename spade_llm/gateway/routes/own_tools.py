@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from spade_llm.gateway.asking import Asked
-from spade_llm.gateway.bodies.llm import ToolName
+from spade_llm.gateway.bodies.common import ToolName
 from spade_llm.gateway.bodies.own_documents import ToolCallRequest, ToolCallResponse
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES

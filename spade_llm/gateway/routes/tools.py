@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from spade_llm.gateway.asking import Asked
-from spade_llm.gateway.bodies.llm import ToolName
+from spade_llm.gateway.bodies.common import ToolName
 from spade_llm.gateway.bodies.tools import ToolInformation, ToolLine, ToolList, ToolNames
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES
