@@ -3,6 +3,7 @@
 SpadeLLMError                        root; `code` is what goes on the wire
 ├─ ConfigurationError                wrong settings; raised at start, never at run time
 │   ├─ AuthenticationRejected        the server does not accept this JID and password
+│   │   └─ RegistrationPaused        the account is missing; the server will make it later
 │   ├─ ServerUnreachable             nobody answers at this host and port
 │   ├─ PortTaken                     another program listens where our server was to
 │   └─ CertificateRejected           TLS could not be verified
@@ -53,6 +54,12 @@ class AuthenticationRejected(ConfigurationError):
     """The server does not accept this JID and password."""
 
     code = "authentication-rejected"
+
+
+class RegistrationPaused(AuthenticationRejected):
+    """The account is missing, and the server asks to wait before it registers another one."""
+
+    code = "registration-paused"
 
 
 class ServerUnreachable(ConfigurationError):

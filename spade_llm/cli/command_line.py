@@ -98,7 +98,11 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else localhost or HOST")
     add("--port", type=int, metavar="N", help="port of our own server (default: 5222 if free)")
     add("--ca", metavar="FILE", help="CA to trust for HOST, beside the system's")
-    add("--register", action="store_true", help="make the accounts on HOST in-band (XEP-0077)")
+    add(
+        "--register",
+        action="store_true",
+        help="make the accounts on HOST in-band (XEP-0077); waits where it registers one at a time",
+    )
     add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
     add("--processes", action="store_true", help="one process per agent, restarted when it dies")
     add("--no-chat", action="store_true", help="serve only, also on a terminal")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,15 +13,20 @@ from spade_llm.cli.person import PERSON
 from spade_llm.cli.place import OUR_SERVERS, Place, absolute
 from spade_llm.deployment.accounts import Accounts
 from spade_llm.deployment.address import full_jid, parse_address
+from spade_llm.errors import RegistrationPaused
 from spade_llm.settings import read_environment, read_password
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from spade_llm.cli.definition import Definition
     from spade_llm.xmpp.server import ManagedServer
+
+REGISTER_EVERY_S = 30.0
+REGISTER_PATIENCE_S = 900.0
+"""For each account; ejabberd pauses for 10 minutes by default."""
 
 
 @asynccontextmanager
@@ -33,6 +40,9 @@ async def server_of(
     if kind not in OUR_SERVERS:
         here = _remote_place(options, data, definitions)
         say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
+        if here.may_register:
+            accounts = _passwords(definitions, here.accounts, here.jid(PERSON))
+            await register_accounts(here, accounts, say)
         yield here
         return
     from spade_llm.xmpp.server import choose_server
@@ -79,6 +89,46 @@ def _remote_place(
         password_of(one, here)
     here.accounts.get(here.jid(PERSON))
     return here
+
+
+async def register_accounts(
+    here: Place,
+    passwords: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    every_s: float = REGISTER_EVERY_S,
+) -> None:
+    """Make the accounts (JID → password) that are missing, one after the other.
+
+    Waits out the pauses that servers make between two registrations: per account at most
+    REGISTER_PATIENCE_S, with a line for each attempt.
+
+    Raises:
+        ConfigurationError: the server does not register one of them, or not within that time.
+    """
+    for number, (jid, password) in enumerate(passwords.items(), start=1):
+        began = time.monotonic()
+        while (paused := await _paused_for(jid, password, here)) is not None:
+            waited_s = time.monotonic() - began
+            if waited_s > REGISTER_PATIENCE_S:
+                raise paused
+            say(
+                f"account     {jid} ({number} of {len(passwords)}): the server pauses"
+                f" registrations; next attempt in {every_s:.0f} s, after {waited_s / 60:.0f}"
+                f" of at most {REGISTER_PATIENCE_S / 60:.0f} min"
+            )
+            await asyncio.sleep(every_s)
+
+
+async def _paused_for(jid: str, password: str, here: Place) -> RegistrationPaused | None:
+    """None: the account exists."""
+    from spade_llm.xmpp.visit import visiting
+
+    try:
+        async with visiting(jid, password, here.connection()):
+            return None
+    except RegistrationPaused as error:
+        return error
 
 
 def _server_kind(options: argparse.Namespace) -> str:

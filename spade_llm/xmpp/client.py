@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout, XMPPError
 from slixmpp.plugins.xep_0198 import stanza as stanzas
-from slixmpp.stanza import StreamFeatures
+from slixmpp.stanza import Error, StreamFeatures
 from slixmpp.xmlstream import register_stanza_plugin
 from slixmpp.xmlstream.xmlstream import NotConnectedError
 
@@ -45,6 +45,9 @@ _WAITING = "IqCallback_"
 request's id follows."""
 _BEFORE_BINDING = 9000
 """slixmpp 1.12 binds a resource at 10 000."""
+
+# RFC 6120 §8.3.3.12. slixmpp 1.12 does not know it: an iq that gets this error never completes.
+Error.conditions.add("policy-violation")
 
 
 class XmppClient(ClientXMPP):
@@ -83,6 +86,8 @@ class XmppClient(ClientXMPP):
         # Its cache keeps what anybody says of itself, for ever; nothing of ours reads it.
         self.register_plugin("xep_0030", {"use_cache": False})
         self.register_plugin("xep_0199")
+        self.registration_refusal: tuple[str, str] | None = None
+        """Type and condition of the error that the last in-band registration got."""
         if connection.register:
             self.register_plugin("xep_0077")
             self.add_event_handler("register", self._register)
@@ -101,9 +106,11 @@ class XmppClient(ClientXMPP):
         iq["type"] = "set"
         iq["register"]["username"] = self.boundjid.user
         iq["register"]["password"] = self.password
+        self.registration_refusal = None
         try:
             await iq.send(timeout=10)
         except IqError as error:
+            self.registration_refusal = (error.etype, error.condition)
             logger.info("in-band registration: %s", error.condition)
         except IqTimeout:
             logger.warning("in-band registration was not answered")

@@ -16,6 +16,7 @@ from spade_llm.errors import (
     CertificateRejected,
     ConfigurationError,
     PeerUnavailable,
+    RegistrationPaused,
     ServerUnreachable,
 )
 from spade_llm.xmpp.acknowledger import Acknowledger
@@ -358,13 +359,21 @@ class Link:
         self.acknowledger.due(self.client.management, within_s)
 
     def _auth_failed(self, _event: object) -> None:
-        self._decide(
-            AuthenticationRejected(
-                f"the server does not accept {self._jid!r} with this password: check both, or make"
-                " the account on the server first (`spade-llm account` does it on that of"
+        kind, condition = self.client.registration_refusal or ("", "")
+        if kind == "wait":
+            failure: AuthenticationRejected = RegistrationPaused(
+                f"the server registers no account for {self._jid!r} now ({condition}): many servers"
+                " pause after each registration (ejabberd: 10 minutes, `registration_timeout`);"
+                " try again later, or make the account with the server's own tools"
+            )
+        else:
+            refused = f" and does not register it ({condition})" if condition else ""
+            failure = AuthenticationRejected(
+                f"the server does not accept {self._jid!r} with this password{refused}: check both,"
+                " or make the account on the server first (`spade-llm account` does it on that of"
                 " `spade-llm up`)"
             )
-        )
+        self._decide(failure)
 
     def _connect_failed(self, reason: object) -> None:
         self.client.cancel_connection_attempt()

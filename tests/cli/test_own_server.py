@@ -1,22 +1,36 @@
-"""The server of `up`: which port it takes when others want the same one."""
+"""The server of `up`: the port of our own, the accounts on another one."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from spade_llm.cli.own_server import running_server
+from spade_llm.cli.up_server import register_accounts
+from spade_llm.errors import AuthenticationRejected, RegistrationPaused
 from spade_llm.xmpp.readiness import answers_stream
 from spade_llm.xmpp.server import Endpoint, choose_server
+from spade_llm.xmpp.visit import visiting
+from tests.host.deployment import DOMAIN, new_deployment
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from spade_llm.cli.place import Place
     from spade_llm.xmpp.server import ManagedServer
+
+PAUSED = """\
+allow_registration = true
+registration_allowlist = {}
+registration_throttle_max = 1
+registration_throttle_period = 2
+"""
 
 
 async def start(stack: AsyncExitStack, kind: str, data: Path, port: int) -> Place:
@@ -44,3 +58,45 @@ async def test_two_that_start_in_the_same_moment_take_two_ports(
         for place in places:
             here = Endpoint(host=place.host, port=place.port, domain=place.domain, ca_path=place.ca)
             assert await answers_stream(here)
+
+
+@pytest_asyncio.fixture
+async def registering(tmp_path: Path) -> AsyncIterator[Place]:
+    """A server that lets everybody register, one account in two seconds."""
+    hosted = new_deployment(tmp_path, "memory")
+    hosted.prepare()
+    closed = hosted.config.read_text(encoding="utf-8")
+    opened = closed.replace('"roster"', '"roster", "register_ibr", "register_limits"')
+    hosted.config.write_text(PAUSED + opened, encoding="utf-8")
+    async with hosted.serving():
+        yield replace(hosted.place, may_register=True)
+
+
+@pytest.mark.server
+async def test_accounts_are_registered_over_the_pauses_of_the_server(registering: Place) -> None:
+    passwords = {f"{name}@{DOMAIN}": f"of {name}" for name in ("you", "memory")}
+    lines: list[str] = []
+
+    await register_accounts(registering, passwords, lines.append, every_s=0.1)
+
+    closed = replace(registering, may_register=False)
+    for jid, password in passwords.items():
+        async with visiting(jid, password, closed.connection()):
+            pass
+    assert {line.split(";")[0] for line in lines} == {
+        f"account     memory@{DOMAIN} (2 of 2): the server pauses registrations"
+    }
+
+
+@pytest.mark.server
+async def test_a_pause_and_a_taken_name_are_told_apart(registering: Place) -> None:
+    async with visiting(f"you@{DOMAIN}", "first", registering.connection()):
+        pass
+
+    with pytest.raises(RegistrationPaused, match="policy-violation"):
+        async with visiting(f"memory@{DOMAIN}", "x", registering.connection()):
+            pass
+    with pytest.raises(AuthenticationRejected, match=r"does not register it \(conflict\)"):
+        await register_accounts(
+            registering, {f"you@{DOMAIN}": "second"}, lambda _: None, every_s=0.1
+        )
