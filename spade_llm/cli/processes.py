@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.logs import log_path, move_aside, tail
 from spade_llm.deployment.heartbeat import stop_beating, wait_beating
+from spade_llm.settings.secrets import OF_MODELS, secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -35,7 +37,7 @@ STEADY_S = 30.0
 class AgentProcess:
     """One child, and its successors."""
 
-    def __init__(self, definition: Definition, host: Host) -> None:
+    def __init__(self, definition: Definition, host: Host, environment: dict[str, str]) -> None:
         self.wave = definition.wave
         self.jid = definition.jid
         self._name = definition.name
@@ -44,6 +46,7 @@ class AgentProcess:
         self._log = log_path(host.place.data, definition.name)
         self._home = host.place.data / "agents" / definition.jid
         self._say = host.say
+        self._environment = environment
         self._process: Process | None = None
 
     async def run(self, settled: asyncio.Event) -> str:
@@ -97,6 +100,7 @@ class AgentProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                env=self._environment,
                 pass_fds=[self._listener.socket.fileno()] if self._listener else [],
             )
 
@@ -134,11 +138,20 @@ class ProcessGroup:
 async def process_group(
     definitions: Sequence[Definition], host: Host
 ) -> AsyncIterator[ProcessGroup]:
-    group = ProcessGroup([AgentProcess(one, host) for one in definitions])
+    group = ProcessGroup(
+        [AgentProcess(one, host, _environment(one, definitions)) for one in definitions]
+    )
     try:
         yield group
     finally:
         await group.stop()
+
+
+def _environment(definition: Definition, all_definitions: Sequence[Definition]) -> dict[str, str]:
+    """Ours without the secrets that only others use: a key of a model is not for the tools."""
+    secrets = OF_MODELS.union(*(secrets_of(one.settings) for one in all_definitions))
+    of_others = secrets - secrets_of(definition.settings)
+    return {name: value for name, value in os.environ.items() if name not in of_others}
 
 
 def _command(definition: Definition, host: Host) -> list[str]:

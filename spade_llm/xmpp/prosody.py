@@ -18,7 +18,7 @@ from spade_llm.xmpp.prosody_accounts import account_path, write_accounts
 from spade_llm.xmpp.prosody_config import prosody_config, trust_path
 from spade_llm.xmpp.readiness import loopback_addresses, usable_port, wait_ready
 from spade_llm.xmpp.server import Endpoint, ServerKind
-from spade_llm.xmpp.server_process import ServerProcess
+from spade_llm.xmpp.server_process import ServerProcess, server_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,6 +152,7 @@ class ProsodyServer:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=self._directory,
+            env=server_environment(),
         )
         try:
             output, _ = await asyncio.wait_for(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,15 @@ STOP_TIMEOUT_S = 5.0
 LOG_LIMIT_BYTES = 5 * 1024 * 1024
 """At a start, a larger log moves aside: at most two files of about this size stay."""
 TAIL_LINES = 8
+_PASSED_ON = re.compile(
+    r"PATH|HOME|USER|LOGNAME|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|LUA_\w+|PYTHON\w*|LD_LIBRARY_PATH"
+    r"|PROSODY_\w+|SSL_CERT_\w+|VIRTUAL_ENV"
+)
+
+
+def server_environment() -> dict[str, str]:
+    """What a server's programs get of our environment: none of our secrets."""
+    return {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
 
 
 class ServerProcess:
@@ -118,6 +128,7 @@ class ServerProcess:
                     stdout=log,
                     stderr=log,
                     cwd=self._directory,
+                    env=server_environment(),
                     # Ctrl-C in our terminal is for us, who stop the server after its clients.
                     start_new_session=True,
                 )

@@ -38,8 +38,6 @@ class Program:
     has_prosody: bool
     tracer: tuple[str, ...] = ()
     """A program, with its arguments, that the command runs under."""
-    home: Path | None = None
-    """None: that of these tests."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Of its environment, beside what it has from ours."""
 
@@ -75,8 +73,7 @@ class Program:
         own = ("SPADE_LLM_", "OPENAI_")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(own)}
         path = kept.get("PATH", "") if self.has_prosody else ""
-        home = {"HOME": str(self.home)} if self.home else {}
-        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **home, **self.variables}
+        return {**kept, "PATH": path, "PYTHONPATH": str(ROOT), **self.variables}
 
     def command(self, *words: str) -> tuple[str, ...]:
         program = (sys.executable, "-m", "spade_llm.cli")

@@ -60,8 +60,7 @@ async def test_a_chat_contacts_nothing_but_our_own_servers_and_leaves_the_home_d
     assert "144" in answer.output
     assert "onnxruntime" in calls, "the embedder was not loaded: nothing was tested"
     assert _foreign(calls) == []
-    assert program.home is not None
-    assert os.listdir(program.home) == []
+    assert os.listdir(tmp_path / "home") == []
 
 
 def test_the_check_finds_lookups_and_strangers() -> None:
@@ -99,7 +98,7 @@ def _traced(program: Program, folder: Path) -> Program:
     # Its own path: without Prosody the command's PATH is empty.
     strace = shutil.which(tracer[0]) or tracer[0]
     output = ("-o", str(traces / "calls"))
-    return replace(program, tracer=(strace, *tracer[1:], *output), home=home)
+    return replace(program, tracer=(strace, *tracer[1:], *output), variables={"HOME": str(home)})
 
 
 def _calls(folder: Path) -> str:
