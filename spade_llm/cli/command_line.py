@@ -7,6 +7,7 @@ Ctrl-C, 141 nobody reads what is printed.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from importlib import import_module
@@ -26,6 +27,10 @@ ALLOW_HOST_HELP = "a name that clients reach us by"
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
 
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A disk, a quota or a limit of the process that was reached."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
     options = build_parser().parse_args(arguments)
@@ -40,6 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _unread()
     except SpadeLLMError as error:
         print(f"spade-llm {options.command}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        where = f" for {error.filename!r}" if error.filename else ""
+        print(
+            f"spade-llm {options.command}: no room on the disk{where}: {error.strerror}",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         return 130

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from spade_llm.settings import AgentSettings
     from spade_llm.xmpp.connection import Connection
 
+MIN_FREE_BYTES = 4_000_000
+"""For databases, logs and passwords of a first start; an embedder takes 25 MB more."""
 OUR_SERVERS = frozenset({"auto", "embedded", "prosody"})
 
 
@@ -57,6 +61,17 @@ class Place:
 
 def data_directory(options: argparse.Namespace) -> Path:
     return Path(options.data or read_environment().data).absolute()
+
+
+def check_room(data: Path) -> None:
+    """Raises ConfigurationError: the disk is full."""
+    there = next(folder for folder in (data, *data.parents) if os.path.exists(folder))
+    free = shutil.disk_usage(there).free
+    if free < MIN_FREE_BYTES:
+        raise ConfigurationError(
+            f"the disk of {str(data)!r} is full ({free} bytes are free, {MIN_FREE_BYTES} are"
+            " needed): make room, or name another directory by --data"
+        )
 
 
 def find_place(options: argparse.Namespace, settings: AgentSettings | None = None) -> Place:

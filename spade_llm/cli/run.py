@@ -13,7 +13,7 @@ from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.hosting import Host, running_agent
 from spade_llm.cli.listening import all_listening, handed_down, with_names
 from spade_llm.cli.logs import log_to_stderr
-from spade_llm.cli.place import find_place
+from spade_llm.cli.place import check_room, find_place
 from spade_llm.cli.stopping import run_until_stopped
 from spade_llm.cli.up_lines import web_lines
 from spade_llm.errors import SpadeLLMError
@@ -39,6 +39,7 @@ async def _run(options: argparse.Namespace) -> int:
     warn_of_clashes(_say)
     path = Path(options.file)
     place = find_place(options, load_agent(path))
+    check_room(place.data)
     (definition,) = with_names([read_definition(path, domain=place.domain)], options)
     if place.may_register:
         place.accounts.get_or_make(definition.jid)

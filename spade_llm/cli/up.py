@@ -65,6 +65,7 @@ def main(options: argparse.Namespace) -> int:
 
 async def _up(options: argparse.Namespace) -> int:
     data = place.data_directory(options)
+    place.check_room(data)
     with lock.hold(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
         log_to_file(data, "up")
         say(f"data        {data}")

@@ -53,7 +53,7 @@ async def server_of(
     def server_on(port: int) -> ManagedServer:
         return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
 
-    passwords = _passwords(definitions, Accounts(data), full_jid(PERSON, domain))
+    passwords = _passwords(definitions, Accounts(data, warn=say), full_jid(PERSON, domain))
     ports = wanted_ports(data, options.port)
     async with running_server(server_on, ports, data, passwords, say=say) as here:
         yield here

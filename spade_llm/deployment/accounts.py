@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 PASSWORD_BYTES = 15
 """20 characters; long enough for any guesser, short enough to type into a phone."""
 
 
 class Accounts:
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *, warn: Callable[[str], None] = logger.warning) -> None:
+        """`warn`: told of files that others could read."""
         self._directory = data / "accounts"
+        self._warn = warn
 
     def path(self, jid: str) -> Path:
         """Where the password of this bare JID is kept, however the JID is written."""
@@ -30,10 +38,22 @@ class Accounts:
         """Version 0.1 named the file as the JID was written: read where there is no other."""
         for path in (self.path(jid), self._directory / jid):
             try:
-                return path.read_text(encoding="utf-8").strip() or None
+                password = path.read_text(encoding="utf-8").strip()
             except FileNotFoundError:
                 continue
+            self._close_to_others(path)
+            return password or None
         return None
+
+    def _close_to_others(self, path: Path) -> None:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & 0o077:
+            with suppress(PermissionError):  # It is not ours: the warning stays true.
+                path.chmod(0o600)
+            self._warn(
+                f"warning     {str(path)!r} had mode {mode:03o}, 600 is right: other users of this"
+                " machine may have read the password"
+            )
 
     def get(self, jid: str) -> str:
         """Raises ConfigurationError if there is none."""
@@ -53,6 +73,7 @@ class Accounts:
     def keep(self, jid: str, password: str) -> str:
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self.path(jid), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.fchmod(descriptor, 0o600)  # The file may have been there, open to others.
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(password + "\n")
         return password

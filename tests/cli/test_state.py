@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.cli import place
 from spade_llm.cli.own_server import wanted_ports
 from spade_llm.deployment import lock
 from spade_llm.deployment.accounts import Accounts
@@ -53,6 +54,34 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         lock.hold(tmp_path / "file" / "data", what="it"),
     ):
         pass
+
+
+def test_a_disk_without_room_is_said_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.check_room(tmp_path / "data")
+    monkeypatch.setattr(place, "MIN_FREE_BYTES", 2**62)
+
+    with pytest.raises(ConfigurationError, match="data' is full .* make room"):
+        place.check_room(tmp_path / "data")
+
+
+def test_a_password_that_others_can_read_is_closed_to_them_with_a_warning(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    accounts = Accounts(tmp_path, warn=warnings.append)
+    password = accounts.get_or_make("ada@localhost")
+    file = accounts.path("ada@localhost")
+    file.chmod(0o644)
+
+    assert accounts.get("ada@localhost") == password
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(warnings) == 1
+    assert str(file) in warnings[0]
+    assert "644" in warnings[0]
+
+    file.chmod(0o644)
+    accounts.keep("ada@localhost", "new")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_password_is_made_once_and_for_us_only(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -24,7 +26,6 @@ from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
 
     from tests.cli.program import Up
     from tests.conftest import Provisioner
@@ -205,6 +206,32 @@ async def test_ctrl_c_reaches_every_process_and_up_still_ends_in_order(program: 
     assert "not back yet" not in log
 
 
+async def test_the_key_of_a_model_is_in_the_processes_that_may_call_one(program: Program) -> None:
+    with_key = replace(program, variables={"OPENAI_API_KEY": "sk-secret"})
+
+    async with with_key.up("--processes", *NO_WEB) as up:
+        await up.ready()
+        others = {pid: line for pid, line in processes_of(program.data).items() if pid != up.pid}
+        having = [line for pid, line in others.items() if b"sk-secret" in _environment_of(pid)]
+
+    # The assistant's model is set to be rules; answers about documents may come from a model.
+    assert len(others) > len(having) == 1
+    assert "rag/agent.toml" in having[0]
+    assert any("tools/agent.toml" in line for line in others.values())
+
+
+async def test_a_disk_that_is_full_is_said_in_one_line(alone: Program) -> None:
+    """As full as a limit on the size of files makes it."""
+    limit = "import os, resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    become = "os.execv(sys.argv[1], sys.argv[1:])"
+    on_full = replace(alone, tracer=(sys.executable, "-c", limit + become))
+
+    outcome = await on_full.run("up", *alone.up_arguments, *NO_WEB)
+
+    assert outcome.status == 1
+    assert outcome.errors == "spade-llm up: no room on the disk: File too large\n"
+
+
 async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
     async with alone.up("--processes", *NO_WEB) as up:
         await up.ready()
@@ -361,6 +388,10 @@ def test_help_costs_no_heavy_import() -> None:
     ).stdout
 
     assert output == "[]\n"
+
+
+def _environment_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
 
 
 def _running(program: Program, what: str) -> list[int]:
