@@ -153,6 +153,8 @@ class PeerFeatures:
         return client
 
     def _sight(self, seen: Sighting) -> None:
+        if seen.is_ours:
+            return  # A program of ours shows nothing to anybody, and has itself sent no copies.
         self._silent.pop(seen.jid, None)
         person = bare(seen.jid)
         clients = self._seen.get(person) or OrderedDict()

@@ -45,8 +45,16 @@ class Asking:
     async def software_of(self, jid: str, *, timeout_s: float) -> str:
         return self.can[jid].software
 
-    def shows(self, jid: str, *, ver: str = "", node: str = "", is_available: bool = True) -> None:
-        seen = Sighting(jid=jid, is_available=is_available, ver=ver, node=node)
+    def shows(
+        self,
+        jid: str,
+        *,
+        ver: str = "",
+        node: str = "",
+        is_available: bool = True,
+        is_ours: bool = False,
+    ) -> None:
+        seen = Sighting(jid=jid, is_available=is_available, is_ours=is_ours, ver=ver, node=node)
         for tell in self.on_sighting:
             tell(seen)
 
@@ -186,6 +194,9 @@ async def test_a_person_follows_corrections_while_all_of_their_clients_do() -> N
     asking.shows(PHONE)
     assert not asking.features.knows_to_follow(PHONE)
     assert await asking.features.follow_corrections(PHONE)
+    assert asking.features.knows_to_follow(PHONE)
+
+    asking.shows(LAPTOP, is_ours=True)
     assert asking.features.knows_to_follow(PHONE)
 
     asking.shows(LAPTOP)
