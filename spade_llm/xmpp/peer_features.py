@@ -154,7 +154,7 @@ class PeerFeatures:
 
     def _sight(self, seen: Sighting) -> None:
         if seen.is_ours:
-            return  # A program of ours shows nothing to anybody, and has itself sent no copies.
+            return  # Our programs enable no carbons, and no person reads there.
         self._silent.pop(seen.jid, None)
         person = bare(seen.jid)
         clients = self._seen.get(person) or OrderedDict()
