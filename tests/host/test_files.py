@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from functools import cache
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -42,7 +43,11 @@ def said(value: str) -> str:
 
 
 def froms() -> list[str]:
-    return re.findall(r"^FROM (\S+)", text("Dockerfile"), re.MULTILINE)
+    """Base images, with the arguments' defaults."""
+    dockerfile = text("Dockerfile")
+    for name, default in re.findall(r"^ARG (\w+)=(\S+)\n\nFROM", dockerfile, re.MULTILINE):
+        dockerfile = dockerfile.replace(f"${{{name}}}", default)
+    return re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
 
 
 def mounts(service: dict[str, Any]) -> list[str]:
@@ -73,6 +78,7 @@ def test_each_container_is_closed_and_has_limits(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["mem_limit"]
     assert service["pids_limit"]
+    assert service["init"] is True
     assert "privileged" not in service
 
 
@@ -119,9 +125,42 @@ def test_memories_have_no_way_out_and_the_model_key_goes_to_whom_it_concerns() -
         name for name, one in services().items() if "OPENAI_API_KEY" in one.get("environment", {})
     }
 
-    assert inside == {"internal": True}
+    assert inside["internal"] is True
     assert services()["memory"]["networks"] == ["inside"]
     assert keys == {"assistant", "rag", "doctor"}
+
+
+def test_prosody_is_found_without_dns_at_an_address_that_no_other_container_gets() -> None:
+    """Podman 4 answers no names on an internal network."""
+    (pool,) = yaml.safe_load(text("compose.yaml"))["networks"]["inside"]["ipam"]["config"]
+    given = ip_address(said(services()["prosody"]["networks"]["inside"]["ipv4_address"]))
+    own, others = ip_network(said(pool["subnet"])), ip_network(said(pool["ip_range"]))
+
+    assert given in own
+    assert given not in others
+    assert others.subnet_of(own)
+    for name in (*AGENTS, "doctor"):
+        hosts = dict(said(line).split(":") for line in services()[name]["extra_hosts"])
+        assert hosts.keys() == {"prosody", "agents.localhost", "web.invalid"}
+        assert set(hosts.values()) == {str(given)}
+
+
+def test_a_name_that_podman_4_refuses_is_only_in_a_file_of_its_own() -> None:
+    assert "host-gateway" not in text("compose.yaml")
+    more = yaml.safe_load(text("compose.host-model.yaml"))["services"]
+    models = {name for name, one in services().items() if "OPENAI_API_KEY" in str(one)}
+    assert more.keys() == models
+    assert all(one["extra_hosts"] == ["host.docker.internal:host-gateway"] for one in more.values())
+
+
+def test_compose_2_is_named_where_it_is_needed() -> None:
+    compose = yaml.safe_load(text("compose.yaml"))
+    page = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
+
+    assert "name" in compose  # Compose 1 refuses a file with it.
+    assert "version" not in compose
+    assert "Compose v2" in text("compose.yaml").partition("services:")[0]
+    assert "Compose v2" in page.partition("## With Docker")[2].partition("```sh")[0]
 
 
 def test_a_server_is_for_this_machine_until_somebody_opens_it() -> None:
