@@ -122,11 +122,9 @@ class XmppAgent(Agent):
         with own_event_loop_policy():
             super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
-        name = f"answers-{self.jid.local}.db"
-        data = self.options.data
-        self._log = SqliteAnswerLog(data / name) if data else VolatileAnswerLog()
-        local, address = str(self.jid.local), str(self.jid)
-        self._tracer = Tracer(self.options.telemetry, service=local, instance=address)
+        data, local = self.options.data, str(self.jid.local)
+        self._log = SqliteAnswerLog(data / f"answers-{local}.db") if data else VolatileAnswerLog()
+        self._tracer = Tracer(self.options.telemetry, service=local, instance=str(self.jid))
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
         self.node.dispatcher.is_there = self._is_there
@@ -135,6 +133,9 @@ class XmppAgent(Agent):
         self._inbox = Inbox(self)
         self.on_sighting: list[Callable[[Sighting], None]] = []
         """Called with each presence of others; must not raise."""
+        self.on_arrival: list[Callable[[Element], None]] = []
+        """Told each stanza that comes by the stream, also one that is refused then; must not
+        raise."""
         self.on_stanza: list[Callable[[Element], bool]] = []
         """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
         must not raise."""
@@ -375,7 +376,7 @@ class XmppAgent(Agent):
         )
         self.client = link.client
         self.client.until_ready = self._until_log
-        self.client.is_refused = self.door.refuses
+        self.client.is_refused = self._is_refused
         self.presence = PresenceManager(agent=self, approve_all=False)
         self._inbox.listen()
         self.client.add_event_handler("presence_available", self._sight)
@@ -423,8 +424,12 @@ class XmppAgent(Agent):
 
     def read(self, message: Element) -> None:
         """A `<message/>` of somebody that came by another way than the stream."""
-        with self.door.in_no_hurry():
-            self._inbox.take(message)
+        self._inbox.take(message)
+
+    def _is_refused(self, stanza: Element) -> bool:
+        for note in self.on_arrival:
+            note(stanza)
+        return self.door.refuses(stanza)
 
     def _with_what_we_show(self, stanza: object) -> object:
         if isinstance(stanza, Presence) and stanza["type"] in _SHOWN:

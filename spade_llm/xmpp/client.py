@@ -76,7 +76,7 @@ class XmppClient(ClientXMPP):
         """Takes each message between agents before slixmpp makes an object of it and asks every
         handler whether it wants that (a third of a request's time here); must not raise."""
         self.is_refused: Callable[[Element], bool] | None = None
-        """Asked with each IQ request and each presence before slixmpp makes an object of it; True:
+        """Asked with each stanza, but for IQ answers, before slixmpp makes an object of it; True:
         it goes no further. Must not raise."""
         register_stanza_plugin(StreamFeatures, stanzas.StreamManagement)
         self.register_feature("sm", self._resume, restart=True, order=_BEFORE_BINDING)
@@ -172,24 +172,24 @@ class XmppClient(ClientXMPP):
         return bool(super().remove_handler(name))
 
     def _spawn_event(self, xml: Element) -> None:
-        if xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
+        if self._is_unwanted(xml):
+            self.management.note_received(xml)
+        elif xml.tag == _MESSAGE and self.on_acl is not None and xml.find(ACL_TAG) is not None:
             self.management.note_received(xml)
             self.on_acl(xml)
-        elif self._is_unwanted(xml):
-            self.management.note_received(xml)
         else:
             super()._spawn_event(xml)
 
     def _is_unwanted(self, xml: Element) -> bool:
-        """Whether an IQ or a presence goes no further: an answer that no request of ours waits
-        for, or what is refused. slixmpp takes 0.1 to 0.3 ms for each, this 0.01."""
+        """Whether a stanza goes no further: an IQ answer that no request of ours waits for, or what
+        is refused. slixmpp takes 0.1 to 0.3 ms for each, this 0.01."""
         if xml.tag == _IQ and xml.get("type") in _ANSWERS:
             id = xml.get("id", "")
             is_awaited = id in self._awaited
             self._awaited.discard(id)
             return not is_awaited
-        is_signal = xml.tag in (_IQ, _PRESENCE)
-        return is_signal and self.is_refused is not None and self.is_refused(xml)
+        is_stanza = xml.tag in (_IQ, _MESSAGE, _PRESENCE)
+        return is_stanza and self.is_refused is not None and self.is_refused(xml)
 
     def _take_roster_push(self, iq: Iq) -> None:
         """Only our server speaks for our roster (RFC 6121 §2.1.6)."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.acl import CHAT_TEXT, PRINCIPAL, AclMessage, Encoding, ErrorBody, Performative, bare
@@ -26,7 +25,7 @@ from spade_llm.xmpp.invitations import FILES, Invitations, is_code
 from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
     from xml.etree.ElementTree import Element
 
     from spade_llm.errors import SpadeLLMError
@@ -44,7 +43,7 @@ MAX_HEARD = 20_000
 """Questions of programs that are known when they are asked again."""
 MAX_PAUSE_S = 10.0
 """How long a message of a client that is paced waits; one that would wait longer is refused."""
-STARTS = Rate(per_s=20.0, burst=4)
+STARTS = Rate(per_s=10.0, burst=4)
 """Turns of one chat client that begin: of many messages at once the later ones wait, so that the
 work for them delays no other sender. Programs may ask a hundred things at a time."""
 REFUSED_EVERY_S = 60.0
@@ -59,7 +58,8 @@ TALK_ONTOLOGY = "spade-llm.chat/1"
 
 _BODY = "{jabber:client}body"
 _THREAD = "{jabber:client}thread"
-_PRESENCE = "{jabber:client}presence"
+_IQ = "{jabber:client}iq"
+_MESSAGE = "{jabber:client}message"
 _UNREAD = frozenset({"error", "groupchat"})
 """The one fails a request of ours, the other is read by who knows rooms."""
 
@@ -95,11 +95,12 @@ class Door:
         `is_answered`: whether a bare JID has its answers to all that it said, and can be paced."""
         self._admission = admission
         self._gateways = frozenset(gateways)
+        self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
         """Beside those whom we asked something: our server and ourselves, and gateways."""
         self.is_room: Callable[[str], bool] = lambda _: False
-        """Whether we are in a room of this bare JID: the presences of all its occupants come from
-        there. Set by whoever knows rooms."""
+        """Whether we are in a room of this bare JID: what all its occupants say, and their
+        presences, come from there. Set by whoever knows rooms, which have a budget of their own."""
         self._invitations = invitations
         self._own_domain = own_domain
         self._send = send
@@ -115,7 +116,6 @@ class Door:
         """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
         self._heard: OrderedDict[int, None] = OrderedDict()
         """Of programs' questions that had their turn: `_print_of`."""
-        self._is_paced = False
         self._refusals = TokenBucket(REFUSALS, clock())
 
     def __enter__(self) -> Self:
@@ -153,25 +153,32 @@ class Door:
         requests = self._sender(peer, standing, now_s).requests
         return standing is not Standing.STRANGER and (requests is None or requests.take(now_s))
 
-    @contextmanager
-    def in_no_hurry(self) -> Iterator[None]:
-        """What is read meanwhile comes as slowly as we take it: nobody is too fast by it."""
-        self._is_paced = True
-        try:
-            yield
-        finally:
-            self._is_paced = False
-
     def refuses(self, xml: Element) -> bool:
-        """Whether this IQ request or presence goes no further; an IQ is answered here, if at
-        all."""
+        """Whether this stanza of the stream, no answer to an IQ of ours, comes too fast and goes no
+        further; it is answered here, if at all."""
+        self._pause = ("", 0.0)
         jid, now_s = bare(xml.get("from", "")), self._clock()
-        is_presence = xml.tag == _PRESENCE
-        if (is_presence and self.is_room(jid)) or self._takes_signal(jid, now_s):
+        is_iq = xml.tag == _IQ
+        if self._admission.limits_nothing or (self.is_room(jid) and not is_iq):
             return False
-        if not is_presence:
+        if xml.tag == _MESSAGE:
+            return jid != self._own and self._refuses_message(xml, now_s)
+        is_refused = not self._takes_signal(jid, now_s)
+        if is_refused and is_iq:
             self._answer_overload(codec.encode_overload(xml), now_s)
-        return True
+        return is_refused
+
+    def _refuses_message(self, xml: Element, now_s: float) -> bool:
+        kind, (jid, standing) = xml.get("type"), self._who(xml)
+        if kind == "error":
+            return False
+        if kind == "groupchat":
+            return not self._takes_signal(jid, now_s)
+        sender = self._sender(jid, standing, now_s)
+        is_in_time = self._is_in_time(jid, sender, xml, now_s)
+        if not is_in_time:
+            self._refuse_fast(xml, sender, now_s)
+        return not is_in_time
 
     def pause_s(self, message: AclMessage) -> float:
         """How long the message that was let in just now waits for its turn."""
@@ -179,16 +186,13 @@ class Door:
         return pause_s if message.sender == sender else 0.0
 
     def is_shut_for(self, xml: Element) -> bool:
-        """Whether this `<message/>` goes no further; it is answered here, if at all."""
-        self._pause = ("", 0.0)
-        if xml.get("type") in _UNREAD:
+        """Whether this `<message/>` of somebody who is not let in goes no further; it is answered
+        here, if at all. However it came: what is read from the archive is in no hurry."""
+        if self._admission.is_open or xml.get("type") in _UNREAD:
             return False
-        (jid, standing), now_s = self._who(xml), self._clock()
-        sender = self._sender(jid, standing, now_s)
-        if not self._is_paced and not self._is_in_time(jid, sender, xml, now_s):
-            self._refuse_fast(xml, sender, now_s)
-            return True
-        if not self._admission.is_open and _code(xml) is not None:
+        jid, standing = self._who(xml)
+        sender = self._sender(jid, standing, self._clock())
+        if _code(xml) is not None:
             self._join(xml, jid, sender)
             return True
         return standing is Standing.STRANGER and self._keep_out(xml, sender)
@@ -332,7 +336,7 @@ class Door:
 
 
 def door_of(agent: XmppAgent) -> Door:
-    """The agent's, as its options say; where they limit nothing, no message is looked at."""
+    """The agent's, as its options say."""
     options, name = agent.options, FILES.replace("*", str(agent.jid.local))
     dispatcher = agent.node.dispatcher
     door = Door(
@@ -344,9 +348,8 @@ def door_of(agent: XmppAgent) -> Door:
         gateways=dispatcher.gateways,
         is_answered=lambda jid: dispatcher.speaks(CHAT_TEXT) and not dispatcher.is_serving(jid),
     )
-    if not options.admission.limits_nothing:
-        agent.on_stanza.append(door.is_shut_for)
-        dispatcher.pause_of = door.pause_s
+    agent.on_stanza.append(door.is_shut_for)
+    dispatcher.pause_of = door.pause_s
     return door
 
 

@@ -15,9 +15,6 @@ from collections import Counter, OrderedDict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from slixmpp.xmlstream.handler import Callback
-from slixmpp.xmlstream.matcher.base import MatcherBase
-
 from spade_llm.acl import CHAT_TEXT, bare
 from spade_llm.errors import PeerUnavailable, RequestError
 from spade_llm.latest import keep_latest
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from slixmpp import ClientXMPP
-    from slixmpp.stanza import Message as Stanza
 
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.archive import Archived
@@ -66,14 +62,13 @@ class MissedMessages:
         self._has_archive = False
         self._is_keeping = False
         self._live: OrderedDict[str, None] = OrderedDict()
+        # What was refused, or a code that was used, is not to be read again later.
+        agent.on_arrival.append(self._note)
         agent.on_client.append(self._listen)
         agent.on_session.append(self._begin)
 
     def _listen(self, client: ClientXMPP) -> None:
-        """To all that comes, also where the door or a room deals with it: what was refused, or a
-        code that was used, is not to be read again later."""
         self._archive = Archive(client)
-        client.register_handler(Callback("arrived", _AnyMessage(None), self._note))
 
     def _begin(self) -> None:
         """Another stream: what came to the one before may be in nobody's hands."""
@@ -84,9 +79,9 @@ class MissedMessages:
         self._is_reading = True
         self._reading = self._agent.submit(self._read_all())
 
-    def _note(self, stanza: Stanza) -> None:
+    def _note(self, stanza: Element) -> None:
         """What comes live needs not be read later."""
-        id = archive_id(stanza.xml)
+        id = archive_id(stanza) if stanza.tag == "{jabber:client}message" else ""
         if id and not (self._agent.link and self._agent.link.hands_back):
             keep_latest(self._live, id, None, most=MAX_LIVE)
             self._keep_live()
@@ -198,8 +193,3 @@ class MissedMessages:
             os.replace(new, self._path)
         except OSError as error:
             logger.warning("%s is not written: %s", self._path, error)
-
-
-class _AnyMessage(MatcherBase):
-    def match(self, xml: Stanza) -> bool:
-        return bool(xml.xml.tag == "{jabber:client}message")

@@ -54,6 +54,7 @@ def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
             xml = random_stanza(Random(seed + number), sender="eve@x/y", receiver="bot@x")
             element = fromstring(xml)
             element.tag = "{jabber:client}message"
+            assert not door.refuses(element)
             door.is_shut_for(element)
 
     for answer in sent:
