@@ -87,6 +87,10 @@ WHOLE = BeforeValidator(_as_whole)
 ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
 ContextPriority = Literal["memory", "rag", "balanced"]
+ContextLanguage = Annotated[
+    Literal["en", "es"] | None,
+    Field(description="Of the headings in `context_text`; null: the gateway's."),
+]
 TopK = Annotated[int, Field(ge=1, le=20), WHOLE]
 ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE]
 

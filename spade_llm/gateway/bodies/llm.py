@@ -11,6 +11,7 @@ from spade_llm.conversation.wishes import AUTO, MAX_ROUNDS
 from spade_llm.gateway.bodies.common import (
     MAX_NAMES,
     WHOLE,
+    ContextLanguage,
     ContextPriority,
     ContextTokens,
     HttpBody,
@@ -102,6 +103,7 @@ class ChatRequest(HttpBody):
     rag_top_k: TopK | None = 5
     max_context_tokens: ContextTokens | None = 4000
     context_priority: ContextPriority | None = "balanced"
+    language: ContextLanguage = None
 
     use_tools: bool | None = Field(
         default=False, validation_alias=AliasChoices("use_tools", "enable_tools")

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from spade_llm.gateway.bodies.common import (
     WHOLE,
+    ContextLanguage,
     ContextTokens,
     HttpBody,
     MemoryTypeName,
@@ -38,6 +39,7 @@ class ContextRequest(HttpBody):
     memory_types: list[MemoryTypeName] | None = Field(
         default=None, max_length=4, description="null: all."
     )
+    language: ContextLanguage = None
 
 
 class ContextResponse(HttpBody):

@@ -6,7 +6,13 @@ from pydantic import Field
 
 from spade_llm.gateway.bodies.common import MAX_NAMES, HttpBody, Namespace, TopK
 from spade_llm.gateway.bodies.llm import RagSource
-from spade_llm.gateway.bodies.rag import Query
+from spade_llm.gateway.bodies.rag import DocumentLine, Query
+
+
+class QuotableDocuments(HttpBody):
+    own_count: int = Field(description="Documents of the asker's own.")
+    shared_count: int = Field(description="Documents that the assistant quotes to everybody.")
+    shared: list[DocumentLine] = Field(description="Of these the first 100.")
 
 
 class UploadProgress(HttpBody):

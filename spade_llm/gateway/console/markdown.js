@@ -2,8 +2,11 @@
 
 import { copyButton } from "./components/copy.js";
 import { el } from "./dom.js";
+import { texts } from "./i18n.js";
 import { inline } from "./markdown_inline.js";
 import { blocksOf } from "./markdown_blocks.js";
+
+const t = texts({ en: { table: "Table" }, es: { table: "Tabla" } });
 
 /** A text that may grow: what has not changed keeps its nodes, its selection and its place. */
 export class Prose {
@@ -14,7 +17,7 @@ export class Prose {
   }
 
   show(text) {
-    const blocks = blocksOf(text);
+    const blocks = outlined(blocksOf(text));
     let same = 0;
     while (same < blocks.length && this.#shown[same]?.source === blocks[same].source) same += 1;
     for (const { node } of this.#shown.splice(same)) node.remove();
@@ -34,8 +37,8 @@ export function prose(text) {
 
 const BUILDERS = {
   paragraph: ({ text }) => el("p", null, inline(text)),
-  // A message is below the page's own headings.
-  heading: ({ level, text }) => el(`h${Math.min(level + 2, 6)}`, { class: `is-h${level}` }, inline(text)),
+  // Below the page's own heading, and none left out: how large one is says its class.
+  heading: ({ level, depth = 1, text }) => el(`h${Math.min(depth + 1, 6)}`, { class: `is-h${level}` }, inline(text)),
   code: ({ language, text }) => codeBlock(text, language),
   rule: () => el("hr"),
   quote: ({ blocks }) => el("blockquote", null, blocks.map(nodeOf)),
@@ -48,7 +51,7 @@ const BUILDERS = {
     const row = (tag, texts) => texts.map((text, at) => el(tag, { class: `is-${aligns[at]}` }, inline(text)));
     return el(
       "div",
-      { class: "prose-table", tabindex: "0" },
+      { class: "prose-table", role: "region", "aria-label": t("table"), tabindex: "0" },
       el(
         "table",
         null,
@@ -58,6 +61,16 @@ const BUILDERS = {
     );
   },
 };
+
+/** With the `depth` of each heading: how many it stands below, itself included. */
+function outlined(blocks) {
+  const above = [];
+  for (const block of blocks.filter((one) => one.kind === "heading")) {
+    while (above.at(-1) >= block.level) above.pop();
+    block.depth = above.push(block.level);
+  }
+  return blocks;
+}
 
 function nodeOf(block) {
   return BUILDERS[block.kind](block);

@@ -2,6 +2,7 @@
 
 import { get, remove } from "./api.js";
 import { isStopped } from "./errors.js";
+import { store } from "./store.js";
 
 /** Event: "changed". `error`: why the list could not be fetched, if it could not. */
 export class Sessions extends EventTarget {
@@ -33,6 +34,7 @@ export class Sessions extends EventTarget {
 
   async remove(id) {
     await remove(`api/v0/sessions/${encodeURIComponent(id)}`);
+    store.setUnanswered(id, []);
     this.all = this.all.filter((one) => one.session_id !== id);
     this.dispatchEvent(new Event("changed"));
   }

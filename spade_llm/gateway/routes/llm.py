@@ -103,7 +103,8 @@ async def _begun(asked: Asking, body: ChatRequest) -> Turn:
     session, principal = body.session_id or asked.new_session(), asked.principal.jid
     state = asked.gateway.state
     holds = state.effective(principal, session, request=configured_by(body))
-    turn = build_turn(body, session, holds, language=asked.gateway.options.language)
+    language = body.language or asked.gateway.options.language
+    turn = build_turn(body, session, holds, language=language)
     await state.use_session(principal, session, question=turn.question)
     return turn
 

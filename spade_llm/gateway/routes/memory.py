@@ -45,7 +45,7 @@ async def memory_context(asked: Asked, body: ContextRequest) -> ContextResponse:
         body.session_id,
         max_tokens=2000 if body.max_tokens is None else body.max_tokens,
         types=tuple(MemoryType) if types is None else types,
-        language=asked.gateway.options.language,
+        language=body.language or asked.gateway.options.language,
     )
     return ContextResponse.of(context)
 

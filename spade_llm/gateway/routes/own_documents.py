@@ -18,12 +18,13 @@ from spade_llm.gateway.bodies.common import Namespace
 from spade_llm.gateway.bodies.own_documents import (
     DocumentDeleted,
     NotUploaded,
+    QuotableDocuments,
     RetrieveRequest,
     RetrieveResponse,
     Uploaded,
     UploadProgress,
 )
-from spade_llm.gateway.bodies.rag import source_of
+from spade_llm.gateway.bodies.rag import DocumentLine, source_of
 from spade_llm.gateway.errors import HttpError, http_error
 from spade_llm.gateway.failures import FAILURES
 from spade_llm.gateway.growing import JSON_LINES, JsonLines, json_line
@@ -31,7 +32,7 @@ from spade_llm.gateway.routes.rag import rag_of, shelf_of
 from spade_llm.gateway.uploads import plain_name
 from spade_llm.rag.loading.kinds import Kind, kind_of, not_read
 from spade_llm.rag.loading.plain import parse_text
-from spade_llm.rag.names import MAX_SOURCE_CHARS
+from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal
 from spade_llm.rag.retriever import RetrievalOptions
 
 if TYPE_CHECKING:
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.gateway.documents import Shelf
-    from spade_llm.rag.documents import Ingested
+    from spade_llm.rag.documents import DocumentSummary, Ingested
 
 router = APIRouter(prefix="/api/v0", tags=["console"], responses=FAILURES)
 
 MAX_TEXT_BYTES = 60_000
 """Of a file that goes as text; what it grows by on the way into a message is left room."""
+MAX_SHARED = 100
+"""Documents of the assistant's that are listed."""
 _LINES = """{"done": 0, "total": 1, "chunks": 0}
 {"success": true, "id": "…", "source": "manual.md", "namespace": "docs", "chunks": 12}
 """
@@ -83,6 +86,28 @@ async def upload_document(
         if not size:
             raise InvalidArguments("the body is empty: it is the file's content")
         return JsonLines(_lines(shelf, path, source, size), within=stack.pop_all())
+
+
+@router.get("/documents")
+async def quotable_documents(asked: Asked) -> QuotableDocuments:
+    """What answers to the asker can quote: how much of their own there is, and what was added for
+    the assistant, which quotes it to everybody."""
+    own, network = asked.clients.rag, asked.gateway.network
+    library = network.of(network.addresses.assistants[0]).rag
+    if own is None or library is None:
+        return QuotableDocuments(own_count=0, shared_count=0, shared=[])
+    mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
+    shared = [one for one in theirs if "/" not in one.name and not is_personal(one.name)]
+    documents: list[DocumentSummary] = []
+    for one in shared:
+        if left := MAX_SHARED - len(documents):
+            page = await library.documents(namespace=one.name, limit=left)
+            documents.extend(page.documents)
+    return QuotableDocuments(
+        own_count=sum(one.documents for one in mine if "/" not in one.name),
+        shared_count=sum(one.documents for one in shared),
+        shared=[DocumentLine.of(one) for one in documents],
+    )
 
 
 @router.delete("/documents")

@@ -43,6 +43,7 @@ class Look(TypedDict, total=False):
     color_scheme: str
     viewport: dict[str, int]
     reduced_motion: str
+    extra_http_headers: dict[str, str]
 
 
 @dataclass(slots=True, kw_only=True)

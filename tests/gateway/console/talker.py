@@ -6,6 +6,7 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from spade_llm.errors import ModelUnavailable
 from spade_llm.providers.model import Completion, TextDelta, ToolCall
 from spade_llm.tools import LLMTool
 
@@ -21,7 +22,12 @@ HOSTILE = (
     " ![image](https://elsewhere.example/pixel.png) [fine](https://example.org/)"
 )
 FORMATTED = "**Two** steps:\n\n1. one\n2. two\n\n```python\nprint('<b>hi</b>')\n```"
-ANSWERS = {"hostile": HOSTILE, "format": FORMATTED}
+LINE = "value = " + " + ".join(f"operand_{n}" for n in range(10))
+ROW = f"| {' | '.join(f'column_{n}_of_a_wide_table' for n in range(9))} |"
+TABLE = f"{ROW}\n|{' - |' * 9}\n{ROW}"
+WIDE = f"Wide:\n\n```python\n{LINE}\n```\n\n{TABLE}\n\n> - ```\n>   {LINE}\n>   ```"
+OUTLINE = "### Deep\n\ntext\n\n##### Deeper\n\n# High"
+ANSWERS = {"outline": OUTLINE, "hostile": HOSTILE, "format": FORMATTED, "wide": WIDE}
 BEGINNING, END = "The beginning", " and the end."
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}}
 
@@ -58,6 +64,8 @@ class Talker:
         said = str(last["content"])
         if last["role"] == "tool":
             return Completion(text=f"The tool says: {said}")
+        if said.startswith("fail"):
+            raise ModelUnavailable("the model is away")
         if said.startswith("erase "):
             path = said.removeprefix("erase ")
             call = ToolCall(id="1", name="erase", arguments=f'{{"path": "{path}"}}')

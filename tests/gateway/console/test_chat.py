@@ -103,6 +103,69 @@ async def test_a_stopped_answer_stops_at_the_model_and_can_be_had_again(
     talker.gate.clear()
 
 
+async def test_stopped_and_failed_questions_stay_when_the_page_is_loaded_anew(
+    console: Console,
+) -> None:
+    page = await begin(console)
+    await say(page, "first")
+    await answered(page, "You said: first")
+    await say(page, "wait in vain")
+    await expect(last_answer(page)).to_contain_text(BEGINNING)
+    await page.keyboard.press("Escape")
+    await answered(page, "Stopped")
+    await say(page, "fail please")
+    await expect(last_answer(page).get_by_role("alert")).to_be_visible()
+    await say(page, "last")
+    await answered(page, "You said: last")
+
+    await page.reload()
+
+    await answered(page, "You said: last")
+    mine = page.get_by_role("article", name="You").locator(".message-mine")
+    theirs = page.get_by_role("article", name="Assistant")
+    assert await mine.all_inner_texts() == ["first", "wait in vain", "fail please", "last"]
+    await expect(theirs.nth(1)).to_contain_text(BEGINNING)
+    await expect(theirs.nth(1)).to_contain_text("Stopped")
+    await expect(theirs.nth(2).get_by_role("alert")).to_be_visible()
+
+
+async def test_a_question_whose_page_goes_before_its_answer_can_be_asked_again(
+    console: Console, talker: Talker
+) -> None:
+    page = await begin(console)
+    await say(page, "wait for the reload")
+    await expect(last_answer(page)).to_contain_text(BEGINNING)
+
+    await page.reload()
+    await answered(page, "Stopped")
+    talker.gate.set()
+    await page.get_by_role("button", name="Try again").click()
+    await answered(page, BEGINNING + END)
+    await page.reload()
+
+    await answered(page, BEGINNING + END)
+    assert await page.get_by_role("article", name="You").count() == 1
+    talker.gate.clear()
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+async def test_wide_code_and_tables_scroll_in_themselves(consoles: Consoles, width: int) -> None:
+    console = await consoles.new(viewport={"width": width, "height": 800})
+    page = await begin(console)
+    await say(page, "wide")
+    await answered(page, "Wide:")
+
+    answer = last_answer(page)
+    over = """all => all.map(one => one.scrollWidth - one.clientWidth)"""
+    assert await page.locator(".chat-scroll, main").evaluate_all(over) == [0, 0]
+    box = await answer.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width
+    scrolled = await answer.locator("pre, .prose-table").evaluate_all(over)
+    assert len(scrolled) == 3
+    assert all(hidden > 0 for hidden in scrolled) or width == 1280
+
+
 async def test_a_tool_is_asked_for_in_place_and_its_call_is_shown(
     console: Console, talker: Talker
 ) -> None:
@@ -250,21 +313,44 @@ def _text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+async def test_documents_are_used_once_there_are_any_until_a_person_says_no(
+    consoles: Consoles, web: Web
+) -> None:
+    url, token = consoles.url.removesuffix("/console/"), web.token("reader")
+    console = await consoles.new(extra_http_headers={"Authorization": f"Bearer {token}"})
+    page = await begin(console)
+    switch = page.get_by_role("button", name="Documents", exact=True)
+    await expect(switch).to_have_attribute("aria-pressed", "false")
+
+    body = {"documents": [PASSAGE], "namespace": "own"}
+    (await web.client(token).post(f"{url}/llm/rag/documents", json=body)).raise_for_status()
+    await page.reload()
+    await expect(switch).to_have_attribute("aria-pressed", "true")
+    await say(page, "How long is the notice of the contract?")
+    await answered(page, "You said")
+    await expect(page.get_by_role("group", name="Sources")).to_be_visible()
+
+    await switch.click()
+    await expect(switch).to_have_attribute("aria-pressed", "false")
+    await page.reload()
+    await answered(page, "You said")
+    await expect(switch).to_have_attribute("aria-pressed", "false")
+
+
 async def test_a_source_is_opened_beside_the_answer(console: Console, web: Web) -> None:
     body = {"documents": [PASSAGE], "namespace": "contracts"}
     added = await web.http.post("/llm/rag/documents", json=body)
     assert added.json()["documents_added"] == 1
     page = await begin(console)
-    await page.get_by_role("button", name="Documents", exact=True).click()
-    await expect(page.get_by_role("button", name="Documents", exact=True)).to_have_attribute(
-        "aria-pressed", "true"
-    )
 
     await say(page, "How long is the notice of the contract?")
     await answered(page, "You said")
-    await page.get_by_role("group", name="Sources").get_by_role("button").first.click()
+    source = page.get_by_role("group", name="Sources").get_by_role("button").first
+    name = await source.inner_text()
+    await source.click()
 
     panel = page.get_by_role("complementary", name="Sources")
+    await expect(panel.locator(".passage.is-chosen").get_by_role("heading")).to_have_text(name)
     await expect(panel.locator(".passage.is-chosen")).to_contain_text(PASSAGE)
     await page.keyboard.press("Escape")
     await expect(panel).to_be_hidden()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from spade_llm.cli.command_line import build_parser
 from spade_llm.gateway.console_files import FOLDER
 from tests.gateway.console.browser import WAIT_MS
 
@@ -143,6 +144,9 @@ async def test_a_wrong_token_is_asked_for_and_a_right_one_is_somebody(
     await console.open("settings")
 
     dialog = page.get_by_role("dialog", name="Who are you?")
+    command = (await dialog.locator("code").inner_text()).split()
+    assert command[0] == "spade-llm"
+    assert build_parser().parse_args(command[1:]).principal == "PERSON@DOMAIN"
     await dialog.get_by_label("API token").fill(token)
     await page.keyboard.press("Enter")
 

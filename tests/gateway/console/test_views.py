@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from playwright.async_api import expect
 
+from spade_llm.rag import Document
+from spade_llm.services.rag import RagClient
 from tests.gateway.console.browser import WAIT_MS
+from tests.interaction.network import jid_of
 
 if TYPE_CHECKING:
     from playwright.async_api import FilePayload, Page
@@ -58,6 +61,7 @@ async def test_a_file_is_uploaded_its_chunks_are_found_and_it_is_deleted(console
     await page.keyboard.press("Enter")
     chunk = page.locator(".chunk").first
     await expect(chunk).to_contain_text("harbour of Cascais")
+    await expect(chunk.locator(".chunk-source")).to_have_text("contract.md, passage 1")
     await expect(chunk).to_contain_text(HOSTILE)
     await expect(chunk.get_by_role("img", name=re.compile("Score"))).to_be_visible()
 
@@ -74,6 +78,21 @@ async def test_a_file_is_uploaded_its_chunks_are_found_and_it_is_deleted(console
     await expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
     await page.get_by_label("Type lisbon to go on").fill("lisbon")
     await page.keyboard.press("Enter")
+    await expect(page.get_by_text("No documents yet")).to_be_visible()
+
+
+async def test_what_was_added_for_the_assistant_is_listed_as_shared(
+    console: Console, web: Web
+) -> None:
+    page = console.page
+    documents = RagClient(web.assistant.node.requester, jid_of(web.rag))
+    await documents.ingest(Document(text="Owls fly at night.", source="owls.md"))
+
+    await console.open("documents")
+
+    shared = page.get_by_role("region", name="Shared with you")
+    await expect(shared.get_by_role("row", name=re.compile("owls.md"))).to_be_visible()
+    await expect(shared.get_by_role("button")).to_have_count(0)
     await expect(page.get_by_text("No documents yet")).to_be_visible()
 
 
@@ -156,8 +175,9 @@ async def test_what_the_model_was_told_is_taken_apart(console: Console, web: Web
     await expect(page.locator(".token-part.is-history")).to_be_visible()
     await expect(page.locator(".context-section").first).to_contain_text("Swordfish")
     await expect(page.locator(".context-figures")).to_contain_text("of at most 4,000 tokens")
+    await expect(page.locator(".section-title").first).to_have_text("Recent History")
     await page.get_by_role("tab", name="As text").click()
-    await expect(page.locator(".context-text pre")).to_contain_text("## ")
+    await expect(page.locator(".context-text pre")).to_contain_text("## Recent History")
 
 
 async def test_a_tool_is_tried(console: Console) -> None:

@@ -66,7 +66,7 @@ function newFigure(agent, choose) {
   const badge = svg("g", { class: "net-badge" }, svg("rect", { rx: 8, height: 16 }), svg("text", { y: 12 }));
   const name = svg("text", { class: "net-name" });
   const rate = svg("text", { class: "net-rate" });
-  const title = svg("title", null);
+  const title = svg("title", null); // names the figure for screen readers
   const node = svg(
     "g",
     {
@@ -89,8 +89,7 @@ function newFigure(agent, choose) {
     node.setAttribute("class", `net-agent net-${kindClass(now)} ${state}${now.running ? " is-busy" : ""}`);
     node.setAttribute("transform", `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
     node.setAttribute("aria-pressed", String(isChosen));
-    node.setAttribute("aria-label", sentence(now));
-    title.textContent = [now.jid, now.summary, ...(now.notes ?? [])].filter(Boolean).join("\n");
+    title.textContent = [sentence(now), now.jid, now.summary, ...(now.notes ?? [])].filter(Boolean).join("\n");
     disc.setAttribute("r", r);
     ring.setAttribute("r", r + 5);
     setGlyph(glyph, r);

@@ -1,5 +1,6 @@
 // A conversation as a file: everything as JSON, or to read as Markdown.
 
+import { passageName } from "../documents/chunks.js";
 import { el } from "../dom.js";
 import { fully } from "../i18n.js";
 import { t } from "./texts.js";
@@ -20,7 +21,7 @@ export function asJson(title, talk) {
 export function asMarkdown(title, talk) {
   const parts = talk.messages.map(({ role, text, at, reply }) => {
     const head = `## ${t(role === "user" ? "you" : "assistant")}, ${fully(at)}`;
-    const sources = (reply?.rag_sources ?? []).map((one) => `- ${one.metadata.source}#${one.chunk_index}`);
+    const sources = (reply?.rag_sources ?? []).map((one) => `- ${passageName(one)}`);
     return [head, text, sources.length && `**${t("sources")}**\n\n${sources.join("\n")}`].filter(Boolean).join("\n\n");
   });
   return `${[`# ${title}`, ...parts].join("\n\n")}\n`;

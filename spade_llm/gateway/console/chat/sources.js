@@ -1,6 +1,7 @@
 // The passages that an answer was built from: names below it, texts in the panel.
 
 import { scoreBar } from "../components/score_bar.js";
+import { passageName } from "../documents/chunks.js";
 import { el } from "../dom.js";
 import { icon } from "../icons.js";
 import { t } from "./texts.js";
@@ -14,12 +15,11 @@ export function sourceLinks(sources, open) {
       {
         type: "button",
         class: "source-link",
-        "aria-label": t("source", nameOf(source)),
-        title: nameOf(source),
+        title: t("source", passageName(source)),
         on: { click: () => open(sources, index) },
       },
       icon("documents"),
-      el("span", null, shortName(source, sources)),
+      el("span", null, passageName(source, { isShort: true })),
     ),
   );
   return el("div", { class: "source-links", role: "group", "aria-label": t("sources") }, links);
@@ -31,7 +31,7 @@ export function passages(sources, chosen) {
     el(
       "article",
       { class: `passage ${index === chosen ? "is-chosen" : ""}`, tabindex: index === chosen ? "-1" : null },
-      el("h3", null, nameOf(source)),
+      el("h3", null, passageName(source)),
       el("p", { class: "hint" }, placeOf(source)),
       scoreBar(source.score),
       el("p", { class: "passage-text" }, source.content),
@@ -39,18 +39,6 @@ export function passages(sources, chosen) {
   );
 }
 
-function nameOf({ metadata }) {
-  return metadata.source;
-}
-
-/** Without folders; with the passage where several are of one document. */
-function shortName(source, all) {
-  const name = nameOf(source).split("/").at(-1);
-  const isOnly = all.filter((one) => nameOf(one) === nameOf(source)).length === 1;
-  return isOnly ? name : `${name}, ${t("passage", source.chunk_index)}`;
-}
-
-function placeOf({ metadata, chunk_index: index }) {
-  const { namespace, page, heading } = metadata;
-  return [namespace, heading, page && t("page", page), t("passage", index)].filter(Boolean).join(" · ");
+function placeOf({ metadata: { namespace, page, heading } }) {
+  return [namespace, heading, page && t("page", page)].filter(Boolean).join(" · ");
 }

@@ -7,10 +7,12 @@
 import { ApiError, events, get, post, report } from "../api.js";
 import { isStopped } from "../errors.js";
 import { moment } from "../i18n.js";
+import { store } from "../store.js";
 import { uuid } from "../uuid.js";
 
 const FIRST = 200;
 const MOST = 1000; // that the API gives at once
+const SAME_MS = 600_000; // between clocks: a question that was answered after all
 
 /** Events: "changed" (messages came or went), "grown" (detail: the message). */
 export class Talk extends EventTarget {
@@ -20,6 +22,7 @@ export class Talk extends EventTarget {
   #stopping = null;
   #loading = null;
   #isStarted = false;
+  #isForgotten = false;
 
   constructor(id) {
     super();
@@ -51,12 +54,39 @@ export class Talk extends EventTarget {
     const before = this.messages.length ? moment(this.messages[0].at) : Infinity;
     const earlier = history.messages.filter((one) => moment(one.timestamp) < before);
     this.messages.unshift(...earlier.map(fromHistory));
-    this.total = Math.max(history.total_count, this.messages.length);
+    this.#restore(history.total_count > history.messages.length);
+    const unanswered = this.messages.filter((one) => one.role === "assistant" && one.status !== "there");
+    this.total = Math.max(history.total_count + 2 * unanswered.length, this.messages.length);
     this.isLoaded = true;
     this.#tell();
   }
 
-  /** `wishes`: further fields of /llm/chat. Ends when the answer is there, or will not come. */
+  /** Puts what this tab knows to be without an answer among the history, in order of time: none that
+   *  is older than it, if `hasMore`. */
+  #restore(hasMore) {
+    const first = hasMore ? moment(this.messages[0].at) : -Infinity;
+    const known = new Set(this.messages.map((one) => one.key));
+    const missing = store
+      .unanswered(this.id)
+      .filter(([question]) => !known.has(question.key) && moment(question.at) >= first)
+      .filter(([question]) => !this.#isAnswered(question));
+    this.messages.push(...missing.flat().map(fromStore));
+    this.messages.sort((a, b) => moment(a.at) - moment(b.at));
+  }
+
+  #isAnswered({ text, at }) {
+    const isNear = (one) => Math.abs(moment(one.at) - moment(at)) < SAME_MS;
+    return this.messages.some((one) => one.role === "user" && one.text === text && isNear(one));
+  }
+
+  #keepUnanswered() {
+    if (this.#isForgotten) return;
+    const pairs = this.messages.map((one, at) => [this.messages[at - 1], one]);
+    const open = pairs.filter(([, one]) => one.role === "assistant" && one.status !== "there");
+    store.setUnanswered(this.id, open.map((pair) => pair.map(forStore)));
+  }
+
+  /** `wishes`: a promise of further fields of /llm/chat. Ends when the answer is there, or will not come. */
   async say(text, wishes) {
     await this.#loading?.catch(() => {}); // who loads says what is wrong
     this.#isStarted = true;
@@ -65,15 +95,24 @@ export class Talk extends EventTarget {
     this.messages.push(question, answer);
     this.total += 2;
     this.#stopping = new AbortController();
+    this.#keepUnanswered();
     this.#tell();
-    await this.#listen(answer, { messages: [{ role: "user", content: text }], session_id: this.id, ...wishes });
+    const body = { messages: [{ role: "user", content: text }], session_id: this.id };
+    await this.#listen(answer, { ...body, ...(await wishes) });
     this.#stopping = null;
     answer.at = now();
+    this.#keepUnanswered();
     this.#tell();
   }
 
   stop() {
     this.#stopping?.abort();
+  }
+
+  /** Stops, and keeps nothing. */
+  forget() {
+    this.#isForgotten = true;
+    this.stop();
   }
 
   /** The last question once more, in place of the answer that failed. */
@@ -129,6 +168,20 @@ export class Talk extends EventTarget {
 
 function fromHistory({ role, content, timestamp }) {
   return { key: uuid(), role, text: content, at: timestamp, status: "there" };
+}
+
+/** What is being written when the page goes is stopped by that. */
+function forStore({ key, role, text, at, status, error }) {
+  const { kind, detail, status: code, requestId } = error ?? {};
+  return {
+    ...{ key, role, text, at },
+    status: status === "writing" ? "stopped" : status,
+    error: error && [kind, detail, { status: code, requestId }],
+  };
+}
+
+function fromStore({ error, ...message }) {
+  return error ? { ...message, error: new ApiError(...error) } : message;
 }
 
 function kindOf(status) {

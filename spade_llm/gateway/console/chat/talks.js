@@ -1,5 +1,6 @@
 // The conversations of this tab. An answer goes on being written while another view is shown.
 
+import { store } from "../store.js";
 import { Talk } from "./talk.js";
 
 const MOST = 20;
@@ -14,9 +15,9 @@ export function talkOf(id) {
   return talk;
 }
 
-export function forgetTalks(ids = [...open.keys()]) {
-  for (const id of ids) {
-    open.get(id)?.stop();
-    open.delete(id);
-  }
+/** Also what was asked in them without an answer. */
+export function forgetTalks() {
+  for (const talk of open.values()) talk.forget();
+  open.clear();
+  store.forgetUnanswered();
 }

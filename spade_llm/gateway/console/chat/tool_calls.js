@@ -46,9 +46,9 @@ function oneCall(call) {
     el(
       "div",
       { class: "call-body" },
-      el("h4", null, t("arguments")),
+      el("p", { class: "call-part" }, t("arguments")),
       codeBlock(pretty(call.arguments)),
-      el("h4", null, t(call.success ? "result" : "error")),
+      el("p", { class: "call-part" }, t(call.success ? "result" : "error")),
       codeBlock(pretty(call.success ? call.result : call.error)),
     ),
   );

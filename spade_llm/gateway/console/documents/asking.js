@@ -31,7 +31,7 @@ export function answerPanel(names, signal) {
     const told = await post("llm/rag/query", body, { signal, deadlineMs: ANSWER_MS });
     return [
       el("div", { class: "card answer", role: "status" }, prose(told.answer || told.error_message)),
-      told.sources.length > 0 && el("h3", null, t("sources")),
+      told.sources.length > 0 && el("h2", null, t("sources")),
       chunkList(told.sources),
     ];
   };

@@ -22,22 +22,25 @@ export class Library extends EventTarget {
   #chips = el("div", { class: "chips", role: "group", "aria-label": t("namespaces") });
   #about = el("div", { class: "namespace-about" });
   #list = el("div", null, skeleton(4));
+  #shared = el("section", { class: "shared", "aria-label": t("shared") });
 
   constructor(signal) {
     super();
     this.#signal = signal;
-    this.node = el("div", { class: "library" }, this.#chips, this.#about, this.#list);
+    this.node = el("div", { class: "library" }, this.#chips, this.#about, this.#list, this.#shared);
   }
 
   async load() {
     const signal = this.#signal;
     const query = { namespace: this.chosen, limit: PAGE, offset: this.#offset };
     try {
-      const [{ namespaces }, page] = await Promise.all([
+      const [{ namespaces }, page, others] = await Promise.all([
         get("llm/rag/namespaces", { signal }),
         get("llm/rag/documents", { query, signal }),
+        get("api/v0/documents", { signal }),
       ]);
       this.namespaces = namespaces;
+      fill(this.#shared, sharedWithYou(others));
       if (this.#offset && !page.documents.length) await this.#show(this.chosen, this.#offset - PAGE);
       else this.#draw(page);
     } catch (error) {
@@ -83,17 +86,10 @@ export class Library extends EventTarget {
   }
 
   #table(documents) {
-    const added = (iso) => el("time", { datetime: iso, title: fully(iso) }, ago(iso));
     const forget = (one) =>
       iconButton({ label: t("deleteDocument", one.source), icon: "trash", on: () => this.#deleteDocument(one) });
-    const columns = [
-      { title: t("document"), class: "is-name", cell: (one) => el("span", { title: one.source }, one.source) },
-      { title: t("namespace"), cell: (one) => one.namespace },
-      { title: t("chunks"), isNumber: true, cell: (one) => number(one.chunk_count) },
-      { title: t("added"), class: "is-when", cell: (one) => added(one.uploaded_at) },
-      { title: el("span", { class: "unseen" }, t("acts")), class: "is-acts", cell: forget },
-    ];
-    return table({ caption: t("library"), columns, rows: documents });
+    const acts = { title: el("span", { class: "unseen" }, t("acts")), class: "is-acts", cell: forget };
+    return table({ caption: t("library"), columns: [...columns(), acts], rows: documents });
   }
 
   #pages({ offset, documents, total_count, has_more }) {
@@ -131,4 +127,25 @@ export class Library extends EventTarget {
     }
     await this.load();
   }
+}
+
+function columns() {
+  const added = (iso) => el("time", { datetime: iso, title: fully(iso) }, ago(iso));
+  return [
+    { title: t("document"), class: "is-name", cell: (one) => el("span", { title: one.source }, one.source) },
+    { title: t("namespace"), cell: (one) => one.namespace },
+    { title: t("chunks"), isNumber: true, cell: (one) => number(one.chunk_count) },
+    { title: t("added"), class: "is-when", cell: (one) => added(one.uploaded_at) },
+  ];
+}
+
+/** What answers quote to everybody; it is not this person's to delete. */
+function sharedWithYou({ shared, shared_count: count }) {
+  if (!count) return null;
+  return [
+    el("h2", null, t("shared")),
+    el("p", { class: "hint" }, t("sharedHint")),
+    table({ caption: t("shared"), columns: columns(), rows: shared }),
+    count > shared.length && el("p", { class: "hint" }, t("sharedMore", number(count - shared.length))),
+  ];
 }

@@ -14,7 +14,7 @@ export class Upload {
   #file;
   #namespace;
   #abort = new AbortController();
-  #says = el("span", { class: "upload-says" }, t("waiting"));
+  #says = el("span", { class: "upload-says", role: "status" }, t("waiting"));
   #fill = el("span", { class: "progress-fill" });
   #stop;
 
@@ -30,7 +30,7 @@ export class Upload {
     );
     const bar = el("span", { class: "progress", "aria-hidden": "true" }, this.#fill);
     const main = el("div", { class: "upload-main" }, head, bar);
-    this.node = el("li", { class: "upload", role: "status" }, icon("documents"), main, this.#stop);
+    this.node = el("li", { class: "upload" }, icon("documents"), main, this.#stop);
   }
 
   get name() {

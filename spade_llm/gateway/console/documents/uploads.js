@@ -41,7 +41,7 @@ export class Uploads extends EventTarget {
     });
     const choose = button({ label: t("choose"), icon: "upload", kind: "primary", on: () => files.click() });
     const paste = button({ label: t("paste"), icon: "edit", on: () => this.#paste() });
-    const words = [el("p", { class: "drop-title" }, t("drop")), el("p", { class: "hint" }, t("kinds"))];
+    const words = [el("h2", { class: "drop-title" }, t("drop")), el("p", { class: "hint" }, t("kinds"))];
     const zone = el(
       "div",
       { class: "drop-zone" },

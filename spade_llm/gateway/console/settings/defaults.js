@@ -9,7 +9,7 @@ import { explain, isStopped } from "../errors.js";
 import { store } from "../store.js";
 import { uuid } from "../uuid.js";
 import { contextFields } from "./context_form.js";
-import { namespaceNames, toolsToggle } from "./session_dialog.js";
+import { namespaceNames, toolsToggle, usesDocuments } from "./session_dialog.js";
 import { t } from "./texts.js";
 
 export function defaults(signal) {
@@ -23,6 +23,7 @@ export function defaults(signal) {
         get(`config/session/${uuid()}`, { signal }),
         namespaceNames(),
       ]);
+      rag.enabled = await usesDocuments("", { rag }, signal);
       const config = { memory, rag, tools: store.preference("tools") };
       fill(set, form(config, names));
       fill(system, el("h2", null, t("gateway")), facts(status));
@@ -41,6 +42,7 @@ function form(config, names) {
       await put("config/memory", config.memory);
       await put("config/rag", config.rag);
       store.setPreference("tools", config.tools);
+      store.setPreference("documents", config.rag.enabled);
       toast(t("saved"));
     } catch (error) {
       toast(explain(error), { kind: "failed" });

@@ -25,6 +25,7 @@ export async function openSessionSettings(session) {
       return;
     }
     store.setUsesTools(session, config.tools);
+    store.setUsesDocuments(session, rag.enabled);
     toast(t("saved"));
     opened.close(true);
   };
@@ -34,6 +35,7 @@ export async function openSessionSettings(session) {
   const load = async () => {
     try {
       config = { ...(await get(`config/session/${encodeURIComponent(session)}`)), tools: store.usesTools(session) };
+      config.rag.enabled = await usesDocuments(session, config);
       fill(body, contextFields(config, await namespaceNames()), toolsToggle(config));
       saveButton.disabled = false;
     } catch (error) {
@@ -42,6 +44,15 @@ export async function openSessionSettings(session) {
   };
   load();
   return (await opened.closed) === true;
+}
+
+/** Whether a conversation (`config`: its configuration) uses documents. Unless it was chosen, it does
+ *  if there are any. */
+export async function usesDocuments(session, { rag }, signal) {
+  const chosen = store.usesDocuments(session);
+  if (chosen !== null || rag.enabled) return chosen ?? true;
+  const { own_count: own, shared_count: shared } = await get("api/v0/documents", { signal });
+  return own + shared > 0;
 }
 
 /** Changes `config.tools`. */

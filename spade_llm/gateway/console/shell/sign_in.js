@@ -5,12 +5,14 @@ import { dialog } from "../components/dialog.js";
 import { field } from "../components/fields.js";
 import { el } from "../dom.js";
 import { texts } from "../i18n.js";
+import { codeBlock } from "../markdown.js";
 import { store } from "../store.js";
 
 const t = texts({
   en: {
     title: "Who are you?",
     text: "This gateway wants an API token. Whoever runs it makes one with:",
+    example: "NAME --principal PERSON@DOMAIN",
     label: "API token",
     hint: "Kept in this tab until you close it.",
     use: "Use this token",
@@ -18,6 +20,7 @@ const t = texts({
   es: {
     title: "¿Quién eres?",
     text: "Esta pasarela pide un token de la API. Quien la gestiona crea uno con:",
+    example: "NOMBRE --principal PERSONA@DOMINIO",
     label: "Token de la API",
     hint: "Se guarda en esta pestaña hasta que la cierres.",
     use: "Usar este token",
@@ -38,7 +41,7 @@ export async function askForToken() {
     title: t("title"),
     body: [
       el("p", null, t("text")),
-      el("p", null, el("code", null, "spade-llm token create")),
+      codeBlock(`spade-llm token create ${t("example")}`),
       el("form", { on: { submit: use } }, field(t("label"), input, t("hint"))),
     ],
     actions: [button({ label: t("use"), kind: "primary", on: use })],

@@ -44,7 +44,7 @@ function described({ input_schema }) {
   return el(
     "section",
     null,
-    el("h3", null, t("arguments")),
+    el("h2", null, t("arguments")),
     fields.length ? table({ caption: t("arguments"), columns, rows: fields }) : el("p", { class: "hint" }, t("noArguments")),
     el(
       "details",
@@ -81,7 +81,7 @@ function tryIt(tool, signal) {
   return el(
     "section",
     null,
-    el("h3", null, t("tryIt")),
+    el("h2", null, t("tryIt")),
     el("form", { class: "tool-form", novalidate: true, on: { submit } }, form.nodes, el("div", null, run)),
     result,
   );

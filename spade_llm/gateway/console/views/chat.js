@@ -138,7 +138,7 @@ class ChatView {
 
   async #say(begin) {
     this.#isFollowing = true;
-    await begin(this.switches.wishes);
+    await begin(this.switches.wishes());
     this.#app.sessions.load();
     const last = this.#talk.messages.at(-1);
     fill(this.#said, last.status === "failed" ? explain(last.error) : last.text.slice(0, 1000));

@@ -9,7 +9,7 @@ import { shownContext } from "../context/shown.js";
 import { t } from "../context/texts.js";
 import { el, fill } from "../dom.js";
 import { isStopped } from "../errors.js";
-import { when } from "../i18n.js";
+import { language, when } from "../i18n.js";
 import { store } from "../store.js";
 
 const LONGEST_QUESTION = 70;
@@ -70,7 +70,7 @@ class ContextPage {
 
   async #preview() {
     fill(this.#body, skeleton(5));
-    const body = { session_id: this.#session, max_tokens: this.#limits.most };
+    const body = { session_id: this.#session, max_tokens: this.#limits.most, language: language() };
     try {
       const told = await post("llm/memory/context", body, { signal: this.#signal });
       const context = { text: told.context_text, tokens: told.token_count };
