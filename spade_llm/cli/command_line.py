@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES, FAMILIES, SETTINGS_KEYS
+from spade_llm.cli.plain import lines, one_line
 from spade_llm.errors import SpadeLLMError
 
 if TYPE_CHECKING:
@@ -44,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _unread()
     except SpadeLLMError as error:
-        print(f"spade-llm {options.command}: {error}", file=sys.stderr)
+        print(f"spade-llm {options.command}: {lines(str(error))}", file=sys.stderr)
+        return 1
+    except OSError as error:  # A file that was named, as a rule: it cannot be read or written.
+        print(f"spade-llm {options.command}: {one_line(str(error))}", file=sys.stderr)
         return 1
     except OSError as error:
         if error.errno not in _FULL:
@@ -66,7 +71,7 @@ def _unread() -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -89,6 +94,45 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its arguments are single lines of text, unless they say otherwise by `type`."""
+
+    def __init__(self, **options: Any) -> None:  # argparse's own, two of them typed Any
+        super().__init__(**options)
+        self.register("type", None, _line)
+
+    def error(self, message: str) -> NoReturn:
+        """One line, without the usage, which `--help` shows."""
+        self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+    def add_subparsers(self, **options: Any) -> Commands[Any]:
+        """What follows the name of a command is for the parser of that command."""
+        action = super().add_subparsers(**options)
+        action.type = str
+        return action
+
+
+def _line(text: str) -> str:
+    """Argument of one line. Raises ArgumentTypeError."""
+    if _CONTROL.search(_prose(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} has control characters")
+    return text
+
+
+def _prose(text: str) -> str:
+    """Argument with any text in it. Raises ArgumentTypeError."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid UTF-8") from None
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
 Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 
@@ -96,9 +140,6 @@ def _add(commands: Commands[argparse.ArgumentParser], name: str, help: str) -> _
     parser = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR", help=DATA_HELP)
     return parser
-
-
-_Parser = argparse.ArgumentParser
 
 
 def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -110,7 +151,7 @@ def _add_up(commands: Commands[argparse.ArgumentParser]) -> None:
         help="which XMPP server (default: $SPADE_LLM_SERVER, else auto: Prosody if installed)",
     )
     add("--domain", metavar="D", help="default: $SPADE_LLM_DOMAIN, else localhost or HOST")
-    add("--port", type=int, metavar="N", help="port of our own server (default: 5222 if free)")
+    add("--port", type=_port, metavar="N", help="port of our own server (default: 5222 if free)")
     add("--ca", metavar="FILE", help="CA to trust for HOST, beside the system's")
     add(
         "--register",
@@ -145,7 +186,7 @@ def _add_chat(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
     ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
-    ask.add_argument("question", metavar="QUESTION")
+    ask.add_argument("question", type=_prose, metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
     _add_person(ask)
 
@@ -160,7 +201,7 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     stats.add_argument("namespace", nargs="?", default="default", metavar="NAMESPACE")
     for name, help in RAG_QUESTIONS.items():
         asking = _add_rag_action(actions, name, help)
-        asking.add_argument("query", metavar="QUERY")
+        asking.add_argument("query", type=_prose, metavar="QUERY")
         asking.add_argument("--namespace", action="append", default=[], help="default: all")
         asking.add_argument("-k", type=int, default=5, metavar="N", help="passages, 1 to 20")
     delete = _add_rag_action(actions, "delete", "Delete a document, or a namespace with all.")
@@ -263,12 +304,24 @@ def _add_decisions(review: argparse.ArgumentParser) -> None:
     review.add_argument("--all", action="store_true", help="show rejected ones, too")
 
 
+MOST = 1_000_000
+"""Of anything that is counted here: days, lines, uses."""
+
+
 def _positive(text: str) -> int:
-    """argparse says which option, and names the value."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+    """Number from 1 to MOST. Raises ArgumentTypeError."""
+    return _number(text, most=MOST)
+
+
+def _port(text: str) -> int:
+    """Number of a TCP port. Raises ArgumentTypeError."""
+    return _number(text, most=65535)
+
+
+def _number(text: str, *, most: int) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:20]) <= most:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 to {most}")
+    return int(text)
 
 
 def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -335,7 +388,7 @@ def _add_invite(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--uses", type=_positive, default=1, metavar="N", help="how many it lets in (default: 1)")
     add("--days", type=_positive, default=7, metavar="N", help="how long it holds (default: 7)")
     add("--stay", type=_positive, metavar="DAYS", help="how long a guest stays (default: for good)")
-    add("--note", default="", metavar="TEXT", help="what you call it in --list")
+    add("--note", type=str, default="", metavar="TEXT", help="what you call it in --list")
     what = invite.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show open invitations and guests")
     what.add_argument("--revoke", metavar="NAME|JID", help="withdraw an invitation, or shut out")
@@ -381,18 +434,24 @@ def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--domain", metavar="D", required=True, help="what stands behind the @")
     add("--agents", metavar="DIR", help="folder of NAME/agent.toml (default: the standard five)")
     add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
-    add("--admins", metavar="NAMES", default="", help="those of them who administer the server")
+    add(
+        "--admins",
+        type=str,
+        metavar="NAMES",
+        default="",
+        help="those of them who administer the server",
+    )
     add("--certificates", metavar="DIR", help="fullchain.pem, privkey.pem (default: an own CA)")
     add("--web-url", metavar="URL", help="of uploads and web chat (default: https://D:5281)")
     add("--web-chat", metavar="DIR", help="pages made by docker/web/build.sh (default: none)")
     add("--federation", choices=("on", "off"), default="off", help="talk to other servers")
     add("--archive-days", type=_positive, default=30, metavar="N", help="default: 30")
     add("--listen", metavar="ADDRESSES", default="*,::", help="by commas (default: all)")
-    add("--port", type=_positive, default=5222, metavar="N", help="of clients (default: 5222)")
+    add("--port", type=_port, default=5222, metavar="N", help="of clients (default: 5222)")
 
 
 def _add_health(commands: Commands[argparse.ArgumentParser]) -> None:
-    _add(commands, "health", "Exit with 0 if the agents run by `run` on this data hear the server.")
+    _add(commands, "health", "Exit with 0 if the agents of this data hear their server.")
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:

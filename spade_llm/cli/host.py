@@ -66,8 +66,12 @@ def _check_account(one: Definition) -> None:
 
 def _web_url(options: argparse.Namespace) -> str:
     url: str = options.web_url or f"https://{options.domain}:{HTTPS_PORT}"
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname or parts.path.strip("/"):
+    try:
+        parts = urlsplit(url)
+        is_site = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_site = False
+    if not is_site or parts.path.strip("/"):
         raise ConfigurationError(f"--web-url: {url!r} is not https://HOST or https://HOST:PORT")
     return url
 

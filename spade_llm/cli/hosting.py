@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.admission import admission_of, crowd_limits_of
+from spade_llm.cli.beating import beating
 from spade_llm.cli.files import file_rules_of
 from spade_llm.cli.guardrails import build_guardrails
 from spade_llm.cli.identity import identity_of
@@ -69,6 +70,7 @@ async def running_agent(definition: Definition, host: Host) -> AsyncIterator[Xmp
         agent = await _build(definition, password, host, stack)
         await agent.start()
         stack.push_async_callback(agent.stop)
+        await stack.enter_async_context(beating(agent, home))
         yield agent
 
 

@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.beating import beating
 from spade_llm.cli.definition import read_definition
 from spade_llm.cli.distributions import warn_of_clashes
 from spade_llm.cli.embeddings import Embedders
@@ -52,10 +51,7 @@ async def _run(options: argparse.Namespace) -> int:
             say=_say,
             listeners=listeners,
         )
-        async with (
-            running_agent(definition, host) as agent,
-            beating(agent, place.data / "agents" / definition.jid),
-        ):
+        async with running_agent(definition, host) as agent:
             for line in web_lines([definition], host):
                 _say(line)
             _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")

@@ -355,7 +355,7 @@ async def _answered(answer: Awaitable[T]) -> T:
         logger.warning("memory cannot be asked for a person's sessions: %s", error)
         if isinstance(error, RequestError) and error.wire_code == StorageFailed.code:
             raise StorageFailed(error.detail) from None
-        raise Unavailable("my memory cannot be asked now: ask again later") from None
+        raise Unavailable("the memory agent cannot be reached now; try again later") from None
 
 
 class SessionsClient:

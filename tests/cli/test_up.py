@@ -60,6 +60,8 @@ async def test_up_answers_and_stops_without_leaving_anything(program: Program) -
 
         answer = await program.run("ask", "what is 12 * 12?")
         doctor = await program.run("doctor", "--agents", str(program.agents))
+        (program.data / "agents" / "retired@localhost").mkdir()
+        health = await program.run("health")
         (web,) = json.loads((program.data / "run.json").read_text())["web"]
         async with httpx.AsyncClient(trust_env=False, timeout=STOP_S) as client:
             page = await client.get(f"{web}/console", follow_redirects=True)
@@ -67,6 +69,7 @@ async def test_up_answers_and_stops_without_leaving_anything(program: Program) -
 
     assert (answer.status, "144" in answer.output) == (0, True)
     assert doctor.status == 0
+    assert (health.status, "retired" in health.output) == (0, False), health.output
     assert all(f"{name}@localhost" in doctor.output for name in ("assistant", "memory", "rag"))
     assert f"{web} answers" in doctor.output
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")

@@ -1,6 +1,6 @@
 // What went wrong, for people: the server's own words where it gave any.
 
-import { texts } from "./i18n.js";
+import { language, texts } from "./i18n.js";
 
 const t = texts({
   en: {
@@ -29,10 +29,21 @@ const t = texts({
   },
 });
 
-/** `error`: an ApiError. Anything else is a mistake of this page, and is thrown on. */
+const OWN_WORDS = ["offline", "late", "unknown"];
+
+/** `error`: an ApiError; anything else is a mistake of this page, and is thrown on. In English the
+ * server's sentence alone, which says more than ours; in other languages it follows in brackets. */
 export function explain(error) {
   if (error.name !== "ApiError") throw error;
-  return error.detail && error.kind !== "unknown" ? `${t(error.kind)} ${error.detail}` : t(error.kind);
+  const detail = error.detail.trim();
+  if (!detail || OWN_WORDS.includes(error.kind)) return t(error.kind);
+  return language() === "en" ? asSentence(detail) : `${t(error.kind)} (${detail})`;
+}
+
+/** A detail begins with the name of a field, or with a small letter and without a full stop. */
+function asSentence(detail) {
+  const begun = /^\S+:/.test(detail) ? detail : detail[0].toUpperCase() + detail.slice(1);
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
 /** Whether it is only that the person left or stopped it. */

@@ -36,6 +36,29 @@ async def test_every_module_loads_with_the_same_texts_in_both_languages(console:
     await console.page.evaluate(script, sorted(modules))
 
 
+@pytest.mark.parametrize(
+    ("language", "kind", "detail", "said"),
+    [
+        ("en-GB", "away", "the memory agent is away", "The memory agent is away."),
+        ("en-GB", "invalid", "text: it is empty", "text: it is empty."),
+        ("en-GB", "away", "", "An agent cannot be reached at the moment."),
+        ("en-GB", "unknown", "Authorization: say so", "An API token is needed."),
+        ("es-ES", "large", "2 MB at most", "Es demasiado grande. (2 MB at most)"),
+    ],
+)
+async def test_what_went_wrong_is_said_once(
+    consoles: Consoles, language: str, kind: str, detail: str, said: str
+) -> None:
+    console = await consoles.new(locale=language)
+    await console.open("settings")
+
+    script = """async ([kind, detail]) => {
+        const { explain } = await import("./errors.js");
+        return explain({ name: "ApiError", kind, detail });
+    }"""
+    assert await console.page.evaluate(script, [kind, detail]) == said
+
+
 @pytest.mark.parametrize("language", ["en-GB", "es-ES"])
 async def test_every_view_fits_on_a_phone_and_opening_it_changes_nothing(
     consoles: Consoles, language: str
