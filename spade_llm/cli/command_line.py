@@ -48,20 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpadeLLMError as error:
         print(f"spade-llm {options.command}: {lines(str(error))}", file=sys.stderr)
         return 1
-    except OSError as error:  # A file that was named, as a rule: it cannot be read or written.
-        print(f"spade-llm {options.command}: {one_line(str(error))}", file=sys.stderr)
-        return 1
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        where = f" for {error.filename!r}" if error.filename else ""
-        print(
-            f"spade-llm {options.command}: no room on the disk{where}: {error.strerror}",
-            file=sys.stderr,
-        )
+        print(f"spade-llm {options.command}: {one_line(_refused(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _refused(error: OSError) -> str:
+    """What the system did not do: as a rule, with a file that was named."""
+    where = f" for {error.filename!r}" if error.filename else ""
+    if error.errno in _FULL:
+        return f"no room on the disk{where}: {error.strerror}"
+    return f"{error.strerror or error}{where}"
 
 
 def _unread() -> int:
@@ -136,7 +135,9 @@ def _prose(text: str) -> str:
 Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 
-def _add(commands: Commands[argparse.ArgumentParser], name: str, help: str) -> _Parser:
+def _add(
+    commands: Commands[argparse.ArgumentParser], name: str, help: str
+) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR", help=DATA_HELP)
     return parser
