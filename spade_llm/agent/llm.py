@@ -56,6 +56,7 @@ from spade_llm.services.memory import MemoryClient
 from spade_llm.services.rag import RagClient
 from spade_llm.services.sessions import SessionsService
 from spade_llm.services.tools import ToolsClient
+from spade_llm.text.counted import counted
 from spade_llm.tools.local import LocalToolbox
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
@@ -391,7 +392,7 @@ class LLMAgent(XmppAgent):
 
     async def _summary(self) -> str:
         count = len(self.llm_behaviour.conversations)
-        return f"model {self.llm_behaviour.model.name}, {count} conversations"
+        return f"model {self.llm_behaviour.model.name}, {counted(count, 'conversation')}"
 
 
 def kind_of(provider: ChatModel) -> str:

@@ -15,6 +15,7 @@ from spade_llm.providers.safe_name import safe_name
 from spade_llm.services import status
 from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.tools import ToolService
+from spade_llm.text.counted import counted
 from spade_llm.tools import LocalToolbox, builtin_tools
 from spade_llm.tools.call_file import CallFile
 from spade_llm.tools.group import ToolGroup, ToolRules
@@ -110,7 +111,7 @@ class ToolAgent(XmppAgent):
         counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
         here = ", ".join(f"{count} {name}" for name, count in counts.items())
         away = [note for note in self._notes() if ": away" in note]
-        return "; ".join([f"{counts.total()} tools: {here}", *away])
+        return "; ".join([f"{counted(counts.total(), 'tool')}: {here}", *away])
 
     def _notes(self) -> list[str]:
         return [f"{one.name}: {one.state()}" for one in self._groups if one.state is not None]

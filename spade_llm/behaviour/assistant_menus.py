@@ -17,6 +17,7 @@ from spade_llm.behaviour.menu_texts import LABELS, MENU_TEXTS
 from spade_llm.conversation.approval import Verdict, settled_text
 from spade_llm.services.chat import Utterance
 from spade_llm.services.chat_stop import NOTHING_TO_STOP
+from spade_llm.text.counted import counted
 from spade_llm.xmpp.menu import Asked, Done, Entry, Field, FieldKind, Form, Option, Visit
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _AT_ONCE = ("documents", "tools", "why", "usage", "status", "help")
 class AssistantMenus:
     """Satisfies Shelf: its memories are in the memory agent."""
 
-    all = "all"
+    all = "all yes"
 
     def __init__(self, behaviour: LLMBehaviour, chat: ChatService, stop: Stop) -> None:
         self._behaviour = behaviour
@@ -160,7 +161,7 @@ def _thread(key: str) -> str:
 
 
 def _size(conversation: Conversation, visit: Visit) -> str:
-    return MENU_TEXTS[visit.language].messages.format(len(conversation.messages))
+    return counted(len(conversation.messages), MENU_TEXTS[visit.language].message)
 
 
 def _utterance(text: str, visit: Visit, conversation: str) -> Utterance:

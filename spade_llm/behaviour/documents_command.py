@@ -9,6 +9,7 @@ from spade_llm.conversation.persons_documents import Listing, PersonsListing
 from spade_llm.errors import NotFound, RequestError
 from spade_llm.memory.one_line import one_line
 from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal, personal_namespace
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,7 @@ class DocumentsCommand:
 
 
 def _lines(namespace: NamespaceSummary, page: DocumentPage) -> list[str]:
-    lines = [f"{_name(namespace)}, {namespace.documents} documents:"]
+    lines = [f"{_name(namespace)}, {counted(namespace.documents, 'document')}:"]
     lines += [f"- {_short(one.source)} ({one.updated_at:%Y-%m-%d})" for one in page.documents]
     if more := max(page.total - len(page.documents), 0):
         lines.append(f"- … and {more} more")

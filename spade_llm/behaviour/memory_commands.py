@@ -5,11 +5,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.conversation.commands import is_confirmed, means_all
 from spade_llm.conversation.memory_export import exported
-from spade_llm.conversation.memory_numbers import NUMBER_CHARS, numbered_line, with_number
+from spade_llm.conversation.memory_numbers import (
+    MAX_LINE_CHARS,
+    NUMBER_CHARS,
+    ShownLists,
+    plain_item,
+    with_number,
+)
 from spade_llm.memory.store import MemoryChange, MemoryFilter, MemoryQuery
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from spade_llm.behaviour.commands import Commands
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.conversation.history import Conversations
@@ -26,6 +36,7 @@ class MemoryCommands:
     def __init__(self, memory: MemoryBehaviour, conversations: Conversations) -> None:
         self._memory = memory
         self._conversations = conversations
+        self._shown = ShownLists()
 
     def add_to(self, commands: Commands) -> None:
         commands.add(
@@ -41,7 +52,7 @@ class MemoryCommands:
             "forget",
             self._forget,
             "/forget NUMBER – forget one of the memories that /memories listed",
-            "/forget all – forget everything about you, and this conversation",
+            "/forget all – forget everything about you, and our conversations; I ask first",
         )
         commands.add(
             "export", self._export, "/export – all that I remember about you, as JSON, one per line"
@@ -51,7 +62,7 @@ class MemoryCommands:
         """Newest first; none without a memory agent. Raises RequestError."""
         if self._memory.memory is None:
             return []
-        page = await self._memory.memory.list(MemoryFilter(subject=peer), limit=limit)
+        page = await self._memory.memory.list(_about(peer), limit=limit)
         return list(page.entries)
 
     async def _begin_anew(self, _argument: str, utterance: Utterance) -> str:
@@ -62,33 +73,40 @@ class MemoryCommands:
     async def _list(self, words: str, utterance: Utterance) -> str:
         if self._memory.memory is None:
             return NO_MEMORY
+        about = _about(utterance.peer)
         if words:
-            about = MemoryFilter(subject=utterance.peer)
             query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
-            entries = [hit.entry for hit in (await self._memory.memory.search(query)).hits]
+            hits = (await self._memory.memory.search(query)).hits
+            entries = sorted((hit.entry for hit in hits), key=_made, reverse=True)
+            total = len(entries)
         else:
-            entries = await self.entries(utterance.peer, LISTED_MEMORIES)
+            page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
+            entries, total = list(page.entries), page.total
         if not entries:
             return "I remember nothing about you" + (" with these words." if words else ".")
-        lines = map(numbered_line, entries)
-        return "\n".join(["What I remember about you:", *lines, HOW])
+        self._shown.show(utterance.peer, entries)
+        lines = [f"{number}. {plain_item(one)}" for number, one in enumerate(entries, start=1)]
+        more = [f"… and {total - len(entries)} more: /memories WORDS finds them."]
+        left = more if total > len(entries) else []
+        return "\n".join(["What I remember about you, newest first:", *lines, *left, HOW])
 
     async def _correct(self, argument: str, utterance: Utterance) -> str:
         number, _, content = argument.partition(" ")
         if self._memory.memory is None or not content.strip():
             return "Write /correct NUMBER (from /memories) and the new text."
-        entry = with_number(await self.entries(utterance.peer), number)
+        entry = await self._one(utterance.peer, number)
         if entry is None:
             return _no_single(number)
         change = MemoryChange(id=entry.id, content=content.strip())
-        return f"Corrected: {numbered_line(await self._memory.memory.update(change))}"
+        corrected = await self._memory.memory.update(change)
+        return f"Corrected: {plain_item(corrected, max_chars=MAX_LINE_CHARS)}"
 
     async def _forget(self, argument: str, utterance: Utterance) -> str:
-        if argument.lower() == "all":
-            return await self._forget_all(utterance)
+        if means_all(argument):
+            return await self._forget_all(utterance) if is_confirmed(argument) else CONFIRM
         if self._memory.memory is None or not argument:
             return "Write /forget NUMBER (from /memories), or /forget all."
-        entry = with_number(await self.entries(utterance.peer), argument)
+        entry = await self._one(utterance.peer, argument)
         if entry is None:
             return _no_single(argument)
         await self._memory.memory.forget([entry.id], subject=utterance.peer)
@@ -97,7 +115,11 @@ class MemoryCommands:
     async def _forget_all(self, utterance: Utterance) -> str:
         self._conversations.drop_peer(utterance.peer)
         count = await self._memory.forget_peer(utterance.peer)
-        return f"Forgotten: {count} memories and our conversations."
+        return f"Forgotten: {counted(count, 'memory', 'memories')} and our conversations."
+
+    async def _one(self, peer: str, number: str) -> MemoryEntry | None:
+        """By its place in the list that was shown last, or by what its id begins with."""
+        return with_number(await self.entries(peer), self._shown.full_number(peer, number))
 
     async def _export(self, _argument: str, utterance: Utterance) -> str:
         if self._memory.memory is None:
@@ -110,6 +132,19 @@ class MemoryCommands:
 
 
 HOW = "/correct NUMBER new text corrects one, /forget NUMBER forgets one."
+CONFIRM = (
+    "This removes everything that I remember about you, the files that you shared with me and our"
+    " conversations, for good. Write /forget all yes if that is what you want."
+)
+
+
+def _about(peer: str) -> MemoryFilter:
+    """Also what is no longer true: it is there to be seen and forgotten."""
+    return MemoryFilter(subject=peer, with_invalid=True)
+
+
+def _made(entry: MemoryEntry) -> datetime:
+    return entry.created_at
 
 
 def _no_single(number: str) -> str:

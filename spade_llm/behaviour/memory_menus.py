@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.acl import bare
 from spade_llm.behaviour.menu_texts import LABELS, MENU_TEXTS
-from spade_llm.conversation.memory_numbers import NUMBER_CHARS, numbered_line
+from spade_llm.conversation.memory_numbers import (
+    ENGLISH_ITEMS,
+    MAX_LINE_CHARS,
+    SPANISH_ITEMS,
+    numbered_line,
+    plain_item,
+)
 from spade_llm.xmpp.menu import Asked, Done, Entry, Field, FieldKind, Form, Option, Visit
 
 if TYPE_CHECKING:
@@ -65,7 +71,7 @@ class MemoryMenus:
         say, entries = await self._of(visit)
         if not entries:
             return Done(text=say.nothing)
-        which = _choice(entries, FieldKind.ONE, say.memory, is_required=True)
+        which = _choice(entries, FieldKind.ONE, say.memory, visit, is_required=True)
         form = Form(title=say.about_you, fields=(which,))
         return Asked(form=form, then=partial(self._correct_this, visit, entries))
 
@@ -82,7 +88,7 @@ class MemoryMenus:
             is_required=True,
         )
         form = Form(
-            title=numbered_line(entry)[NUMBER_CHARS:].strip(),
+            title=_label(entry, visit),
             instructions=(say.correct_how,),
             fields=(text,),
         )
@@ -95,7 +101,7 @@ class MemoryMenus:
     async def _forget(self, visit: Visit) -> Step:
         say, entries = await self._of(visit)
         everything = Field(name="all", label=say.everything, kind=FieldKind.YES_NO, value="0")
-        some = [_choice(entries, FieldKind.SEVERAL, say.memories)] if entries else []
+        some = [_choice(entries, FieldKind.SEVERAL, say.memories, visit)] if entries else []
         form = Form(title=say.about_you, instructions=(say.forget_how,), fields=(*some, everything))
         return Asked(form=form, then=partial(self._forget_these, visit, entries))
 
@@ -125,14 +131,16 @@ class MemoryMenus:
 
 
 def _choice(
-    entries: Sequence[MemoryEntry], kind: FieldKind, label: str, *, is_required: bool = False
+    entries: Sequence[MemoryEntry],
+    kind: FieldKind,
+    label: str,
+    visit: Visit,
+    *,
+    is_required: bool = False,
 ) -> Field:
     """profanity 0.13 shows the values of choices and not their labels, and of one choice nothing
     unless something is chosen before."""
-    options = tuple(
-        Option(value=line, label=line[NUMBER_CHARS:].strip())
-        for line in map(numbered_line, entries)
-    )
+    options = tuple(Option(value=numbered_line(one), label=_label(one, visit)) for one in entries)
     return Field(
         name="memory",
         label=label,
@@ -141,6 +149,11 @@ def _choice(
         value=options[0].value if kind is FieldKind.ONE else "",
         is_required=is_required,
     )
+
+
+def _label(entry: MemoryEntry, visit: Visit) -> str:
+    say = SPANISH_ITEMS if visit.language == "es" else ENGLISH_ITEMS
+    return plain_item(entry, say=say, max_chars=MAX_LINE_CHARS)
 
 
 def _chosen(entries: Sequence[MemoryEntry], lines: Sequence[str]) -> list[MemoryEntry]:

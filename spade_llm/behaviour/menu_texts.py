@@ -21,7 +21,7 @@ class MenuTexts:
     not_done: str
     which_conversation: str
     no_name: str
-    messages: str
+    message: str
     no_question: str
     question: str
     your_answer: str
@@ -51,7 +51,7 @@ MENU_TEXTS = {
         not_done="Nothing was changed.",
         which_conversation="Which conversation",
         no_name="the one without a name",
-        messages="{} messages",
+        message="message",
         no_question="Nothing waits for your yes or no.",
         question="May I run this tool?",
         your_answer="Your answer",
@@ -79,7 +79,7 @@ MENU_TEXTS = {
         not_done="No se ha cambiado nada.",
         which_conversation="Qué conversación",
         no_name="la que no tiene nombre",
-        messages="{} mensajes",
+        message="mensaje",
         no_question="Nada espera tu sí o tu no.",
         question="¿Puedo ejecutar esta herramienta?",
         your_answer="Tu respuesta",

@@ -152,7 +152,9 @@ class RememberedSessions(ClearableSessions):
         offset: int = 0,
     ) -> MemoryPage:
         place = await self._read_any(session)
-        which = MemoryFilter(subject=self._peer, types=tuple(types), session=place)
+        which = MemoryFilter(
+            subject=self._peer, types=tuple(types), session=place, with_invalid=True
+        )
         if text:
             page = await self._found(text, which, limit=limit, offset=offset)
         else:

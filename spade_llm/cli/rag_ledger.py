@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.cli.plain import one_line
 from spade_llm.rag.loading.kinds import kind_of
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
     from spade_llm.rag.documents import Ingested
@@ -51,7 +52,7 @@ class Ledger:
         """Say the sum; the exit code: 1 if something that is a document was left out."""
         print(
             f"documents   {self._total}: {self._added} added, {self._unchanged} unchanged,"
-            f" {self._left_out} left out; {_passages(self._chunks)}"
+            f" {self._left_out} left out; {counted(self._chunks, 'passage')}"
         )
         return 1 if self._failures else 0
 
@@ -60,9 +61,5 @@ class Ledger:
             self._failures += kind_of(done.source) is not None
             print(f"left out    {one_line(f'{done.source}: {done.left_out}')}", file=sys.stderr)
         elif not sys.stderr.isatty():
-            state = "unchanged" if done.was_unchanged else _passages(done.chunks)
+            state = "unchanged" if done.was_unchanged else counted(done.chunks, "passage")
             print(f"added       {one_line(done.source)}: {state}")
-
-
-def _passages(count: int) -> str:
-    return "1 passage" if count == 1 else f"{count} passages"

@@ -10,6 +10,7 @@ from spade_llm.cli.progress import progress_bar
 from spade_llm.rag.citations import place_of
 from spade_llm.rag.documents import Access
 from spade_llm.rag.retriever import RetrievalOptions
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +69,7 @@ async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
 
 async def _delete(documents: RagClient, options: argparse.Namespace) -> None:
     count = await documents.delete(namespace=options.namespace, source=options.source)
-    print(f"deleted     {count} documents")
+    print(f"deleted     {counted(count, 'document')}")
 
 
 async def _reindex(documents: RagClient, options: argparse.Namespace) -> None:
@@ -78,7 +79,7 @@ async def _reindex(documents: RagClient, options: argparse.Namespace) -> None:
             show(progress.done, progress.total)
 
         passages = await documents.reindex(namespace=options.namespace, on_progress=tell)
-    print(f"embedded    {passages} passages")
+    print(f"embedded    {counted(passages, 'passage')}")
 
 
 async def _grant(documents: RagClient, options: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ Every client can type text; menus (XEP-0050) may be missing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ and Converse.js answer /help themselves, and the first two send no command that 
 What changes something, or is a usual thing to say to a model (why, new), needs the slash."""
 _ALIASES = {"ayuda": "help", "recuerdos": "memories"}
 _FOR_ROOMS = frozenset({"help", "status", STOP, "new"})
+_EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
 WITHOUT_SLASH = (
     "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
@@ -55,8 +57,19 @@ def _named(word: str) -> str:
 
 def is_for_rooms(command: Command) -> bool:
     """Whether it shows nobody what is another's, and takes from nobody what is not theirs."""
-    is_forgetting = command.name == "forget" and command.argument.lower() == "all"
+    is_forgetting = command.name == "forget" and means_all(command.argument)
     return is_forgetting or command.name in _FOR_ROOMS
+
+
+def means_all(argument: str) -> bool:
+    """Of `/forget`: everything, whether that is confirmed or not."""
+    return bool(_EVERYTHING.fullmatch(argument.strip()))
+
+
+def is_confirmed(argument: str) -> bool:
+    """Of `/forget all`: there it says `yes`, too."""
+    found = _EVERYTHING.fullmatch(argument.strip())
+    return bool(found and found["yes"])
 
 
 def help_text(lines: Iterable[str]) -> str:

@@ -41,6 +41,7 @@ def _json(entry: MemoryEntry) -> str:
             "metadata": dict(entry.metadata),
             "created_at": entry.created_at.isoformat(),
             "updated_at": entry.updated_at.isoformat(),
+            "invalid_at": entry.invalid_at.isoformat() if entry.invalid_at else None,
         },
         ensure_ascii=False,
     )

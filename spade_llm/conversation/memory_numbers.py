@@ -1,26 +1,72 @@
-"""The numbers by which people name memories in a chat, and the lines that show them. Pure."""
+"""Lists of memories for people: short plain items, and the numbers by which people name them."""
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.latest import keep_latest
 from spade_llm.memory.one_line import one_line
+from spade_llm.memory.store import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from spade_llm.memory.store import MemoryEntry
 
 MAX_LINE_CHARS = 300
+MAX_ITEM_CHARS = 160
 NUMBER_CHARS = 8
 MIN_NUMBER_CHARS = 4
-"""Whoever writes `1` means the first of a list, not the memory whose number happens to begin so."""
+"""Shorter numbers are places in the list that was shown last."""
+MAX_PEOPLE = 1000
+"""Whose last list is remembered; those who asked for one last."""
+
+_MARKUP = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|```.*$)|`+|~~"
+    r"|(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])",
+    re.MULTILINE,
+)
+_LINK = re.compile(r"!?\[([^\][]*)\]\([^()\s]*\)")
+_EPISODE = re.compile(
+    r"(\d{4}-\d\d-\d\d), \d\d:\d\d(?:–\d\d:\d\d| – \d{4}-\d\d-\d\d, \d\d:\d\d)?: "
+    r"(?:[^:\n]{1,60}: )?"
+)
+"""Its head and first speaker, as learning/episode_text.py writes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTexts:
+    """`{}` is a date."""
+
+    conversation: str
+    ended: str
+
+
+ENGLISH_ITEMS = ItemTexts(conversation="Conversation of {}:", ended="no longer true since {}")
+SPANISH_ITEMS = ItemTexts(conversation="Conversación del {}:", ended="ya no es cierto desde {}")
+
+
+def plain_item(
+    entry: MemoryEntry, *, say: ItemTexts = ENGLISH_ITEMS, max_chars: int = MAX_ITEM_CHARS
+) -> str:
+    """One line without markup, whatever was remembered: it cannot pass for another memory. Of a
+    conversation its date and how it began. What is no longer true is marked."""
+    text, head = entry.content[: 8 * max_chars], ""
+    if entry.origin is Origin.EPISODE and (found := _EPISODE.match(text)):
+        head = f"{say.conversation.format(found[1])} "
+        text = text[found.end() :].partition("\n")[0]
+    line = head + one_line(_LINK.sub(r"\1", _MARKUP.sub("", text)), max_chars)
+    if entry.invalid_at is None:
+        return line
+    return f"{line} ({say.ended.format(entry.invalid_at.date().isoformat())})"
 
 
 def numbered_line(entry: MemoryEntry) -> str:
-    """One line, whatever was remembered: it cannot pass for another memory."""
-    kind = entry.category or entry.type
-    return f"{entry.id[:NUMBER_CHARS]} [{kind}] {one_line(entry.content, MAX_LINE_CHARS)}"
+    """With the number that is always the same memory's, where nothing is known of a list."""
+    return f"{entry.id[:NUMBER_CHARS]} {plain_item(entry, max_chars=MAX_LINE_CHARS)}"
 
 
 def with_number(entries: Iterable[MemoryEntry], number: str) -> MemoryEntry | None:
@@ -29,3 +75,20 @@ def with_number(entries: Iterable[MemoryEntry], number: str) -> MemoryEntry | No
         return None
     found = [one for one in entries if one.id.startswith(number.lower())]
     return found[0] if len(found) == 1 else None
+
+
+class ShownLists:
+    """What each person was shown last. In RAM: after a restart a list is shown anew."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[str, Sequence[str]] = OrderedDict()
+
+    def show(self, peer: str, entries: Sequence[MemoryEntry]) -> None:
+        keep_latest(self._ids, peer, [one.id for one in entries], most=MAX_PEOPLE)
+
+    def full_number(self, peer: str, number: str) -> str:
+        """The id at this place of the list; any other number as it is."""
+        place, ids = number.strip("#.()"), self._ids.get(peer, ())
+        if len(place) < MIN_NUMBER_CHARS and place.isdecimal() and 1 <= int(place) <= len(ids):
+            return ids[int(place) - 1]
+        return number

@@ -9,15 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.conversation.commands import is_confirmed, means_all
 from spade_llm.conversation.memory_export import exported
 from spade_llm.conversation.memory_numbers import (
+    MAX_ITEM_CHARS,
+    MAX_LINE_CHARS,
     MIN_NUMBER_CHARS,
-    numbered_line,
+    ShownLists,
+    plain_item,
     with_number,
 )
 from spade_llm.conversation.own_memories_texts import ENGLISH, SPANISH
 from spade_llm.providers.offline_words import language_of
 from spade_llm.providers.zones import fold
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
     from spade_llm.conversation.own_memories_texts import Texts
@@ -45,9 +50,7 @@ VERBS = {
     "help": ("help", ENGLISH),
     "ayuda": ("help", SPANISH),
 }
-ALL = frozenset({"all", "todo"})
 OFF = frozenset({"off", "no"})
-YES = frozenset({"yes", "si"})
 
 
 class Subjects(Protocol):
@@ -80,6 +83,7 @@ class OwnMemories:
 
     def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects
+        self._shown = ShownLists()
 
     async def answer(self, text: str, *, subject: str) -> str:
         """`subject` is the bare JID that the server stamped."""
@@ -87,11 +91,11 @@ class OwnMemories:
         store = self._subjects.about(subject)
         match wish.verb:
             case "list":
-                return await _list(store, wish)
+                return await self._list(store, wish, subject)
             case "correct":
-                return await _correct(store, wish)
+                return await self._correct(store, wish, subject)
             case "forget":
-                return await _forget(store, wish)
+                return await self._forget(store, wish, subject)
             case "learn":
                 return await _learn(store, wish)
             case "export":
@@ -99,44 +103,55 @@ class OwnMemories:
             case _:
                 return wish.say.help.format(subject)
 
+    async def _list(self, store: SubjectStore, wish: Wish, subject: str) -> str:
+        entries = await _entries(store)
+        wanted = fold(wish.argument).split()
+        found = [one for one in entries if all(word in _searchable(one) for word in wanted)]
+        if not found:
+            return wish.say.nothing_with_words if wanted else wish.say.nothing
+        shown, left = found[:LISTED], len(found) - LISTED
+        self._shown.show(subject, shown)
+        lines = [f"{number}. {_line(one, wish.say)}" for number, one in enumerate(shown, start=1)]
+        more = [wish.say.more.format(left)] if left > 0 else []
+        return "\n".join([wish.say.listed, *lines, *more, wish.say.how])
 
-async def _list(store: SubjectStore, wish: Wish) -> str:
-    entries = await _entries(store)
-    wanted = fold(wish.argument).split()
-    found = [one for one in entries if all(word in _searchable(one) for word in wanted)]
-    if not found:
-        return wish.say.nothing_with_words if wanted else wish.say.nothing
-    lines = [_line(entry, wish.say) for entry in found[:LISTED]]
-    more = len(found) - LISTED
-    return "\n".join(
-        [wish.say.listed, *lines, *([wish.say.more.format(more)] if more > 0 else []), wish.say.how]
-    )
+    async def _correct(self, store: SubjectStore, wish: Wish, subject: str) -> str:
+        number, _, content = wish.argument.partition(" ")
+        entry = await self._one(store, number, subject)
+        if entry is None and number:
+            return wish.say.no_single.format(number)
+        if entry is None or not content.strip():
+            return wish.say.how_to_correct
+        corrected = await store.correct(entry.id, content.strip())
+        return f"{wish.say.corrected} {_line(corrected, wish.say, max_chars=MAX_LINE_CHARS)}"
+
+    async def _forget(self, store: SubjectStore, wish: Wish, subject: str) -> str:
+        if means_all(wish.argument):
+            return await _forget_all(store, wish)
+        number = wish.argument.partition(" ")[0]
+        entry = await self._one(store, number, subject)
+        if entry is None:
+            return wish.say.no_single.format(number) if number else wish.say.how
+        await store.forget([entry.id])
+        return wish.say.forgotten
+
+    async def _one(self, store: SubjectStore, number: str, subject: str) -> MemoryEntry | None:
+        """By its place in the list that was shown last, or by what its id begins with."""
+        number = self._shown.full_number(subject, number)
+        if len(number) < MIN_NUMBER_CHARS:
+            # It costs no reading.
+            return None
+        return with_number(await _entries(store), number)
 
 
-async def _correct(store: SubjectStore, wish: Wish) -> str:
-    number, _, content = wish.argument.partition(" ")
-    entry = await _one(store, number)
-    if entry is None or not content.strip():
-        return wish.say.how_to_correct if entry or not number else wish.say.no_single.format(number)
-    corrected = await store.correct(entry.id, content.strip())
-    return f"{wish.say.corrected}\n{_line(corrected, wish.say)}"
+async def _forget_all(store: SubjectStore, wish: Wish) -> str:
+    if is_confirmed(wish.argument):
+        return wish.say.all_forgotten.format(_memories(wish, await store.forget_all()))
+    return wish.say.confirm.format(_memories(wish, (await store.list(limit=1)).total))
 
 
-async def _forget(store: SubjectStore, wish: Wish) -> str:
-    what, _, confirmation = fold(wish.argument).partition(" ")
-    if what in ALL:
-        return await _forget_all(store, wish.say, is_confirmed=confirmation.strip() in YES)
-    entry = await _one(store, what)
-    if entry is None:
-        return wish.say.no_single.format(what) if what else wish.say.how
-    await store.forget([entry.id])
-    return wish.say.forgotten
-
-
-async def _forget_all(store: SubjectStore, say: Texts, *, is_confirmed: bool) -> str:
-    if is_confirmed:
-        return say.all_forgotten.format(await store.forget_all())
-    return say.confirm.format((await store.list(limit=1)).total)
+def _memories(wish: Wish, count: int) -> str:
+    return counted(count, *wish.say.memory)
 
 
 async def _learn(store: SubjectStore, wish: Wish) -> str:
@@ -164,17 +179,11 @@ async def _entries(store: SubjectStore) -> list[MemoryEntry]:
     return entries
 
 
-async def _one(store: SubjectStore, number: str) -> MemoryEntry | None:
-    """Too short a number costs no reading."""
-    if len(number) < MIN_NUMBER_CHARS:
-        return None
-    return with_number(await _entries(store), number)
-
-
 def _searchable(entry: MemoryEntry) -> str:
     return fold(f"{entry.content} {entry.owner} {entry.category or entry.type}")
 
 
-def _line(entry: MemoryEntry, say: Texts) -> str:
+def _line(entry: MemoryEntry, say: Texts, *, max_chars: int = MAX_ITEM_CHARS) -> str:
     since = entry.created_at.date().isoformat()
-    return f"{numbered_line(entry)} {say.kept_by.format(entry.owner, since)}"
+    item = plain_item(entry, say=say.items, max_chars=max_chars)
+    return f"{item} {say.kept_by.format(entry.owner, since)}"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spade_llm.conversation.memory_numbers import ENGLISH_ITEMS, SPANISH_ITEMS, ItemTexts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
     """Everything it can say in one language; `{}` is filled in."""
 
     help: str
+    items: ItemTexts
+    memory: tuple[str, str]
+    """One, and several."""
     listed: str
     kept_by: str
     more: str
@@ -38,7 +43,9 @@ I keep what agents remember. To you ({}) I show what is about you, and whose mem
 /export – everything about you as JSON, one memory per line
 /learn – who may compare your conversations; /learn off – nobody any more
 All of it works without the / too. También en español: ayuda""",
-    listed="What is remembered about you:",
+    items=ENGLISH_ITEMS,
+    memory=("memory", "memories"),
+    listed="What is remembered about you, newest first:",
     kept_by="(kept by {}, since {})",
     more="… and {} more: /memories WORDS narrows it down.",
     how="/correct NUMBER new text corrects one, /forget NUMBER removes one.",
@@ -52,10 +59,10 @@ All of it works without the / too. También en español: ayuda""",
         " is still in your conversations: /forget all removes those too."
     ),
     confirm=(
-        "This removes all {} memories about you and your conversations, with every agent, for good."
+        "This removes {} about you and your conversations, with every agent, for good."
         " Write /forget all yes if that is what you want."
     ),
-    all_forgotten="Forgotten: {} memories about you, and your conversations.",
+    all_forgotten="Forgotten: {} about you, and your conversations.",
     allowed=(
         "You let these compare your conversations with them: {}. /learn off ends that and removes"
         " what came of it."
@@ -81,7 +88,9 @@ Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y 
 /exportar – todo sobre ti en JSON, un recuerdo por línea
 /aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie
 Todo funciona también sin la /.""",
-    listed="Lo que se recuerda de ti:",
+    items=SPANISH_ITEMS,
+    memory=("recuerdo", "recuerdos"),
+    listed="Lo que se recuerda de ti, lo más nuevo primero:",
     kept_by="(lo guarda {}, desde {})",
     more="… y {} más: /recuerdos PALABRAS muestra menos.",
     how="/corregir NÚMERO texto nuevo corrige uno, /olvidar NÚMERO borra uno.",
@@ -95,10 +104,10 @@ Todo funciona también sin la /.""",
         " sigue en tus conversaciones: /olvidar todo las borra también."
     ),
     confirm=(
-        "Esto borra para siempre los {} recuerdos sobre ti y tus conversaciones, con todos los"
-        " agentes. Escribe /olvidar todo sí si es lo que quieres."
+        "Esto borra para siempre {} sobre ti y tus conversaciones, con todos los agentes."
+        " Escribe /olvidar todo sí si es lo que quieres."
     ),
-    all_forgotten="Olvidado: {} recuerdos sobre ti, y tus conversaciones.",
+    all_forgotten="Olvidado: {} sobre ti, y tus conversaciones.",
     allowed=(
         "Dejas que estos comparen tus conversaciones con ellos: {}. /aprender no lo termina y borra"
         " lo que salió de ello."

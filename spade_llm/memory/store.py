@@ -174,6 +174,7 @@ class MemoryChange:
     """`short_term` gives it the default time to live, another tier takes the expiry away."""
     confidence: float | None = None
     invalid_at: datetime | None = None
+    """None: as it is; with a new content, true again."""
 
 
 class SearchMode(StrEnum):
@@ -214,6 +215,8 @@ class MemoryFilter:
     """Both moments belong to what is meant."""
     as_of: datetime | None = None
     """What was held to be true then. None: now."""
+    with_invalid: bool = False
+    """Also what is no longer true (or not yet), whatever `as_of` says."""
 
 
 ANY = MemoryFilter()

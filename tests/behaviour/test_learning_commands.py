@@ -32,7 +32,7 @@ async def test_a_person_allows_it_sees_it_asks_where_from_and_ends_it() -> None:
         await learn(backend)
         status = await say("/learn")
         line = status.splitlines()[1]
-        assert "[pattern] The user often talks about Lisbon." in line
+        assert " The user often talks about Lisbon." in line
         assert line.endswith("(in 3 of 3 conversations, 2026-03-01 to 2026-03-03)")
         assert "often talks about Lisbon" in await say("/memories")
 

@@ -61,7 +61,7 @@ async def test_a_file_of_spade_llm_is_imported_but_for_what_is_wrong_in_it(tmp_p
     assert (done.status, done.output) == (1, "imported    1 records; 0 were there already\n")
     assert done.errors.startswith("left out    row 2: category: ")
     assert again.output == "imported    0 records; 1 were there already\n"
-    assert f"{AGENT}: 1 memories" in stats.output
+    assert f"{AGENT}: 1 memory" in stats.output
 
 
 async def test_a_bad_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:

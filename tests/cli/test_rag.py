@@ -123,8 +123,8 @@ async def test_what_was_added_is_listed_found_shared_and_deleted(tmp_path: Path)
     assert grants.output.split() == ["zoo", "write", "you@localhost"]
     assert revoked.output.strip() == "revoked"
     assert (reindexed.status, "no embeddings" in reindexed.errors) == (1, True)
-    assert one.output.strip() == "deleted     1 documents"
-    assert rest.output.strip() == "deleted     1 documents"
+    assert one.output.strip() == "deleted     1 document"
+    assert rest.output.strip() == "deleted     1 document"
     assert nothing.output == ""
 
 

@@ -102,8 +102,8 @@ async def test_wrong_arguments_are_told_to_the_model(
 async def test_the_list_says_what_there_is_and_where(toolbox: LocalToolbox) -> None:
     text = (await toolbox.call("list_documents", {})).text
 
-    assert "- default: 1 documents" in text
-    assert "- ann@home/shared: 1 documents" in text
+    assert "- default: 1 document," in text
+    assert "- ann@home/shared: 1 document," in text
     assert "default: guide.md" in text
     assert "tide.md" not in text
 

@@ -152,7 +152,7 @@ async def test_who_is_forgotten_leaves_no_files(harbour: Network) -> None:
     held = RagClient(assistant.node.requester, jid_of(rag))
 
     before = await held.stats(personal_namespace(ada.bare))
-    await answer_to(ada, assistant, "/forget all")
+    await answer_to(ada, assistant, "/forget all yes")
     after = await held.stats(personal_namespace(ada.bare))
 
     assert (before.documents, after.documents) == (1, 0)

@@ -192,8 +192,8 @@ async def test_what_no_server_would_carry_is_said_and_not_sent(network: Network)
         await store.add(MemoryDraft(content=text, subject=menu.client.bare))
 
     asked = await menu.begin("correct")
-    lines = await menu.fill("correct", asked.session, memory=value_of(asked.options, "] x"))
-    number = value_of(asked.options, "] x").partition(" ")[0]
+    lines = await menu.fill("correct", asked.session, memory=value_of(asked.options, "x"))
+    number = value_of(asked.options, "x").partition(" ")[0]
     await answer_to(menu.client, menu.agent, f"/forget {number}")
     exported = await menu.begin("export")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spade_llm.agent import Conduct, Services
 from spade_llm.memory import MemoryDraft
+from spade_llm.memory.store import MemoryChange, MemoryQuery
 from spade_llm.rag.documents import Document
 from spade_llm.rag.names import personal_namespace
 from spade_llm.services.memory import MemoryClient
@@ -58,12 +60,77 @@ async def test_a_memory_is_corrected_at_the_assistant(network: Network) -> None:
     assistant, ada = await reminded(network)
     tea = number_of(await answer_to(ada, assistant, "/memories"), "tea")
 
-    corrected = await answer_to(ada, assistant, f"/correct {tea} Ada likes green tea")
+    corrected = await answer_to(ada, assistant, f"/correct {tea} Ada likes **green** tea")
     listed = await answer_to(ada, assistant, "/memories")
 
-    assert corrected.startswith(f"Corrected: {tea} [semantic] Ada likes green tea")
+    assert corrected == "Corrected: Ada likes green tea"
     assert "Ada likes green tea" in listed
     assert "/correct NUMBER" in listed
+
+
+async def test_memories_are_short_plain_items_newest_first_and_numbered(network: Network) -> None:
+    assistant, ada = await reminded(network)
+    memory = assistant.memory_behaviour.memory
+    assert memory is not None
+    for content in ("## Boats\n\n**Ada** has `two` [boats](https://x.y/z)", "Ada sings " * 100):
+        await memory.add(MemoryDraft(content=content, subject=ada.bare))
+
+    listed = (await answer_to(ada, assistant, "/memories")).splitlines()
+
+    assert listed[0] == "What I remember about you, newest first:"
+    assert listed[1].startswith("1. Ada sings Ada sings")
+    assert len(listed[1]) < 170
+    assert listed[2:5] == ["2. Boats Ada has two boats", "3. Ada rows", "4. Ada likes tea"]
+
+
+async def test_a_number_means_its_place_in_the_list_that_was_shown_last(network: Network) -> None:
+    assistant, ada = await reminded(network)
+
+    before = await answer_to(ada, assistant, "/forget 1")
+    await answer_to(ada, assistant, "/memories")
+    corrected = await answer_to(ada, assistant, "/correct 1 Ada sails")
+    forgotten = await answer_to(ada, assistant, "/forget 2")
+    listed = await answer_to(ada, assistant, "/memories")
+
+    assert "no single memory '1'" in before
+    assert corrected == "Corrected: Ada sails"
+    assert forgotten == "Forgotten."
+    assert "1. Ada sails" in listed
+    assert "tea" not in listed
+
+
+async def test_what_is_no_longer_true_is_marked_and_a_correction_makes_it_true_again(
+    network: Network,
+) -> None:
+    assistant, ada = await reminded(network)
+    memory = assistant.memory_behaviour.memory
+    assert memory is not None
+    (tea,) = (await memory.search(MemoryQuery(text="tea"))).hits
+    await memory.update(MemoryChange(id=tea.entry.id, invalid_at=datetime(2026, 3, 1, tzinfo=UTC)))
+
+    listed = await answer_to(ada, assistant, "/memories")
+    found = await answer_to(ada, assistant, "/memories tea")
+    corrected = await answer_to(ada, assistant, f"/correct {tea.entry.id[:8]} Ada likes tea")
+
+    assert "2. Ada likes tea (no longer true since 2026-03-01)" in listed
+    assert "1. Ada likes tea (no longer true since 2026-03-01)" in found
+    assert corrected == "Corrected: Ada likes tea"
+    (again,) = (await memory.search(MemoryQuery(text="tea"))).hits
+    assert again.entry.id == tea.entry.id
+
+
+async def test_everything_is_forgotten_after_one_question(network: Network) -> None:
+    assistant, ada = await reminded(network)
+
+    asked = [await answer_to(ada, assistant, text) for text in ("/forget all", "/forget todo")]
+    listed = await answer_to(ada, assistant, "/memories")
+    one = await answer_to(ada, assistant, "/forget " + number_of(listed, "rows").rstrip("."))
+    done = await answer_to(ada, assistant, "/forget all yes")
+
+    assert all("Write /forget all yes" in text for text in asked)
+    assert "Ada likes tea" in listed
+    assert one == "Forgotten."
+    assert done == "Forgotten: 1 memory and our conversations."
 
 
 async def test_an_export_holds_what_is_about_the_person_only(network: Network) -> None:
@@ -98,8 +165,8 @@ async def test_the_documents_are_everybody_s_and_one_s_own(network: Network) -> 
     for_eve = await answer_to(eve, assistant, "/documents")
     one = await answer_to(ada, assistant, "/documents handbook")
 
-    assert "handbook, 1 documents:\n- boats.md (" in for_ada
-    assert "your files, 1 documents:\n- letter.txt (" in for_ada
+    assert "handbook, 1 document:\n- boats.md (" in for_ada
+    assert "your files, 1 document:\n- letter.txt (" in for_ada
     assert "boats.md" in for_eve
     assert "letter" not in for_eve
     assert mine not in for_eve

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.store import Category, ObservedMessage
+from spade_llm.memory.store import Category, MemoryChange, ObservedMessage
 from spade_llm.services.memory import MemoryClient
 from tests.interaction.network import answer_to, export_to, jid_of
 
@@ -45,8 +45,8 @@ async def test_everything_is_shown_with_who_keeps_it(network: Network) -> None:
     narrowed = await answer_to(ada, memory, "/memories TEA")
     none = await answer_to(ada, memory, "/memories zebra")
 
-    assert "[fact] Ada rows in the lake (kept by one" in listed
-    assert "[semantic] Ada likes tea (kept by two" in listed
+    assert "2. Ada rows in the lake (kept by one" in listed
+    assert "1. Ada likes tea (kept by two" in listed
     assert "Bob" not in listed
     assert "rows" not in narrowed
     assert none == "Nothing with these words is remembered about you."
@@ -61,7 +61,7 @@ async def test_one_memory_is_corrected_and_another_removed(network: Network) -> 
     corrected = await answer_to(ada, memory, f"/correct {rows} Ada sails on the lake")
     forgotten = await answer_to(ada, memory, f"/forget {tea}")
 
-    assert "[fact] Ada sails on the lake" in corrected
+    assert corrected.startswith("Corrected: Ada sails on the lake (kept by one")
     assert forgotten.startswith("Forgotten, and the messages that said it in these words.")
     assert "Ada sails on the lake" in str((await first.list()).entries)
     assert (await second.list()).total == 0
@@ -87,12 +87,32 @@ async def test_everything_goes_after_one_question(network: Network) -> None:
     before = (await second.list()).total
     done = await answer_to(ada, memory, "/forget all yes")
 
-    assert "removes all 2 memories" in asked
+    assert "This removes 2 memories about you" in asked
     assert before == 1
     assert done == "Forgotten: 2 memories about you, and your conversations."
     assert (await second.list()).total == 0
     assert [entry.content for entry in (await first.list()).entries] == ["Bob likes coffee"]
     assert len(await first.history("with ada")) == 0
+
+
+async def test_what_is_no_longer_true_is_marked_in_the_language_of_the_command(
+    network: Network,
+) -> None:
+    memory, ada = await network.memory(), await network.person()
+    first, _ = await remembered(network, memory, ada)
+    entry = await first.add(MemoryDraft(content="Ada is single", subject=ada.bare))
+    ended = MemoryChange(id=entry.id, invalid_at=datetime(2026, 3, 1, tzinfo=UTC))
+    await first.update(ended)
+
+    in_english = await answer_to(ada, memory, "/memories")
+    in_spanish = await answer_to(ada, memory, "/recuerdos")
+    forgotten = await answer_to(ada, memory, "/olvidar 1")
+
+    assert "1. Ada is single (no longer true since 2026-03-01) (kept by one" in in_english
+    assert "1. Ada is single (ya no es cierto desde 2026-03-01) (lo guarda one" in in_spanish
+    assert forgotten.startswith("Olvidado")
+    assert "Ada is single" not in await answer_to(ada, memory, "/memories")
+    assert "This removes 2 memories about you" in await answer_to(ada, memory, "/forget all")
 
 
 async def test_an_export_is_json_one_memory_per_line(network: Network) -> None:
@@ -143,6 +163,7 @@ async def test_nobody_sees_or_changes_what_is_about_another(network: Network) ->
         ("/forget 12345678", "There is no single memory '12345678'"),
         ("/correct", "Write /correct NUMBER"),
         ("/olvidar todo", "/olvidar todo sí"),
+        ("/forget all", "This removes 0 memories about you"),
         ("/olvidar todo sí", "Olvidado: 0 recuerdos"),
         ("/export", "Nothing is remembered about you."),
     ],

@@ -105,7 +105,8 @@ COMMANDS = {
     "status?": "Everything is reachable",
     "recuerdos": "I remember nothing about you.",
     "/forget": "/forget NUMBER",
-    "/forget all": "Forgotten: 0 memories",
+    "/forget all": "Write /forget all yes",
+    "/forget ALL yes": "Forgotten: 0 memories",
 }
 
 

@@ -349,13 +349,13 @@ async def test_who_is_forgotten_is_quoted_to_nobody_in_the_room(
     assert await bob.hears("ada") == "my gate opens with 4711"
     bob.say("helper: what is it?")
     await ada.hears("helper")
-    ada.say("helper: /forget all")
+    ada.say("helper: /forget all yes")
     await ada.hears("helper")
     bob.say("helper: what was it?")
     await ada.hears("helper")
     ada.say("and my cellar with 4712")
     await ada.heard_up_to("and my cellar with 4712")
-    await answer_to(ada.client, assistant, "/forget all")
+    await answer_to(ada.client, assistant, "/forget all yes")
     bob.say("helper: and the cellar?")
     await ada.hears("helper")
 
@@ -437,7 +437,7 @@ async def test_who_is_known_by_an_id_alone_is_remembered_and_can_end_that_in_the
 
     ada.say("helper: What opens the garden gate?")
     known = await ada.hears("helper")
-    ada.say("helper: /forget all")
+    ada.say("helper: /forget all yes")
     forgotten = await ada.hears("helper")
     ada.say("helper: What does open the garden gate?")
     unknown = await ada.hears("helper")

@@ -126,7 +126,7 @@ async def test_the_model_searches_and_lists_documents_itself(network: Network) -
 
     assert "High tide is at noon." in answer
     assert "tide.md, passage 1" in answer
-    assert f"- {jid_of(ann)}/sea: 1 documents" in answer
+    assert f"- {jid_of(ann)}/sea: 1 document," in answer
     assert "her life" not in answer
     assert "diary.md" not in answer
 

@@ -34,6 +34,11 @@ export function number(value, digits = 2) {
   return new Intl.NumberFormat(language(), { maximumFractionDigits: digits }).format(value);
 }
 
+/** 1, "memory", "memories" -> "1 memory"; without the third, it is the second with an s. */
+export function counted(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
 /** Of an ISO time without a zone: the server's are UTC. */
 export function moment(iso) {
   return new Date(/(?:Z|[+-]\d\d:?\d\d)$/.test(iso) ? iso : `${iso}Z`);

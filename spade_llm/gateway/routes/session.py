@@ -10,6 +10,7 @@ from spade_llm.gateway.configuration import NOTHING_SAID
 from spade_llm.gateway.errors import HttpError
 from spade_llm.gateway.failures import FAILURES
 from spade_llm.gateway.resetting import Wiped, clear_messages, wipe
+from spade_llm.text.counted import counted
 
 router = APIRouter(prefix="/session", tags=["session"], responses=FAILURES)
 
@@ -25,7 +26,7 @@ async def reset(asked: Asked) -> SessionReset:
     await asked.gateway.state.configure(asked.principal.jid, NOTHING_SAID, session)
     return SessionReset(
         new_session_id=session,
-        message=f"Session reset successfully. Chat history cleared ({count} messages).",
+        message=f"Session reset successfully. Chat history cleared ({counted(count, 'message')}).",
     )
 
 

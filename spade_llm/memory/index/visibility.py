@@ -41,7 +41,9 @@ def scope_mask(table: RowTable, scope: Scope) -> Mask:
 
 def wanted(table: RowTable, which: MemoryFilter, *, now: float, with_messages: bool) -> Mask:
     """What the filter means and is there now."""
-    mask = _holds(table, which.as_of, now)
+    mask = now < table.expires_at.rows
+    if not which.with_invalid:
+        mask &= _holds(table, which.as_of, now)
     if not with_messages:
         mask &= ~table.is_message
     for part in _conditions(table, which):
@@ -50,7 +52,7 @@ def wanted(table: RowTable, which: MemoryFilter, *, now: float, with_messages: b
 
 
 def _holds(table: RowTable, as_of: datetime | None, now: float) -> Mask:
-    """Not expired, and true then. A clock that was set back hides nothing of today."""
+    """True then. A clock that was set back hides nothing of today."""
     valid_at, created_at = table.valid_at.rows, table.created_at.rows
     if as_of:
         then = as_of.timestamp()
@@ -58,7 +60,7 @@ def _holds(table: RowTable, as_of: datetime | None, now: float) -> Mask:
     else:
         then = now
         begun = (valid_at <= then) | (valid_at <= created_at)
-    return np.asarray(begun & (then < table.invalid_at.rows) & (now < table.expires_at.rows))
+    return np.asarray(begun & (then < table.invalid_at.rows))
 
 
 def _conditions(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:

@@ -173,8 +173,15 @@ def _columns(
         "tier": TIERS.number(tier),
         "expires_at": expires,
         "confidence": entry.confidence if wanted.confidence is None else float(wanted.confidence),
-        "invalid_at": microseconds_or_none(wanted.invalid_at or entry.invalid_at),
+        "invalid_at": microseconds_or_none(_end(entry, wanted)),
     }
+
+
+def _end(entry: MemoryEntry, wanted: MemoryChange) -> datetime | None:
+    """What a memory says anew is true again."""
+    if wanted.invalid_at is not None or wanted.content is not None:
+        return wanted.invalid_at
+    return entry.invalid_at
 
 
 def _whole(transaction: Transaction, there: Reached) -> Row:

@@ -13,7 +13,6 @@ from spade_llm.memory.sqlite.rows import to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from spade_llm.memory.index.scope import Scope
     from spade_llm.memory.sqlite.transaction import Value
@@ -58,11 +57,13 @@ def wanted(which: MemoryFilter) -> Condition:
     return all_of(conditions)
 
 
-def true_when(as_of: datetime | None) -> Condition:
-    """What was true at a time; None: what is true now."""
-    if as_of is None:
+def true_when(which: MemoryFilter) -> Condition:
+    """What is true at the time that is asked for."""
+    if which.with_invalid:
+        return all_of([])
+    if which.as_of is None:
         return Condition(sql=TRUE_NOW, parameters={})
-    return Condition(sql=TRUE_THEN, parameters={"as_of": to_microseconds(as_of)})
+    return Condition(sql=TRUE_THEN, parameters={"as_of": to_microseconds(which.as_of)})
 
 
 def within(scopes: Sequence[Scope] | None) -> Condition:

@@ -81,7 +81,7 @@ def page(
     offset: int,
 ) -> MemoryPage:
     """Newest first, with the number of all."""
-    condition = all_of([wanted(which), true_when(which.as_of), within(scopes)])
+    condition = all_of([wanted(which), true_when(which), within(scopes)])
     common: Mapping[str, Value] = {**condition.parameters, "owner": owner, "now": now}
     found = transaction.all(
         LIST.format(condition=condition.sql), {**common, "limit": limit, "offset": offset}

@@ -16,6 +16,7 @@ from spade_llm.errors import InvalidArguments, StorageFailed
 from spade_llm.memory.sqlite.errors import meaning
 from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
 from spade_llm.memory.transfer import transfer, transfer_statements
+from spade_llm.text.counted import counted
 from spade_llm.text.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ def stats_lines(path: Path) -> Iterator[str]:
         owners = connection.execute(transfer_statements.STATS_OF_OWNERS).fetchall()
         for jid, entries, hidden, messages, conversations in owners:
             yield (
-                f"{jid}: {entries} memories ({hidden} of them deleted and not purged yet),"
-                f" {messages} messages in {conversations} conversations"
+                f"{jid}: {counted(entries, 'memory', 'memories')}"
+                f" ({hidden} of them deleted and not purged yet),"
+                f" {counted(messages, 'message')} in {counted(conversations, 'conversation')}"
             )
         ((vectors, wanted, size),) = connection.execute(transfer_statements.STATS_OF_FILE)
         models = [name for (name,) in connection.execute("SELECT name FROM model")]

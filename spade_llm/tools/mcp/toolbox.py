@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.errors import Busy, StorageFailed, UnknownTool
+from spade_llm.text.counted import counted
 from spade_llm.tools.mcp.listings import Lost
 from spade_llm.tools.mcp.offers import Offering
 from spade_llm.tools.mcp.patience import Patience
@@ -111,7 +112,7 @@ class McpToolbox:
             return "starting"
         offers = self._offering.latest
         withheld = f", {offers.waiting} to be reviewed" if offers.waiting else ""
-        return f"{len(offers.specs)} tools{withheld}"
+        return f"{counted(len(offers.specs), 'tool')}{withheld}"
 
     async def _called(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         """Tried again once, if the session was lost before anything was sent."""

@@ -45,7 +45,8 @@ function meta(entry, { score, showsType }) {
     score !== undefined && scoreBar(score),
     showsType && el("span", { class: `tag is-${entry.type}` }, t(entry.type)),
     el("time", { datetime: entry.created_at, title: fully(entry.created_at) }, ago(entry.created_at)),
-    wasCorrected(entry) && el("span", { title: fully(entry.updated_at) }, t("updated", ago(entry.updated_at))),
+    entry.invalid_at && el("span", { title: fully(entry.invalid_at) }, t("ended", ago(entry.invalid_at))),
+    !entry.invalid_at && wasCorrected(entry) && el("span", { title: fully(entry.updated_at) }, t("updated", ago(entry.updated_at))),
     ORIGINS.has(entry.origin) && el("span", null, t(`origin.${entry.origin}`)),
     entry.confidence < 1 && el("span", null, t("confidence", `${number(entry.confidence * 100, 0)} %`)),
     entry.session_id &&

@@ -1,4 +1,4 @@
-import { texts } from "../i18n.js";
+import { counted, texts } from "../i18n.js";
 
 export const t = texts({
   en: {
@@ -19,7 +19,8 @@ export const t = texts({
     clearTitle: "Clear this conversation's memory?",
     clearText: "Its messages and what was remembered from them are deleted, for good. What you said in other conversations stays.",
     clearYes: "Clear the memory",
-    cleared: (messages, memories) => `Deleted: ${messages} messages, ${memories} memories`,
+    cleared: (messages, memories) =>
+      `Deleted: ${counted(messages, "message")}, ${counted(memories, "memory", "memories")}`,
     types: "Kinds of memories",
     semantic: "Facts",
     episodic: "Episodes",
@@ -50,6 +51,7 @@ export const t = texts({
     forgetYes: "Forget it",
     confidence: (share) => `${share} sure`,
     updated: (when) => `corrected ${when}`,
+    ended: (when) => `no longer true (since ${when})`,
     open: "Open the conversation",
     "origin.told": "told",
     "origin.extracted": "learned from what was said",
@@ -75,7 +77,7 @@ export const t = texts({
     clearTitle: "¿Vaciar la memoria de esta conversación?",
     clearText: "Se borran para siempre sus mensajes y lo recordado de ellos. Lo dicho en otras conversaciones se queda.",
     clearYes: "Vaciar la memoria",
-    cleared: (messages, memories) => `Borrado: ${messages} mensajes, ${memories} recuerdos`,
+    cleared: (messages, memories) => `Borrado: ${counted(messages, "mensaje")}, ${counted(memories, "recuerdo")}`,
     types: "Tipos de recuerdos",
     semantic: "Hechos",
     episodic: "Episodios",
@@ -106,6 +108,7 @@ export const t = texts({
     forgetYes: "Olvidarlo",
     confidence: (share) => `${share} seguro`,
     updated: (when) => `corregido ${when}`,
+    ended: (when) => `ya no es cierto (desde ${when})`,
     open: "Abrir la conversación",
     "origin.told": "contado",
     "origin.extracted": "aprendido de lo dicho",

@@ -1,6 +1,6 @@
 // The texts of the settings, of the page and of a conversation.
 
-import { number, texts } from "../i18n.js";
+import { counted, texts } from "../i18n.js";
 
 export const t = texts({
   en: {
@@ -62,7 +62,7 @@ export const t = texts({
     resetAllHint: "Deletes all conversations, memories, documents and settings, for good.",
     resetAllYes: "Delete everything",
     resetAllDone: (d) =>
-      `Deleted: ${number(d.messages)} messages, ${number(d.memory_entries)} memories, ${number(d.rag_documents)} documents`,
+      `Deleted: ${counted(d.messages, "message")}, ${counted(d.memory_entries, "memory", "memories")}, ${counted(d.rag_documents, "document")}`,
     onlyAdmin: "Only an administrator can do this.",
     gateway: "Gateway",
     version: "Version",
@@ -131,7 +131,7 @@ export const t = texts({
     resetAllHint: "Borra para siempre conversaciones, recuerdos, documentos y ajustes.",
     resetAllYes: "Borrarlo todo",
     resetAllDone: (d) =>
-      `Borrado: ${number(d.messages)} mensajes, ${number(d.memory_entries)} recuerdos, ${number(d.rag_documents)} documentos`,
+      `Borrado: ${counted(d.messages, "mensaje")}, ${counted(d.memory_entries, "recuerdo")}, ${counted(d.rag_documents, "documento")}`,
     onlyAdmin: "Solo puede hacerlo un administrador.",
     gateway: "Pasarela",
     version: "Versión",

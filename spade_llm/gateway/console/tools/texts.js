@@ -1,11 +1,11 @@
-import { texts } from "../i18n.js";
+import { counted, texts } from "../i18n.js";
 
 export const t = texts({
   en: {
     title: "Tools",
     about: "What agents can do beside talking: try it as they would.",
     filter: "Find a tool",
-    count: (shown, all) => (shown === all ? `${all} tools` : `${shown} of ${all} tools`),
+    count: (shown, all) => (shown === all ? counted(all, "tool") : `${shown} of ${counted(all, "tool")}`),
     missing: (names) => `Tools of ${names} are not known now: the agent is away.`,
     asks: "asks first",
     asksHint: "A person is asked before each call.",
@@ -42,7 +42,7 @@ export const t = texts({
     title: "Herramientas",
     about: "Lo que los agentes saben hacer además de hablar: pruébalo como lo harían ellos.",
     filter: "Buscar una herramienta",
-    count: (shown, all) => (shown === all ? `${all} herramientas` : `${shown} de ${all} herramientas`),
+    count: (shown, all) => (shown === all ? counted(all, "herramienta") : `${shown} de ${counted(all, "herramienta")}`),
     missing: (names) => `Las herramientas de ${names} no se conocen ahora: el agente está ausente.`,
     asks: "pregunta antes",
     asksHint: "Se pregunta a una persona antes de cada llamada.",
