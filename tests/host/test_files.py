@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 from functools import cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
@@ -133,8 +133,8 @@ def test_memories_have_no_way_out_and_the_model_key_goes_to_whom_it_concerns() -
 def test_prosody_is_found_without_dns_at_an_address_that_no_other_container_gets() -> None:
     """Podman 4 answers no names on an internal network."""
     (pool,) = yaml.safe_load(text("compose.yaml"))["networks"]["inside"]["ipam"]["config"]
-    given = ip_address(said(services()["prosody"]["networks"]["inside"]["ipv4_address"]))
-    own, others = ip_network(said(pool["subnet"])), ip_network(said(pool["ip_range"]))
+    given = IPv4Address(said(services()["prosody"]["networks"]["inside"]["ipv4_address"]))
+    own, others = IPv4Network(said(pool["subnet"])), IPv4Network(said(pool["ip_range"]))
 
     assert given in own
     assert given not in others
