@@ -155,13 +155,14 @@ class Machine:
 
     async def stop(self) -> None:
         for process in reversed(self.processes):
-            process.terminate()
+            if process.returncode is None:
+                process.terminate()
         async with asyncio.timeout(STOP_S):
             await asyncio.gather(*(process.wait() for process in self.processes))
 
 
 def _environment(unit: str) -> dict[str, str]:
-    given = re.findall(r"^Environment=(.+)", unit, re.MULTILINE)
+    given = " ".join(re.findall(r"^Environment=(.+)", unit, re.MULTILINE)).split()
     for file in re.findall(r"^EnvironmentFile=(/.+)", unit, re.MULTILINE):
         given += Path(file).read_text(encoding="utf-8").split()
     return dict(line.split("=", 1) for line in given)
