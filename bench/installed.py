@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 OURS = "spade-llm-agents"
 ROOT = Path(__file__).parent.parent
-BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "MANIFEST.in")
+BUILD = "from hatchling import build; print(build.build_wheel('.'))"
+SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 
 
 def closure(name: str) -> dict[str, frozenset[str]]:

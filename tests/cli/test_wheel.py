@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "MANIFEST.in")
+BUILD = "from hatchling import build; print(build.build_wheel('.'))"
+SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
