@@ -140,13 +140,16 @@ class KeptAnswers:
         self._db.run(_KEEP, *row)
         await hold_bounds(self._db, now)
 
-    def forget(self, principal: str) -> None:
-        """They hold what was said. Raises StorageFailed."""
+    async def forget(self, principal: str) -> None:
+        """Delete the kept answers, which hold what was said, and every byte of deleted rows in the
+        write-ahead log. Raises StorageFailed."""
         self._db.run(_FORGET, principal)
+        await self._db.empty_log()
 
-    def forget_all(self) -> None:
-        """Of everybody. Raises StorageFailed."""
+    async def forget_all(self) -> None:
+        """As `forget`, of all principals. Raises StorageFailed."""
         self._db.run(_FORGET_ALL)
+        await self._db.empty_log()
 
 
 def _check(fingerprint: bytes, request: Keyed) -> None:

@@ -42,7 +42,7 @@ async def clear_messages(gateway: Gateway, principal: str, clients: Clients) -> 
     count = sum(await asyncio.gather(*asked))
     for name in names:
         gateway.state.drop_session(principal, name)
-    gateway.answers.forget(principal)
+    await gateway.answers.forget(principal)
     return count
 
 
@@ -63,8 +63,8 @@ async def wipe(gateway: Gateway) -> Wiped:
     wiped.failed.update(jid for jid in _keepers(gateway) if seen.get(jid) is None)
     for principal in gateway.state.principals():
         await _wipe_one(gateway.network.of(principal), wiped)
-    gateway.answers.forget_all()
     wiped.sessions = gateway.state.forget_all(with_principals=not wiped.failed)
+    await gateway.answers.forget_all()
     return wiped
 
 

@@ -161,7 +161,7 @@ async def test_a_chat_that_is_repeated_after_a_crash_runs_once(
         twin = asyncio.create_task(web.http.post("/llm/chat", json=question, headers=key))
         model.gate.set()
         first, second = await begun, await twin
-        web.agent.gateway.answers.forget(web.principal)
+        await web.agent.gateway.answers.forget(web.principal)
         model.was_asked.clear()
         again = await web.http.post("/llm/chat", json=question, headers=key)
         history = await web.http.get(f"/llm/memory/history/{first.json()['session_id']}")

@@ -211,9 +211,15 @@ async def test_equal_requests_wait_for_the_first_and_failures_are_not_kept(
     database.close()
     open_gateway_database(database)
     assert KeptAnswers(database).find(request) == KeptAnswer(200, "application/json", b"second")
-    answers.forget("ada@x")
+    await answers.forget("ada@x")
     assert answers.find(request) is None
+    assert b"second" not in bytes_in(tmp_path)
     database.close()
+
+
+def bytes_in(folder: Path) -> bytes:
+    """All files, the write-ahead log included."""
+    return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
 async def test_kept_answers_are_bounded_in_number_and_time() -> None:
