@@ -121,6 +121,14 @@ def _line(text: str) -> str:
     return text
 
 
+def _optional(text: str) -> str:
+    """Argument of one line; empty means that it is not given, as Compose passes unset variables.
+
+    Raises ArgumentTypeError.
+    """
+    return _line(text) if text else text
+
+
 def _prose(text: str) -> str:
     """Argument with any text in it. Raises ArgumentTypeError."""
     try:
@@ -421,7 +429,9 @@ def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="check a deployment for people: server, certificates, names, accounts, limits, clock",
     )
-    doctor.add_argument("--web-url", metavar="URL", help="of its uploads and web chat")
+    doctor.add_argument(
+        "--web-url", type=_optional, metavar="URL", help="of its uploads and web chat"
+    )
     _add_server(doctor)
 
 
@@ -437,14 +447,29 @@ def _add_host(commands: Commands[argparse.ArgumentParser]) -> None:
     add("--people", metavar="NAMES", default="you", help="first accounts, by commas: you,ada")
     add(
         "--admins",
-        type=str,
+        type=_optional,
         metavar="NAMES",
         default="",
         help="those of them who administer the server",
     )
-    add("--certificates", metavar="DIR", help="fullchain.pem, privkey.pem (default: an own CA)")
-    add("--web-url", metavar="URL", help="of uploads and web chat (default: https://D:5281)")
-    add("--web-chat", metavar="DIR", help="pages made by docker/web/build.sh (default: none)")
+    add(
+        "--certificates",
+        type=_optional,
+        metavar="DIR",
+        help="fullchain.pem, privkey.pem (default: an own CA)",
+    )
+    add(
+        "--web-url",
+        type=_optional,
+        metavar="URL",
+        help="of uploads and web chat (default: https://D:5281)",
+    )
+    add(
+        "--web-chat",
+        type=_optional,
+        metavar="DIR",
+        help="pages made by docker/web/build.sh (default: none)",
+    )
     add("--federation", choices=("on", "off"), default="off", help="talk to other servers")
     add("--archive-days", type=_positive, default=30, metavar="N", help="default: 30")
     add("--listen", metavar="ADDRESSES", default="*,::", help="by commas (default: all)")

@@ -347,7 +347,7 @@ async def test_a_method_may_be_a_rule(town: Town) -> None:
     town.agent("a", route=first_of(Desk("bob@net").urgent))
     ada, bob = town.program("ada"), town.program("bob")
 
-    await say(ada, "a@net", "help")
+    await say(ada, "a@net", "the pump is broken")
     await bob.got(1)
 
     assert (Desk.urgent.name, Desk("x").urgent.priority) == ("urgent", 10)

@@ -157,7 +157,7 @@ async def test_whoever_is_forgotten_corrects_nothing_any_more(network: Network) 
     ada = await network.person()
     say(ada, assistant, "hello", id="m1")
     await next_message(ada)
-    assert "Forgotten" in await answer_to(ada, assistant, "/forget all")
+    assert "Forgotten" in await answer_to(ada, assistant, "/forget all yes")
 
     say(ada, assistant, "hello again", id="c1", corrects="m1")
 

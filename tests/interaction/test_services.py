@@ -243,7 +243,7 @@ async def test_forgetting_everything_forgets_it(network: Network) -> None:
     ada = await network.person()
     await answer_to(ada, assistant, "My boat is called Zephyr")
 
-    assert "1 memories" in await answer_to(ada, assistant, "/forget all")
+    assert "1 memory" in await answer_to(ada, assistant, "/forget all yes")
     assert "Zephyr" not in await answer_to(ada, assistant, "What is it called?")
 
 

@@ -122,7 +122,7 @@ class Evening:
         self._transcript.scene("What it remembers, and what it is told to forget")
         self._say("/memories tea")
         listed = str((await self._answer())["body"])
-        number = re.search(r"^([0-9a-f]+) ", listed, re.MULTILINE)
+        number = re.search(r"^(\d+)\. ", listed, re.MULTILINE)
         assert number is not None
         await self._exchange(f"/forget {number[1]}")
         await self._exchange("/memories tea")

@@ -58,7 +58,7 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(
     died = await box.call("srv_work", {})
 
     async def is_back() -> bool:
-        return box.state() == "1 tools"
+        return box.state() == "1 tool"
 
     assert died.is_error
     assert "went away during the call" in died.text
