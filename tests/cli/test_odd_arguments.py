@@ -81,8 +81,11 @@ def test_what_is_no_argument_is_refused_by_name(
     words: tuple[str, ...],
     parser: argparse.ArgumentParser,
     action: argparse.Action,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     for value in NEVER_VALID:
         if not value and action.dest in MAY_BE_EMPTY:
             continue
