@@ -33,7 +33,7 @@ class Answered:
     op: str
     """Empty: its ontology has none, or it was not understood."""
     asker: str
-    """Bare JID: whose it was, also where a gateway asked for them."""
+    """Bare JID of the caller; of a gateway's request, of its principal."""
     conversation: str = ""
     seconds: float
     """From its arrival, with the time that it waited for its turn."""

@@ -38,8 +38,8 @@ class Say(Body):
     tools: tuple[str, ...] | None = Field(default=None, max_length=MAX_TOOLS)
     """Only these are offered to the model; without it, all."""
     can_approve: bool = False
-    """Whoever says this answers questions for approval (`Asked`, `approve`); without it, tools
-    that need a yes are not run."""
+    """The caller answers requests for approval (`Asked`) with `approve`; without it, tools that
+    need approval are not run."""
     is_streamed: bool = True
     """Whether parts of the answer are sent as it grows; without it, it comes whole."""
 
@@ -163,7 +163,7 @@ class Reply(Body):
     tool_calls: tuple[ToolUse, ...] = ()
     """In the order of the model's wishes."""
     routed_to: tuple[str, ...] = ()
-    """Whom the answer was passed on to, if the agent routes its answers."""
+    """JIDs that the answer was passed on to, if the agent routes its answers."""
     steps: tuple[Step, ...] = ()
     context: BuiltContext | None = None
     """Where `Say` had ContextWishes."""

@@ -36,7 +36,7 @@ class AgentStatus(Body):
     """Requests that are being answered now, without this question."""
     queued: int = 0
     notes: tuple[str, ...] = ()
-    """What people should know: who is away, what waits for them."""
+    """Sentences for people: services that are away, requests that wait for approval."""
     ontologies: tuple[str, ...] = ()
     """What can be asked of it; empty: an agent of 0.2.0 or before, which does not say."""
     answered: int = 0
