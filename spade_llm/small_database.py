@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from spade_llm.errors import ConfigurationError, StorageFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 BOUND_EVERY = 100
@@ -43,6 +44,27 @@ PRAGMA wal_autocheckpoint=0;"""
 logger = logging.getLogger(__name__)
 
 
+class FailureThrottle:
+    """When something failed last, and when its log line is due again: every FAILING_S."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failed_s = self._logged_s = -inf
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the last failure is less than FAILING_S ago."""
+        return self._clock() - self._failed_s < FAILING_S
+
+    def note(self) -> bool:
+        """Note a failure; returns whether the log should name it."""
+        self._failed_s = now_s = self._clock()
+        is_due = now_s - self._logged_s >= FAILING_S
+        if is_due:
+            self._logged_s = now_s
+        return is_due
+
+
 class SmallDatabase:
     def __init__(self, path: Path | None, *, schema: str, what: str) -> None:
         """`path=None`: in RAM only. `schema` makes what is missing. `what`: as people call it."""
@@ -52,7 +74,7 @@ class SmallDatabase:
         self._db: sqlite3.Connection | None = None
         self._until_bound = 0
         self._writing = asyncio.Lock()
-        self._failed_s = self._logged_s = -inf
+        self._failures = FailureThrottle(time.monotonic)
 
     def open(self) -> None:
         """Open the file, or make it, for its owner only: people's words and rooms' passwords.
@@ -88,7 +110,7 @@ class SmallDatabase:
     @property
     def is_failing(self) -> bool:
         """Whether a statement failed within the last FAILING_S."""
-        return time.monotonic() - self._failed_s < FAILING_S
+        return self._failures.is_current
 
     def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """The rows that the statement gives. `values` may be one mapping, for one with names.
@@ -176,9 +198,7 @@ class SmallDatabase:
         then. None: another connection held the file for too long."""
         reason = "database is locked" if error is None else str(error)
         name = "SQLITE_BUSY" if error is None else getattr(error, "sqlite_errorname", "")
-        self._failed_s = time.monotonic()
-        if self._failed_s - self._logged_s >= FAILING_S:
-            self._logged_s = self._failed_s
+        if self._failures.note():
             logger.error("%s %s cannot be used: %s (%s)", self._what, self._path, reason, name)
         return StorageFailed(f"{self._what} cannot be used")
 

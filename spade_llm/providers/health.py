@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spade_llm.errors import ContextTooLong
+from spade_llm.text.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ class ModelFault(BaseModel):
     """Failed ones since then."""
 
     def __str__(self) -> str:
-        times = f"{self.calls} calls" if self.calls != 1 else "1 call"
+        times = counted(self.calls, "call")
         return f"{self.text} ({times} since {self.since.astimezone():%Y-%m-%d %H:%M:%S})"
 
 

@@ -9,11 +9,11 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import inf
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Performative, glimpse_op
 from spade_llm.acl.body import read_error
+from spade_llm.small_database import FailureThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class Recent:
         """Ontologies of questions that are no work: how somebody is."""
         self.answered = 0
         """Since the start."""
-        self._storage_failed_s = self._storage_logged_s = -inf
+        self._storage_failures = FailureThrottle(clock)
 
     @property
     def per_minute(self) -> int:
@@ -65,15 +65,11 @@ class Recent:
     @property
     def is_storage_failing(self) -> bool:
         """A request failed within the last minute because the disk or a database refused."""
-        return self._clock() - self._storage_failed_s < MINUTE_S
+        return self._storage_failures.is_current
 
     def note_storage_failure(self) -> bool:
         """Whether the log should name it: once a minute."""
-        self._storage_failed_s = now_s = self._clock()
-        is_due = now_s - self._storage_logged_s >= MINUTE_S
-        if is_due:
-            self._storage_logged_s = now_s
-        return is_due
+        return self._storage_failures.note()
 
     def latest(self, limit: int, *, of: str | None = None) -> Sequence[Answered]:
         """Newest first; `of`: of this asker only."""
