@@ -1,4 +1,4 @@
-"""Finds what an agent has kept, by the agent's name, without asking it. Reads nothing."""
+"""Folders of agents below the data directory, and the files in them. Reads nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def agent_homes(data: Path) -> list[Path]:
+    """Folders of all agents that ever ran on this data, named by their JIDs, in order."""
+    return sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
 
 
 def kept_by(agent: str, name: str, data: Path, *, what: str) -> Path:

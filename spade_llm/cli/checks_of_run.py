@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.agent_data import agent_homes
 from spade_llm.cli.checks import Check, State
 from spade_llm.cli.model_choice import build_model, choose_fallback, choose_model
 from spade_llm.cli.model_record import read_model_record
@@ -50,7 +51,7 @@ async def check_agents(data: Path) -> list[Check]:
 def check_running_models(data: Path) -> list[Check]:
     """What each running assistant on this data says of its model. Not this command's environment:
     the assistant may have been started with another."""
-    homes = sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
+    homes = agent_homes(data)
     records = {home.name: record for home in homes if (record := read_model_record(home))}
     return [_running_model(jid, record) for jid, record in records.items()]
 

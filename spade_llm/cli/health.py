@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.agent_data import agent_homes
 from spade_llm.cli.checks_of_gateway import problem_of as http_problem_of
 from spade_llm.cli.place import data_directory
 from spade_llm.deployment.heartbeat import problem_of
@@ -31,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
 def _homes(data: Path) -> list[Path]:
     """Of the agents that should run: those of the running `up`, and what else runs; without an
     `up`, all that ever ran here."""
-    homes = sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
+    homes = agent_homes(data)
     record = read_run_record(data)
     if record is None:
         return homes
