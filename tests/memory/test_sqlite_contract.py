@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract import hits
 from tests.memory.contract_changes import *  # noqa: F403
 from tests.memory.contract_relations import *  # noqa: F403
+from tests.memory.contract_relations import three
 from tests.memory.contract_sessions import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -29,6 +31,18 @@ async def test_numbers_out_of_range_are_refused_by_field(store: OwnedMemory) -> 
             await store.history("c", limit=limit)
     with pytest.raises(InvalidArguments, match="offset"):
         await store.list(offset=-1)
+
+
+async def test_an_entry_has_at_most_1000_links(store: OwnedMemory) -> None:
+    linked, other, unlinked = await three(store)
+    await asyncio.gather(*(store.link(linked, other, relation=str(n)) for n in range(999)))
+
+    await store.link(other, linked)
+
+    assert len(await store.links(linked)) == 1000
+    for ends in ((linked, unlinked), (unlinked, linked)):
+        with pytest.raises(InvalidArguments, match="at most 1000 links"):
+            await store.link(*ends)
 
 
 async def test_an_empty_query_finds_nothing(store: OwnedMemory) -> None:
