@@ -73,6 +73,11 @@ if TYPE_CHECKING:
         ("6 × 7 ÷ 2 − 1", "20"),
         ("  1\n+\t1 ", "2"),
         ("0", "0"),
+        ("9" * 500, "9" * 500),
+        ("1+" * 249 + "1", "250"),
+        ("(" * 50 + "1" + ")" * 50, "1"),
+        ("1\N{NO-BREAK SPACE}+ ٣", "4"),
+        ("-(3 % 2)% * 100", "-1"),
     ],
 )
 def test_it_computes(expression: str, result: str) -> None:
@@ -122,6 +127,21 @@ def test_it_computes(expression: str, result: str) -> None:
         ("-" * 400 + "1", "nested more than 50"),
         ("2**" * 100 + "1", "nested more than 50"),
         ("1" * 501, "longer than 500"),
+        ("-" * 499 + "1", "nested more than 50"),
+        ("2**" * 166 + "1", "nested more than 50"),
+        ("(-" * 50 + "1" + ")" * 50, "nested more than 50"),
+        ("sqrt(" * 99 + "1", "nested more than 50"),
+        ("1if 2else 3", "expected an operator, found 'if' \\(position 2\\)"),
+        ("lambda", "unknown name 'lambda'"),
+        ("0x10", "expected an operator, found 'x10'"),
+        ("1j", "expected an operator, found 'j'"),
+        ("(1)(2)", "expected an operator, found '\\(' \\(position 4\\)"),
+        ("(1 2)", "expected '\\)', found '2' \\(position 4\\)"),
+        ("1)+(2", "expected an operator, found '\\)' \\(position 2\\)"),
+        ("max(1, 2,)", "expected a number, found '\\)'"),
+        ("max(*(1, 2))", "expected a number, found '\\*'"),
+        ("3 * (4 - 4) + 1 / (2 - 2)", "division by zero \\(position 17\\)"),
+        ("15% ** 2", "expected a number, found '\\*\\*'"),
     ],
 )
 def test_it_says_what_is_wrong(expression: str, reason: str) -> None:
