@@ -12,13 +12,12 @@ import logging
 import sqlite3
 import time
 from contextlib import closing, suppress
-from math import inf
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import FailureThrottle
 from spade_llm.errors import ConfigurationError, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 BOUND_EVERY = 100
@@ -44,27 +43,6 @@ PRAGMA wal_autocheckpoint=0;"""
 logger = logging.getLogger(__name__)
 
 
-class FailureThrottle:
-    """When something failed last, and when its log line is due again: every FAILING_S."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._failed_s = self._logged_s = -inf
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the last failure is less than FAILING_S ago."""
-        return self._clock() - self._failed_s < FAILING_S
-
-    def note(self) -> bool:
-        """Note a failure; returns whether the log should name it."""
-        self._failed_s = now_s = self._clock()
-        is_due = now_s - self._logged_s >= FAILING_S
-        if is_due:
-            self._logged_s = now_s
-        return is_due
-
-
 class SmallDatabase:
     def __init__(self, path: Path | None, *, schema: str, what: str) -> None:
         """`path=None`: in RAM only. `schema` makes what is missing. `what`: as people call it."""
@@ -74,7 +52,7 @@ class SmallDatabase:
         self._db: sqlite3.Connection | None = None
         self._until_bound = 0
         self._writing = asyncio.Lock()
-        self._failures = FailureThrottle(time.monotonic)
+        self._failures = FailureThrottle(FAILING_S, time.monotonic)
 
     def open(self) -> None:
         """Open the file, or make it, for its owner only: people's words and rooms' passwords.

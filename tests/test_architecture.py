@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spade_llm"
 
-ERRORS = {"errors", "tracing", "latest", "lazy"}
-"""Below everything: what may go wrong, what of a message's way is recorded, how much is kept."""
+ERRORS = {"core", "errors", "tracing", "lazy"}
+"""The base of all rooms: errors, tracing, limits."""
 TEXT = {"text"} | ERRORS
 PROVIDERS = {"providers"} | TEXT
 TOOLS = {"tools"} | PROVIDERS
@@ -55,11 +55,11 @@ TOP = {"cli"} | AGENT | MCP_SERVER | PROGRAMS
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "old_modules": set(),
-    "latest": set(),
+    "core": {"core", "errors"},
     "lazy": set(),
     "version": set(),
     "tracing": {"tracing"},
-    "small_database": {"small_database", "errors"},
+    "small_database": {"small_database"} | ERRORS,
     "acl": ACL,
     "runtime": RUNTIME,
     "xmpp": XMPP,

@@ -80,4 +80,4 @@ class GatewayAgent(XmppAgent):
         return await upload(self, path, name=name)
 
     async def _summary(self) -> str:
-        return f"{self.url}, {self.gateway.streams.open} streams"
+        return f"{self.url}, {self.gateway.streams.held} streams"

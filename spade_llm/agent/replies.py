@@ -6,11 +6,10 @@ person's own word.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, bare
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
     from spade_llm.acl import AclMessage
@@ -22,7 +21,7 @@ MAX_CHARS = 500
 
 class Replies:
     def __init__(self) -> None:
-        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._texts: LruDict[tuple[str, str], str] = LruDict(MAX_MESSAGES)
         """By who got it (a bare JID) and its id."""
 
     def note(self, sent: AclMessage) -> None:
@@ -31,7 +30,7 @@ class Replies:
             return
         for id in filter(None, (sent.said.corrects, sent.reply_with)):
             key = (bare(sent.receiver), id)
-            keep_latest(self._texts, key, sent.content[:MAX_CHARS], most=MAX_MESSAGES)
+            self._texts[key] = sent.content[:MAX_CHARS]
 
     def replied_to(self, message: AclMessage) -> str:
         """Empty: it is no reply, or nobody knows to what."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.routing import RoutingResponse
-from spade_llm.tools.places import Places
 from spade_llm.tools.tasks import run_in_task
 from spade_llm.tools.threads import run_in_thread
 from spade_llm.xmpp.as_spade import as_spade
@@ -47,7 +47,7 @@ class Deciding:
     def __init__(self, function: RoutingFunction, *, decision_s: float = DECISION_S) -> None:
         self._function = function
         self._decision_s = decision_s
-        self._places = Places(MAX_DECIDING, of="the routing function")
+        self._places = ConcurrencyLimiter(MAX_DECIDING, of="the routing function")
 
     async def on(
         self, answer: str, *, utterance: Utterance, conversation: Conversation
@@ -89,9 +89,9 @@ class Deciding:
 
     async def _ended(self, call: Callable[[], object], *, is_async: bool = False) -> object:
         """A function that blocks holds a thread of its own, not the event loop."""
-        await self._places.take()
+        await self._places.acquire()
         run = run_in_task if is_async else run_in_thread
-        value = await run(call, at_end=self._places.free)
+        value = await run(call, at_end=self._places.release)
         return await value if inspect.isawaitable(value) else value
 
 

@@ -19,9 +19,9 @@ from spade_llm.behaviour.handing_over import HandingOver
 from spade_llm.conversation.chosen import used
 from spade_llm.conversation.earlier import Earlier
 from spade_llm.conversation.outbox import RETRACTED, Observation
-from spade_llm.conversation.places import Places
 from spade_llm.conversation.prompt import user_message
-from spade_llm.conversation.recall import Recall, Recalled
+from spade_llm.conversation.recall import AT_ONCE, PATIENCE_S, Recall, Recalled
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.errors import RequestError, ServiceError, StorageFailed
 from spade_llm.memory.store import Cleared, ObservedMessage
 from spade_llm.xmpp.behaviour import Behaviour
@@ -103,7 +103,7 @@ class MemoryBehaviour(Behaviour):
         self._recall = Recall(memory=memory, retriever=retriever)
         self._outbox = outbox
         self._earlier = Earlier(memory, outbox) if memory is not None else None
-        self._loading = Places()
+        self._loading = ConcurrencyLimiter(AT_ONCE, of="memory", max_waiting=None)
         self._handing_over = HandingOver(memory, outbox) if memory is not None else None
         self._pause_s = FIRST_PAUSE_S
 
@@ -196,8 +196,8 @@ class MemoryBehaviour(Behaviour):
 
     async def _earlier_of(self, key: str, earlier: Earlier) -> list[ObservedMessage]:
         """Raises as `Earlier.of`; TimeoutError also if memory has no time for it."""
-        waits = self._loading.are_taken
-        async with self._loading.place() as has_place:
+        waits = self._loading.is_full
+        async with self._loading.slot_within(PATIENCE_S) as has_place:
             # Those in front have found memory away: nobody waits for that behind them.
             if not has_place or (waits and self._recall.is_away("memory")):
                 raise TimeoutError

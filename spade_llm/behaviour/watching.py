@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.recorder import Recorder, recording
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import StorageFailed
-from spade_llm.latest import keep_latest
 from spade_llm.services.chat_place import thread_in
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ class Watching:
 
     def __init__(self, ledger: UsageLedger, *, max_records: int = MAX_RECORDS) -> None:
         self._ledger = ledger
-        self._max = max_records
-        self._last: OrderedDict[str, TurnRecord] = OrderedDict()
+        self._last: LruDict[str, TurnRecord] = LruDict(max_records)
 
     async def __call__(
         self, utterance: Utterance, conversation: Conversation, proceed: Proceed
@@ -56,7 +54,7 @@ class Watching:
             del self._last[key]
 
     def _keep(self, conversation: str, record: TurnRecord) -> None:
-        keep_latest(self._last, conversation, record, most=self._max)
+        self._last[conversation] = record
 
     async def _tidy(self) -> None:
         try:

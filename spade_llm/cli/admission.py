@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
+from spade_llm.core.limits import Rate
 from spade_llm.xmpp.admission import Admission
-from spade_llm.xmpp.token_bucket import Rate
 
 if TYPE_CHECKING:
     from spade_llm.settings import AdmissionTable, LimitsTable

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 from spade_llm.memory.one_line import one_line
 from spade_llm.memory.store import Origin
 
@@ -81,10 +80,10 @@ class ShownLists:
     """What each person was shown last. In RAM: after a restart a list is shown anew."""
 
     def __init__(self) -> None:
-        self._ids: OrderedDict[str, Sequence[str]] = OrderedDict()
+        self._ids: LruDict[str, Sequence[str]] = LruDict(MAX_PEOPLE)
 
     def show(self, peer: str, entries: Sequence[MemoryEntry]) -> None:
-        keep_latest(self._ids, peer, [one.id for one in entries], most=MAX_PEOPLE)
+        self._ids[peer] = [one.id for one in entries]
 
     def full_number(self, peer: str, number: str) -> str:
         """The id at this place of the list; any other number as it is."""

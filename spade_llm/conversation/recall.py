@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spade_llm.conversation import recorder
 from spade_llm.conversation.chosen import LEAST_SCORE, relevant
 from spade_llm.conversation.persons_documents import PersonsDocuments
-from spade_llm.conversation.places import Places
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, Outcome, SearchMode
 from spade_llm.providers.offline_words import key_words
@@ -40,6 +40,12 @@ WISHED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
 AWAY_FOR_S = 10.0
 """How long a service that did not answer is not asked again."""
+# A service that a thousand turns ask at once answers each of them too late: all deadlines run while
+# each waits for all others. With a limit, the deadline begins when the service has time for it.
+AT_ONCE = 16
+"""Turns that ask one service at once: a service that takes 0.1 s for each answers in time."""
+PATIENCE_S = 10.0
+"""Longest wait for one of these slots; a turn goes on without the service then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +89,9 @@ class Recall:
         self._deadline_s = deadline_s
         self._clock = clock
         self._away_until: dict[str, float] = {}
-        self._places = {name: Places() for name in _PHASES}
+        self._places = {
+            name: ConcurrencyLimiter(AT_ONCE, of=name, max_waiting=None) for name in _PHASES
+        }
 
     def is_away(self, name: str) -> bool:
         """It did not answer in time, a short while ago."""
@@ -176,7 +184,7 @@ class Recall:
         if self.is_away(name):
             return None
         with recorder.phase(_PHASES[name]):
-            async with self._places[name].place() as has_place:
+            async with self._places[name].slot_within(PATIENCE_S) as has_place:
                 # Others may have found it away meanwhile.
                 return (
                     await self._asked(name, ask) if has_place and not self.is_away(name) else None

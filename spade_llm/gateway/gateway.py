@@ -1,14 +1,15 @@
-"""What every route needs, in one place. Knows no route and no HTTP."""
+"""State that all routes of the gateway share, with its rate limit and concurrency quotas."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
 from spade_llm.gateway.conversations import Conversations
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.doors import Doors
 from spade_llm.gateway.idempotency import KeptAnswers
-from spade_llm.gateway.limits import RequestRates, Shares
 from spade_llm.gateway.metrics import Metrics
 from spade_llm.gateway.network import Network
 from spade_llm.gateway.outlook import Outlook
@@ -31,6 +32,28 @@ if TYPE_CHECKING:
 
 BODIES = 64
 """Of the largest size, in RAM at once, half of them one principal's."""
+MAX_KNOWN = 10_000
+"""Principals with a token bucket; the least recently seen one is evicted, and starts anew."""
+BURST_S = 10.0
+"""Burst after a rest, as seconds of the steady rate."""
+
+
+class RequestRates:
+    """Rate limit of requests per principal (token bucket)."""
+
+    def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """0: no limit."""
+        per_s = per_minute / 60
+        self._rate = Rate(per_s=per_s, burst=max(1, int(per_s * BURST_S))) if per_minute else None
+        self._clock = clock
+        self._buckets: TokenBuckets[str] = TokenBuckets(MAX_KNOWN)
+
+    def take(self, principal: str) -> bool:
+        """One request more; False: too many."""
+        if self._rate is None:
+            return True
+        now_s = self._clock()
+        return self._buckets.of(principal, self._rate, now_s).take(now_s)
 
 
 class Gateway:
@@ -65,12 +88,12 @@ class Gateway:
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
         self.doors = Doors(options)
         self.rates = RequestRates(options.requests_per_minute)
-        self.streams = Shares(options.max_streams, busy="{} answers are being streamed")
-        self.bodies = Shares(
+        self.streams = ConcurrencyQuota(options.max_streams, busy="{} answers are being streamed")
+        self.bodies = ConcurrencyQuota(
             BODIES * options.max_body_bytes, busy="requests of {} bytes are being worked on"
         )
         self.metrics = Metrics()
-        self.metrics.watch(streams=lambda: self.streams.open, is_connected=is_connected)
+        self.metrics.watch(streams=lambda: self.streams.held, is_connected=is_connected)
         self.outlook = Outlook(requester, addresses, self.metrics, is_connected=is_connected)
         self.uploads = Uploads(data / "uploads" if data else None, put)
         self._db = gateway_database(data)

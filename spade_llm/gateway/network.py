@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 from spade_llm.runtime import SpeakingFor
 from spade_llm.services.chat import ChatClient
 from spade_llm.services.rag import RagClient
@@ -62,12 +61,12 @@ class Network:
     def __init__(self, requester: Asks, addresses: Addresses) -> None:
         self.addresses = addresses
         self._requester = requester
-        self._clients: OrderedDict[str, Clients] = OrderedDict()
+        self._clients: LruDict[str, Clients] = LruDict(MAX_PRINCIPALS)
 
     def of(self, principal: str) -> Clients:
         """`principal`: a bare JID. Asks nobody."""
         clients = self._clients.get(principal) or self._made(principal)
-        keep_latest(self._clients, principal, clients, most=MAX_PRINCIPALS)
+        self._clients[principal] = clients
         return clients
 
     def _made(self, principal: str) -> Clients:

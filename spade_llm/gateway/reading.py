@@ -61,7 +61,7 @@ class Reading:
             return _Counted(receive, most, least_per_s=UPLOAD_BYTES_PER_S)
         if not _has_body(headers):
             return receive
-        hold = stack.enter_context(self._bodies.held(principal.jid if principal else ""))
+        hold = stack.enter_context(self._bodies.hold(principal.jid if principal else ""))
         return Again(await _read(receive, most, hold), receive)
 
 

@@ -7,11 +7,11 @@ used, and the beginning of its first question.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from spade_llm.core.limits import LruDict
 from spade_llm.gateway.configuration import (
     NOTHING_SAID,
     Configuration,
@@ -20,7 +20,6 @@ from spade_llm.gateway.configuration import (
     merged,
 )
 from spade_llm.gateway.database import hold_bounds
-from spade_llm.latest import keep_latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,14 +82,14 @@ class State:
     def __init__(self, database: SmallDatabase, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
-        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
 
     def see(self, principal: str) -> None:
         """It has asked something."""
         now = self._clock()
         if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
             self._db.run(_SEE, principal, now)
-            keep_latest(self._seen, principal, now, most=MAX_SEEN)
+            self._seen[principal] = now
 
     def principals(self) -> list[str]:
         """All who ever asked something through this gateway: bare JIDs that tokens name."""

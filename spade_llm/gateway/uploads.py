@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import new_id
+from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.errors import RequestRefused, StorageFailed
-from spade_llm.gateway.limits import Shares
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Uploads:
         None: there is no server that takes files."""
         self._folder = folder
         self._put = put
-        self._held = Shares(MAX_HELD, busy="{} files are being taken in")
+        self._held = ConcurrencyQuota(MAX_HELD, busy="{} files are being taken in")
 
     def clear(self) -> None:
         """What a killed gateway left there."""
@@ -45,7 +45,7 @@ class Uploads:
     async def file(self, principal: str) -> AsyncIterator[Path]:
         """An empty one, for its owner only; it is gone after the block. Raises Busy, StorageFailed
         (also where the block runs into an OSError)."""
-        with self._held.held(principal, 1):
+        with self._held.hold(principal, 1):
             path: Path | None = None
             try:
                 path = await asyncio.to_thread(self._new)

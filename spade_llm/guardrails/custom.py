@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.guardrails.guardrail import GuardrailResult
 from spade_llm.guardrails.sides import InputGuardrail
-from spade_llm.tools.places import Places
 from spade_llm.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ class CustomFunctionGuardrail(InputGuardrail):
     ) -> None:
         super().__init__(name, enabled, blocked_message)
         self.check_function = check_function
-        self._places = Places(MAX_THREADS, of=f"guardrail {name!r}")
+        self._places = ConcurrencyLimiter(MAX_THREADS, of=f"guardrail {name!r}")
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
         if inspect.iscoroutinefunction(self.check_function):
             return await _awaited(self.check_function(content, dict(context)))
-        await self._places.take()
+        await self._places.acquire()
         given = await run_in_thread(
-            lambda: self.check_function(content, dict(context)), at_end=self._places.free
+            lambda: self.check_function(content, dict(context)), at_end=self._places.release
         )
         return await _awaited(given)
 

@@ -5,10 +5,9 @@ is stored as a message next. Knows no model.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +25,7 @@ class QueryVectors:
     def __init__(self, embed: Callable[[str], Awaitable[NDArray[np.float32]]]) -> None:
         """What `embed` raises reaches those who wait, and is not kept."""
         self._embed = embed
-        self._known: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._known: LruDict[str, NDArray[np.float32]] = LruDict(CACHED_QUERIES)
         self._asked: dict[str, asyncio.Task[NDArray[np.float32]]] = {}
         """Bounded by those who wait."""
 
@@ -71,7 +70,7 @@ class QueryVectors:
             vector = await self._embed(text)
         finally:
             del self._asked[text]
-        keep_latest(self._known, text, vector, most=CACHED_QUERIES)
+        self._known[text] = vector
         return vector
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.documents import Ingested, Progress
-from spade_llm.rag.in_flight import InFlight
 from spade_llm.rag.loader import LeftOut
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Files:
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
-        self._bytes = InFlight(MAX_BYTES)
+        self._bytes = ConcurrencyLimiter(MAX_BYTES, of="files", max_waiting=None)
 
     async def ingest(
         self,
@@ -78,7 +78,7 @@ class Files:
         self, file: FoundFile, take: Callable[[Document], Awaitable[Ingested]], namespace: str
     ) -> Ingested:
         """Raises InvalidArguments: it cannot be read."""
-        async with self._bytes.taking(await asyncio.to_thread(_size, file)):
+        async with self._bytes.slot(await asyncio.to_thread(_size, file)):
             loaded = await self._loader.load(file)
             return await take(loaded.document(file.source, namespace))
 

@@ -5,10 +5,9 @@ The number travels with each message that is passed on. Knows no agent and no wi
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +28,10 @@ class Hops:
     """Programs that know nothing of it answer without the number: to them it is remembered."""
 
     def __init__(self, *, max_remembered: int = MAX_REMEMBERED) -> None:
-        self._max = max_remembered
-        self._sent: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._sent: LruDict[tuple[str, str], int] = LruDict(max_remembered)
 
     def passed_on(self, to: str, thread: str, hops: int) -> None:
-        keep_latest(self._sent, (to, thread), hops, most=self._max)
+        self._sent[to, thread] = hops
 
     def of(self, sender: str, thread: str, metadata: Mapping[str, str]) -> int:
         """0: nobody passed this message on, it was said to us."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Performative, glimpse_op
 from spade_llm.acl.body import read_error
-from spade_llm.small_database import FailureThrottle
+from spade_llm.core.limits import FailureThrottle
+from spade_llm.small_database import FAILING_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ class Recent:
         """Ontologies of questions that are no work: how somebody is."""
         self.answered = 0
         """Since the start."""
-        self._storage_failures = FailureThrottle(clock)
+        self._storage_failures = FailureThrottle(FAILING_S, clock)
 
     @property
     def per_minute(self) -> int:

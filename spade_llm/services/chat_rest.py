@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, ValidationError
 
 from spade_llm.acl import Body, new_id
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import MalformedContent, NotFound, RequestError, RequestFailed
-from spade_llm.latest import keep_latest
 from spade_llm.services.chat_bodies import BuiltContext, Reply, Step, ToolUse
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Rests:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: LruDict[str, _Kept] = LruDict(MAX_KEPT)
 
     def add_to(self, service: Service) -> None:
         service.on(AskRest, self._page, is_diverted=True)
@@ -87,7 +86,7 @@ class Rests:
         id = new_id()
         self._tidy(len(text))
         until = self._clock() + KEPT_S
-        keep_latest(self._kept, id, _Kept(peer=peer, text=text, until=until), most=MAX_KEPT)
+        self._kept[id] = _Kept(peer=peer, text=text, until=until)
         pages = -(-len(text) // PAGE_CHARS)
         return short.model_copy(update={"rest": id, "rest_pages": pages})
 

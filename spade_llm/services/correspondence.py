@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative, bare, new_id
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import (
     ProtocolError,
     RequestError,
     RequestRefused,
     RequestTimeout,
 )
-from spade_llm.latest import keep_latest
 from spade_llm.runtime.outcomes import ERROR_OF, speaks_for, unavailable, unsendable
 
 if TYPE_CHECKING:
@@ -87,10 +86,9 @@ class Correspondence:
     def __init__(self, node: Node, *, max_open: int = MAX_OPEN, max_past: int = MAX_PAST) -> None:
         self._node = node
         self._max_open = max_open
-        self._max_past = max_past
         self._open: dict[_Key, _Question] = {}
-        self._past: OrderedDict[_Key, None] = OrderedDict()
-        self._said: OrderedDict[str, _Said] = OrderedDict()
+        self._past: LruDict[_Key, None] = LruDict(max_past)
+        self._said: LruDict[str, _Said] = LruDict(max_past)
         node.askers.append(self)
 
     async def say(self, message: AclMessage, *, on_return: OnReturn | None = None) -> None:
@@ -103,7 +101,7 @@ class Correspondence:
             RequestRefused: it is more than a message may be.
         """
         said = _Said(message.receiver, lambda condition: None)
-        keep_latest(self._said, message.reply_with, said, most=self._max_past)
+        self._said[message.reply_with] = said
         await self._send(message)
         await self._node.confirm()
         if said.condition:
@@ -184,7 +182,7 @@ class Correspondence:
         finally:
             for key in keys:
                 del self._open[key]
-                keep_latest(self._past, key, None, most=self._max_past)
+                self._past[key] = None
 
 
 def _take(question: _Question, message: AclMessage) -> None:

@@ -9,9 +9,9 @@ import traceback
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.tools.masking import masked_text
-from spade_llm.tools.places import Places
 from spade_llm.tools.result_text import bounded, result_of
 from spade_llm.tools.tasks import run_in_task
 from spade_llm.tools.terms import NO_TERMS, Terms
@@ -62,10 +62,10 @@ class LocalToolbox:
             for name, tool in self._tools.items()
         }
         self._max_result_chars = max_result_chars
-        self._coroutines = Places(max_concurrent, of="tools")
-        self._threads = Places(max_threads, of="tools")
+        self._coroutines = ConcurrencyLimiter(max_concurrent, of="tools")
+        self._threads = ConcurrencyLimiter(max_threads, of="tools")
         self._places = {
-            name: Places(terms.max_concurrent, of=repr(name))
+            name: ConcurrencyLimiter(terms.max_concurrent, of=repr(name))
             for name, terms in self._terms.items()
             if terms.max_concurrent
         }
@@ -110,8 +110,8 @@ class LocalToolbox:
         places.append(self._coroutines if tool.is_async else self._threads)
         with ExitStack() as held:
             for one in places:
-                await one.take()
-                held.callback(one.free)
+                await one.acquire()
+                held.callback(one.release)
             return await self._run(tool, name, call, held.pop_all())
 
     async def _run(

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spade_llm.core.limits import ConcurrencyLimiter
 from spade_llm.errors import (
     ApprovalNeeded,
     Refusal,
@@ -22,7 +23,6 @@ from spade_llm.errors import (
 from spade_llm.tools.call_log import CallEnded, LoggerCallLog, call_begun
 from spade_llm.tools.group import ToolRules
 from spade_llm.tools.pages import ResultPages
-from spade_llm.tools.places import Places
 from spade_llm.tools.terms import NO_TERMS, Terms
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
@@ -93,8 +93,8 @@ class SharedTools:
         self._log = log or LoggerCallLog()
         self._pages = pages or ResultPages()
         self._offers: dict[str, Offer] = {}
-        self._places_of_tool: dict[str, Places] = {}
-        self._places_of_caller: dict[str, Places] = {}
+        self._places_of_tool: dict[str, ConcurrencyLimiter] = {}
+        self._places_of_caller: dict[str, ConcurrencyLimiter] = {}
 
     def for_caller(self, caller: str) -> Toolbox:
         return _ToolsOfCaller(self, caller)
@@ -183,14 +183,11 @@ class SharedTools:
     async def _place_of(self, caller: str) -> AsyncIterator[None]:
         """So that one caller leaves room for the others."""
         places = self._places_of_caller.setdefault(
-            caller, Places(self._rules.max_per_caller, of=caller)
+            caller, ConcurrencyLimiter(self._rules.max_per_caller, of=caller)
         )
         try:
-            await places.take()
-            try:
+            async with places.slot():
                 yield
-            finally:
-                places.free()
         finally:
             if places.is_idle:
                 self._places_of_caller.pop(caller, None)
@@ -218,12 +215,11 @@ class SharedTools:
         if count is None:
             yield
             return
-        places = self._places_of_tool.setdefault(name, Places(count, of=repr(name)))
-        await places.take()
+        places = self._places_of_tool.setdefault(name, ConcurrencyLimiter(count, of=repr(name)))
         try:
-            yield
+            async with places.slot():
+                yield
         finally:
-            places.free()
             if places.is_idle:
                 self._places_of_tool.pop(name, None)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.acl import bare
 
 if TYPE_CHECKING:
-    from spade_llm.xmpp.token_bucket import Rate
+    from spade_llm.core.limits import Rate
 
 EVERYBODY = "*"
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.acl import CHAT_TEXT, PRINCIPAL, AclMessage, Encoding, ErrorBody, Performative, bare
+from spade_llm.core.limits import LruDict, Rate, TokenBucket, TokenBuckets
 from spade_llm.errors import Busy, MalformedContent, StorageFailed, Unauthorised
-from spade_llm.latest import keep_latest
 from spade_llm.runtime.gateways import read_principal
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import Standing, domain_of
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.encryption_hint import encryption_of
 from spade_llm.xmpp.invitations import FILES, Invitations, is_code
-from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -108,13 +106,13 @@ class Door:
         self._clock = clock
         self._pause = ("", 0.0)
         """Of the message that was let in last: its sender, and the seconds that it is to wait."""
-        self._signals: OrderedDict[str, TokenBucket] = OrderedDict()
-        """By bare JID; MAX_SENDERS of them."""
-        self._senders: OrderedDict[tuple[str, Standing], _Sender] = OrderedDict()
-        self._domains: OrderedDict[str, TokenBucket] = OrderedDict()
-        self._asked: OrderedDict[str, bool] = OrderedDict()
+        self._signals: TokenBuckets[str] = TokenBuckets(MAX_SENDERS)
+        """By bare JID."""
+        self._senders: LruDict[tuple[str, Standing], _Sender] = LruDict(MAX_SENDERS)
+        self._domains: TokenBuckets[str] = TokenBuckets(MAX_DOMAINS)
+        self._asked: LruDict[str, bool] = LruDict(MAX_ASKED)
         """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
-        self._heard: OrderedDict[int, None] = OrderedDict()
+        self._heard: LruDict[int, None] = LruDict(MAX_HEARD)
         """Of programs' questions that had their turn: `_print_of`."""
         self._refusals = TokenBucket(REFUSALS, clock())
 
@@ -134,7 +132,7 @@ class Door:
         peer = bare(message.receiver)
         is_stranger = self._standing(peer) is Standing.STRANGER
         was_stranger = self._asked.get(peer, False)
-        keep_latest(self._asked, peer, is_stranger or was_stranger, most=MAX_ASKED)
+        self._asked[peer] = is_stranger or was_stranger
 
     def is_guest(self, jid: str) -> bool:
         """Of those who may talk: one with limits of their own."""
@@ -230,7 +228,7 @@ class Door:
             is_known = standing is Standing.KNOWN
             talk = self._admission.talk if is_known else self._admission.guest_talk
             found = _Sender(talk, self._admission.requests, now_s)
-        keep_latest(self._senders, key, found, most=MAX_SENDERS)
+        self._senders[key] = found
         return found
 
     def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
@@ -259,9 +257,7 @@ class Door:
         rate = self._admission.signals
         if rate is None or jid in self._never_counted or jid in self._asked:
             return True
-        bucket = self._signals.get(jid) or TokenBucket(rate, now_s)
-        keep_latest(self._signals, jid, bucket, most=MAX_SENDERS)
-        return bucket.take(now_s)
+        return self._signals.of(jid, rate, now_s).take(now_s)
 
     def _is_repeated(self, xml: Element) -> bool:
         """A program that is not answered asks again; that costs no turn."""
@@ -270,17 +266,13 @@ class Door:
     def _note_heard(self, xml: Element) -> None:
         if xml.find(codec.ACL_TAG) is not None:
             self._heard[_print_of(xml)] = None
-            if len(self._heard) > MAX_HEARD:
-                self._heard.popitem(last=False)
 
     def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
         """Of another domain; None where no limit holds."""
         rate, domain = self._admission.domain_talk, domain_of(jid)
         if rate is None or domain == self._own_domain or jid in self._admission.allow:
             return None
-        bucket = self._domains.get(domain) or TokenBucket(rate, now_s)
-        keep_latest(self._domains, domain, bucket, most=MAX_DOMAINS)
-        return bucket
+        return self._domains.of(domain, rate, now_s)
 
     def _keep_out(self, xml: Element, sender: _Sender) -> bool:
         """Marks and states ask for nothing, and invitations to a room are read elsewhere; what is

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import AclMessage, Encoding, Performative
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import RequestError
-from spade_llm.latest import keep_latest
 from spade_llm.xmpp.client_language import client_language
 from spade_llm.xmpp.jids import is_jid
 
@@ -56,7 +55,7 @@ class EncryptionHint:
     def __init__(self, agent: XmppAgent, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._agent = agent
         self._clock = clock
-        self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._told: LruDict[tuple[str, str], float] = LruDict(MAX_CONVERSATIONS)
         """When, by bare JID and thread; the latest last."""
         agent.on_stanza.append(self._take)
 
@@ -74,7 +73,7 @@ class EncryptionHint:
         told = self._told.get(place)
         if told is not None and now - told < EVERY_S:
             return False
-        keep_latest(self._told, place, now, most=MAX_CONVERSATIONS)
+        self._told[place] = now
         return is_jid(xml.get("from", ""))
 
     async def _tell(self, xml: Element, kind: str) -> None:

@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Invitations:
         """`path=None` keeps them in RAM only."""
         self._clock = clock
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the file of invitations")
-        self._known: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+        self._known: LruDict[str, tuple[float, bool]] = LruDict(MAX_KNOWN)
 
     def __enter__(self) -> Self:
         """Raises ConfigurationError: the file cannot be used."""
@@ -141,7 +140,7 @@ class Invitations:
         known = self._known.get(jid)
         if known is None or not 0 <= now - known[0] < BELIEVED_S:
             known = (now, bool(self._db.run(_IS_GUEST, jid, now)))
-            keep_latest(self._known, jid, known, most=MAX_KNOWN)
+            self._known[jid] = known
         return known[1]
 
     def guests(self) -> list[Guest]:

@@ -11,13 +11,13 @@ import asyncio
 import json
 import logging
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, bare
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import PeerUnavailable, RequestError
-from spade_llm.latest import keep_latest
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.archive import NAMESPACE, NOT_FOUND, Archive, archive_id
 from spade_llm.xmpp.namespaces import HINTS
@@ -61,7 +61,7 @@ class MissedMessages:
         self._is_reading = True
         self._has_archive = False
         self._is_keeping = False
-        self._live: OrderedDict[str, None] = OrderedDict()
+        self._live: LruDict[str, None] = LruDict(MAX_LIVE)
         # What was refused, or a code that was used, is not to be read again later.
         agent.on_arrival.append(self._note)
         agent.on_client.append(self._listen)
@@ -83,7 +83,7 @@ class MissedMessages:
         """What comes live needs not be read later."""
         id = archive_id(stanza) if stanza.tag == "{jabber:client}message" else ""
         if id and not (self._agent.link and self._agent.link.hands_back):
-            keep_latest(self._live, id, None, most=MAX_LIVE)
+            self._live[id] = None
             self._keep_live()
 
     def _keep_live(self) -> None:

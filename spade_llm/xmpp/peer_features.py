@@ -8,13 +8,12 @@ can speak for another's client by showing its `ver` (XEP-0115 §9.1).
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import bare
+from spade_llm.core.limits import LruDict
 from spade_llm.errors import RequestError
-from spade_llm.latest import keep_latest
 from spade_llm.xmpp.stanza import CORRECTION
 
 if TYPE_CHECKING:
@@ -64,12 +63,12 @@ _UNKNOWN = PeerClient()
 class PeerFeatures:
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
-        self._seen: OrderedDict[str, OrderedDict[str, Sighting]] = OrderedDict()
+        self._seen: LruDict[str, LruDict[str, Sighting]] = LruDict(MAX_KNOWN)
         """By bare JID, then by full JID: the connections that let us see their presence."""
-        self._known: OrderedDict[str, PeerClient] = OrderedDict()
+        self._known: LruDict[str, PeerClient] = LruDict(MAX_KNOWN)
         """By bare JID, node and `ver`, or by full JID where these are not shown."""
         self._asked: dict[str, asyncio.Task[PeerClient]] = {}
-        self._silent: OrderedDict[str, bool] = OrderedDict()
+        self._silent: LruDict[str, bool] = LruDict(MAX_KNOWN)
         """Full JIDs that did not say; not asked again unless somebody waits for it."""
         agent.on_sighting.append(self._sight)
 
@@ -144,12 +143,12 @@ class PeerFeatures:
             if CORRECTION in said.features and not software:
                 software = await self._agent.software_of(jid, timeout_s=ASK_S)
         except RequestError:
-            keep_latest(self._silent, jid, True, most=MAX_KNOWN)
+            self._silent[jid] = True
             return _UNKNOWN
         finally:
             del self._asked[key]
         client = PeerClient(said.features, software)
-        keep_latest(self._known, key, client, most=MAX_KNOWN)
+        self._known[key] = client
         return client
 
     def _sight(self, seen: Sighting) -> None:
@@ -157,10 +156,10 @@ class PeerFeatures:
             return  # Our programs enable no carbons, and no person reads there.
         self._silent.pop(seen.jid, None)
         person = bare(seen.jid)
-        clients = self._seen.get(person) or OrderedDict()
+        clients = self._seen.get(person) or LruDict(MAX_CLIENTS)
         if seen.is_available:
-            keep_latest(clients, seen.jid, seen, most=MAX_CLIENTS)
-            keep_latest(self._seen, person, clients, most=MAX_KNOWN)
+            clients[seen.jid] = seen
+            self._seen[person] = clients
             return
         clients.pop(seen.jid, None)
         self._known.pop(seen.jid, None)

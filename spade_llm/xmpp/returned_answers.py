@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, Performative, bare
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 from spade_llm.runtime import Bounce
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.admission import domain_of
@@ -37,7 +36,7 @@ the answer."""
 class ReturnedAnswers:
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
-        self._sent: OrderedDict[str, AclMessage] = OrderedDict()
+        self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
         self._is_due = False
         self._trying: asyncio.Task[None] | None = None
         self._pause_s = FIRST_PAUSE_S
@@ -47,7 +46,7 @@ class ReturnedAnswers:
 
     def _note_sent(self, message: AclMessage) -> None:
         if self._is_for_elsewhere(message):
-            keep_latest(self._sent, message.reply_with, message, most=MAX_SENT)
+            self._sent[message.reply_with] = message
 
     def _is_for_elsewhere(self, message: AclMessage) -> bool:
         """Questions of ours have somebody who waits; rooms and programs are seen to elsewhere."""

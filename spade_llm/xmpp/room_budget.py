@@ -1,4 +1,4 @@
-"""How often an agent answers in one room, so that programs there come to an end. Pure.
+"""Limits of how often an agent answers in one room, so that exchanges of programs end.
 
 A chain of answers ends by their count (hops), by how many went to programs since a person last
 said something, and at the latest by what one minute allows.
@@ -6,9 +6,10 @@ said something, and at the latest by what one minute allows.
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING
+
+from spade_llm.core.limits import SlidingWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +33,12 @@ class Verdict(Enum):
 
 
 class RoomBudget:
-    """Bounded by what a minute allows."""
+    """Limits the answers in one room: per minute (sliding window), per chain of programs."""
 
     def __init__(self, *, per_minute: int = PER_MINUTE, clock: Callable[[], float]) -> None:
         self._per_minute = per_minute
-        self._clock = clock
-        self._answered: deque[tuple[float, str]] = deque()
-        self._refused: dict[str, float] = {}
+        self._answered: SlidingWindow[str] = SlidingWindow(MINUTE_S, clock)
+        self._refused: SlidingWindow[str] = SlidingWindow(MINUTE_S, clock)
         self._to_programs = 0
 
     def person_spoke(self) -> None:
@@ -47,13 +47,12 @@ class RoomBudget:
 
     def verdict(self, asker: str, *, hops: int, is_program: bool) -> Verdict:
         """Counts what it allows."""
-        self._forget_old()
         if is_program:
             return self._for_program(asker, hops)
         self.person_spoke()
         if not self._is_free_for(asker):
             return self._refusal(asker)
-        self._note(asker)
+        self._answered.add(asker)
         return Verdict.ANSWER
 
     def _for_program(self, asker: str, hops: int) -> Verdict:
@@ -62,24 +61,15 @@ class RoomBudget:
         if is_over or not self._is_free_for(asker):
             return Verdict.SILENCE
         self._to_programs += 1
-        self._note(asker)
+        self._answered.add(asker)
         return Verdict.ANSWER
 
     def _is_free_for(self, asker: str) -> bool:
-        of_asker = Counter(who for _, who in self._answered)[asker]
-        return len(self._answered) < self._per_minute and of_asker < PER_ASKER
+        is_free = self._answered.count() < self._per_minute
+        return is_free and self._answered.count(asker) < PER_ASKER
 
     def _refusal(self, asker: str) -> Verdict:
-        if asker in self._refused or len(self._refused) >= self._per_minute:
+        if self._refused.count(asker) or self._refused.count() >= self._per_minute:
             return Verdict.SILENCE
-        self._refused[asker] = self._clock()
+        self._refused.add(asker)
         return Verdict.REFUSE
-
-    def _note(self, asker: str) -> None:
-        self._answered.append((self._clock(), asker))
-
-    def _forget_old(self) -> None:
-        before = self._clock() - MINUTE_S
-        while self._answered and self._answered[0][0] <= before:
-            self._answered.popleft()
-        self._refused = {who: at for who, at in self._refused.items() if at > before}

@@ -7,9 +7,8 @@ has a task that stays in it. docs/design/rooms.md has the reasons.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import OrderedDict
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,8 +16,8 @@ from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher.base import MatcherBase
 
 from spade_llm.acl import AclMessage, Encoding, Performative, bare
+from spade_llm.core.limits import LruDict, SlidingWindow
 from spade_llm.errors import MalformedContent, RequestError, StorageFailed
-from spade_llm.latest import keep_latest
 from spade_llm.xmpp import room_stanza
 from spade_llm.xmpp import stanza as codec
 from spade_llm.xmpp.encryption_hint import encryption_of
@@ -87,8 +86,8 @@ class Rooms:
         self.invited_to = RoomList(data / f"rooms-{agent.jid.local}.db" if data else None)
         self._invited: set[str] = set()
         self._rooms: dict[str, Room] = {}
-        self._sent: OrderedDict[str, AclMessage] = OrderedDict()
-        self._declined: OrderedDict[str, float] = OrderedDict()
+        self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
+        self._declined: SlidingWindow[str] = SlidingWindow(DECLINED_EVERY_S, time.monotonic)
         # In front of who would judge a room's stanza as a peer's.
         agent.on_stanza.insert(0, self._take)
         agent.door.is_room = self._rooms.__contains__
@@ -300,17 +299,14 @@ class Rooms:
 
     def _was_declined(self, sender: str) -> bool:
         """Or too many were, in this minute."""
-        now = asyncio.get_running_loop().time()
-        while self._declined and now - next(iter(self._declined.values())) >= DECLINED_EVERY_S:
-            self._declined.popitem(last=False)
-        if sender in self._declined or len(self._declined) >= MAX_DECLINED:
+        if self._declined.count(sender) or self._declined.count() >= MAX_DECLINED:
             return True
-        self._declined[sender] = now
+        self._declined.add(sender)
         return False
 
     def _note_sent(self, message: AclMessage) -> None:
         if message.said.room:
-            keep_latest(self._sent, message.reply_with, message, most=MAX_SENT)
+            self._sent[message.reply_with] = message
 
     def _returned(self, room: Room, xml: Element) -> bool:
         """A room that we are in no longer takes nothing: what it gave back is said after we are in

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from spade_llm.conversation.places import AT_ONCE, Places
-from spade_llm.conversation.recall import Recall, Recalled
+from spade_llm.conversation.recall import AT_ONCE, Recall, Recalled
 from spade_llm.rag.retriever import Retrieval, RetrievalOptions
 
 MANY = 5 * AT_ONCE
@@ -57,13 +56,3 @@ async def test_who_waits_behind_those_that_find_a_service_silent_does_not_ask_it
 
     assert documents.asked == AT_ONCE
     assert {one.missing for one in recalled} == {("documents",)}
-
-
-async def test_who_gets_no_place_in_time_goes_without_and_the_next_one_gets_what_is_left() -> None:
-    places = Places(1, patience_s=0.01)
-
-    async with places.place() as first, places.place() as second:
-        assert (first, second, places.are_taken) == (True, False, True)
-    async with places.place() as third:
-        assert third
-    assert not places.are_taken

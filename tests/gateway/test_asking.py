@@ -12,7 +12,7 @@ import pytest
 
 from spade_llm.gateway import server
 from spade_llm.gateway.doors import Doors
-from spade_llm.gateway.limits import RequestRates
+from spade_llm.gateway.gateway import RequestRates
 
 if TYPE_CHECKING:
     from tests.gateway.web import Web

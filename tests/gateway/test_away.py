@@ -194,4 +194,4 @@ async def test_who_leaves_stops_the_turn_and_the_end_of_a_gateway_is_bounded(
             await asyncio.wait_for(model.was_asked.wait(), PATIENCE_S)
             async with asyncio.timeout(PATIENCE_S):
                 await web.agent.stop()
-        assert web.agent.gateway.streams.open == 0
+        assert web.agent.gateway.streams.held == 0

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spade_llm.core.limits import ConcurrencyQuota
 from spade_llm.errors import Busy, ConfigurationError, InvalidArguments
 from spade_llm.gateway.database import gateway_database, open_gateway_database
 from spade_llm.gateway.doors import Doors
-from spade_llm.gateway.limits import RequestRates, Shares
+from spade_llm.gateway.gateway import RequestRates
 from spade_llm.gateway.options import HttpOptions
 from spade_llm.gateway.principal import Principal
 from spade_llm.gateway.tokens import USED_EVERY_S, Tokens
@@ -54,18 +55,18 @@ def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
 
 def test_one_principal_leaves_half_of_the_room_to_others() -> None:
     """One token must not keep everybody else from streams, uploads and RAM."""
-    shares = Shares(4, busy="{} at once")
+    quota = ConcurrencyQuota(4, busy="{} at once")
 
-    with shares.held("ada@x.org", 1), shares.held("ada@x.org") as add:
+    with quota.hold("ada@x.org", 1), quota.hold("ada@x.org") as add:
         add(1)
-        with pytest.raises(Busy, match="2 at once"), shares.held("ada@x.org", 1):
+        with pytest.raises(Busy, match="2 at once"), quota.hold("ada@x.org", 1):
             pass
-        with shares.held("bob@x.org", 2), pytest.raises(Busy), shares.held("eve@x.org", 1):
+        with quota.hold("bob@x.org", 2), pytest.raises(Busy), quota.hold("eve@x.org", 1):
             pass
 
-    assert shares.open == 0
-    with shares.held("ada@x.org", 2):
-        assert shares.open == 2
+    assert quota.held == 0
+    with quota.hold("ada@x.org", 2):
+        assert quota.held == 2
     assert RequestRates(0).take("ada@x.org")
 
 

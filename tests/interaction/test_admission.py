@@ -13,13 +13,13 @@ from slixmpp.xmlstream.matcher import MatchXPath
 
 from spade_llm.agent import Conduct, Services
 from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
+from spade_llm.core.limits import Rate
 from spade_llm.errors import RequestRefused
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.services.chat import ChatClient
 from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.door_texts import STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.invitations import Invitations
-from spade_llm.xmpp.token_bucket import Rate
 from tests.interaction.network import WAIT_S, answer_to, jid_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from spade_llm.core.limits import Rate
 from spade_llm.xmpp import missed_messages
 from spade_llm.xmpp.admission import Admission
 from spade_llm.xmpp.door_texts import STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.prosody import ProsodyServer
-from spade_llm.xmpp.token_bucket import Rate
 from tests.conftest import Provisioner
 from tests.interaction.gated_model import GatedModel
 from tests.interaction.network import (

@@ -11,7 +11,6 @@ import pytest
 from spade_llm.errors import InvalidArguments, QuotaReached
 from spade_llm.rag import Document, DocumentLibrary, Progress, Splitting
 from spade_llm.rag.batches import SharedBatches
-from spade_llm.rag.in_flight import InFlight
 from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.registry import MAX_NAMESPACES
 from tests.rag.bag_of_words import BagOfWords
@@ -215,40 +214,3 @@ async def test_a_folder_killed_in_the_middle_is_completed_and_nothing_is_twice(
 
     assert 300 <= sum(one.was_unchanged for one in done) < 1500
     assert (stats.documents, stats.chunks, stats.vectors) == (1500, 1500, 1500)
-
-
-async def test_no_more_is_under_way_than_allowed_and_what_is_larger_goes_alone() -> None:
-    under_way = InFlight(10)
-    now, most = 0, 0
-
-    async def take(size: int) -> None:
-        nonlocal now, most
-        async with under_way.taking(size):
-            now += min(size, 10)
-            most = max(most, now)
-            await asyncio.sleep(0)
-            now -= min(size, 10)
-
-    async with asyncio.timeout(5):
-        await asyncio.gather(*(take(size) for size in (3, 4, 50, 2, 10, 0, 9, 1, 7) * 5))
-
-    assert most == 10
-
-
-async def test_who_is_cancelled_while_waiting_takes_nothing() -> None:
-    under_way = InFlight(10)
-    async with under_way.taking(8):
-        waiting = asyncio.create_task(_take(under_way, 5))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        async with asyncio.timeout(5):
-            await _take(under_way, 2)
-
-    async with asyncio.timeout(5):
-        await _take(under_way, 10)
-
-
-async def _take(under_way: InFlight, size: int) -> None:
-    async with under_way.taking(size):
-        pass

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.acl import AclMessage, Encoding, Performative
+from spade_llm.core.limits import Rate, TokenBucket
 from spade_llm.errors import StorageFailed
 from spade_llm.xmpp import door
 from spade_llm.xmpp.admission import Admission, Standing
@@ -19,7 +20,6 @@ from spade_llm.xmpp.door import Door
 from spade_llm.xmpp.door_texts import NOT_VALID, STRANGER, TOO_FAST, WELCOME
 from spade_llm.xmpp.invitations import Invitations
 from spade_llm.xmpp.stanza import ACL_TAG, decode, encode
-from spade_llm.xmpp.token_bucket import Rate, TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable

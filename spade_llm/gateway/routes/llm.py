@@ -90,7 +90,7 @@ async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
     and the `status` that /llm/chat would have had. Who leaves stops the turn.
     """
     client, place = asked.clients.chat, AsyncExitStack()
-    place.enter_context(asked.gateway.streams.held(asked.principal.jid, 1))
+    place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
     async with place:
         turn = await _begun(asked, body)
         events = _events(asked, client, turn)

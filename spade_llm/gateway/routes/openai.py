@@ -188,7 +188,7 @@ async def _begun_stream(talk: Talk, wants_usage: bool) -> EventStream:
     """Once its first part is there, or FIRST_PART_S are over. Raises RequestError before."""
     asked = talk.asked
     async with AsyncExitStack() as place:
-        place.enter_context(asked.gateway.streams.held(asked.principal.jid, 1))
+        place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
         parts = await place.enter_async_context(aclosing(talk.parts()))
         first = asyncio.create_task(_next(parts))
         place.push_async_callback(_cancelled, first)

@@ -5,10 +5,9 @@ The id of a found message is derived from three names, and leads to no row by it
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from spade_llm.latest import keep_latest
+from spade_llm.core.limits import LruDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +20,13 @@ MAX_GIVEN = 16_384
 
 class Given:
     def __init__(self) -> None:
-        self._keys: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_GIVEN)
 
     def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
         """Of these rows by key the messages were given to their owner."""
         for key, entry in found.items():
             if key & 1:
-                keep_latest(self._keys, (owner, entry.id), key, most=MAX_GIVEN)
+                self._keys[owner, entry.id] = key
 
     def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
         """Of those that are known."""

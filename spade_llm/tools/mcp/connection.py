@@ -25,9 +25,8 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from spade_llm.tools.mcp.budget import Budget
 from spade_llm.tools.mcp.definition import Definition, definition_of
-from spade_llm.tools.mcp.gate import Gate
+from spade_llm.tools.mcp.gate import Gate, TrafficBudget
 from spade_llm.tools.mcp.http import http_streams
 from spade_llm.tools.mcp.listings import Listings, Lost
 from spade_llm.tools.mcp.reasons import reason_of
@@ -115,7 +114,7 @@ class Connection:
 
     @asynccontextmanager
     async def _gate(self) -> AsyncIterator[tuple[Gate, Child | None]]:
-        budget, where = Budget(), self._server.where
+        budget, where = TrafficBudget(), self._server.where
         if isinstance(where, StdioServer):
             async with stdio_streams(self._server, where, budget) as (streams, child):
                 yield Gate(*streams, budget), child

@@ -1,27 +1,64 @@
-"""Stands between a transport and the SDK's session: both directions bounded, the end noticed.
-
-Knows no transport and no tool.
+"""Gate between a transport and the SDK's session: rate limit of what a server sends (token bucket),
+bounded writes, and an event when the connection is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Self
 
 import anyio
 from mcp_types import JSONRPCRequest
 
+from spade_llm.core.limits import Rate, TokenBucket
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from mcp.client._transport import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
 
-    from spade_llm.tools.mcp.budget import Budget
-
 MAX_WAITING_WRITES = 256
 """What the server does not read in time: beyond, its own requests go unanswered."""
 WRITE_TIMEOUT_S = 10.0
+BYTES_PER_UNIT = 16 * 1024
+BURST_UNITS = 1000
+UNITS_PER_S = 200
+"""A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, for ever."""
+UNITS_PER_REQUEST = 20
+"""Refilled by each request of ours."""
+
+
+class TrafficBudget:
+    """Rate limit of what a server may send unasked (token bucket): beyond it, reading waits, and
+    with it the server's pipe or socket."""
+
+    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._bucket = TokenBucket(Rate(per_s=UNITS_PER_S, burst=BURST_UNITS), now())
+
+    def earn(self) -> None:
+        """Refill for a request of ours."""
+        self._bucket.give(UNITS_PER_REQUEST)
+
+    async def spend_message(self) -> None:
+        await self._spend(1)
+
+    async def spend_bytes(self, count: int) -> None:
+        await self._spend(count / BYTES_PER_UNIT)
+
+    def debt_s(self, units: float) -> float:
+        """Take the units; how long to wait for them."""
+        now_s = self._now()
+        self._bucket.borrow(now_s, tokens=units)
+        return self._bucket.wait_s(now_s, tokens=0)
+
+    async def _spend(self, units: float) -> None:
+        wait_s = self.debt_s(units)
+        if wait_s:
+            await asyncio.sleep(wait_s)
 
 
 class Gate:
@@ -31,7 +68,7 @@ class Gate:
         self,
         read_stream: ReadStream[SessionMessage | Exception],
         write_stream: WriteStream[SessionMessage],
-        budget: Budget,
+        budget: TrafficBudget,
     ) -> None:
         self.ended = asyncio.Event()
         self.inbound = Inbound(read_stream, self, budget)
@@ -43,7 +80,7 @@ class Inbound:
     """Satisfies the SDK's ReadStream."""
 
     def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], gate: Gate, budget: Budget
+        self, stream: ReadStream[SessionMessage | Exception], gate: Gate, budget: TrafficBudget
     ) -> None:
         self._stream = stream
         self._gate = gate
@@ -93,7 +130,9 @@ class Inbound:
 class Outbound:
     """Satisfies the SDK's WriteStream."""
 
-    def __init__(self, stream: WriteStream[SessionMessage], gate: Gate, budget: Budget) -> None:
+    def __init__(
+        self, stream: WriteStream[SessionMessage], gate: Gate, budget: TrafficBudget
+    ) -> None:
         self._stream = stream
         self._gate = gate
         self._budget = budget

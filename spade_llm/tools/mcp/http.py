@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
-    from spade_llm.tools.mcp.budget import Budget
+    from spade_llm.tools.mcp.gate import TrafficBudget
     from spade_llm.tools.mcp.server import HttpServer
 
 CONNECT_TIMEOUT_S = 10.0
@@ -27,7 +27,7 @@ READ_TIMEOUT_S = 3600.0
 
 
 @asynccontextmanager
-async def http_streams(where: HttpServer, budget: Budget) -> AsyncIterator[TransportStreams]:
+async def http_streams(where: HttpServer, budget: TrafficBudget) -> AsyncIterator[TransportStreams]:
     """Raises httpx2.HTTPError, also in groups."""
     if where.transport == "sse":
 
@@ -51,7 +51,7 @@ async def http_streams(where: HttpServer, budget: Budget) -> AsyncIterator[Trans
             yield streams
 
 
-def _client(headers: Mapping[str, str], budget: Budget) -> httpx2.AsyncClient:
+def _client(headers: Mapping[str, str], budget: TrafficBudget) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         headers={**headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
@@ -63,7 +63,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
     """An answer that is no event stream ends with an error above MAX_LINE_BYTES, and so does any
     that is compressed: its size would be known too late. Of events the SDK bounds each."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: TrafficBudget) -> None:
         super().__init__(limits=httpx2.Limits(max_connections=128))
         self._budget = budget
 
@@ -94,7 +94,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
 
 class _Bounded(httpx2.AsyncByteStream):
     def __init__(
-        self, stream: httpx2.AsyncByteStream, budget: Budget, max_bytes: int | None
+        self, stream: httpx2.AsyncByteStream, budget: TrafficBudget, max_bytes: int | None
     ) -> None:
         self._stream = stream
         self._budget = budget

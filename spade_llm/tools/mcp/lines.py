@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from asyncio import StreamReader
     from collections.abc import AsyncGenerator
 
-    from spade_llm.tools.mcp.budget import Budget
+    from spade_llm.tools.mcp.gate import TrafficBudget
 
 CHUNK_BYTES = 64 * 1024
 MAX_LINE_BYTES = 4 * 1024 * 1024
@@ -22,7 +22,7 @@ class TooLong:
     head: bytes
 
 
-async def lines_of(stream: StreamReader, budget: Budget) -> AsyncGenerator[bytes | TooLong]:
+async def lines_of(stream: StreamReader, budget: TrafficBudget) -> AsyncGenerator[bytes | TooLong]:
     cutter = LineCutter()
     while chunk := await stream.read(CHUNK_BYTES):
         await budget.spend_bytes(len(chunk))

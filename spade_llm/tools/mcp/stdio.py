@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp_types import JSONRPCMessage
 
-    from spade_llm.tools.mcp.budget import Budget
+    from spade_llm.tools.mcp.gate import TrafficBudget
     from spade_llm.tools.mcp.server import McpServer, StdioServer
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 
 @asynccontextmanager
 async def stdio_streams(
-    server: McpServer, where: StdioServer, budget: Budget
+    server: McpServer, where: StdioServer, budget: TrafficBudget
 ) -> AsyncIterator[tuple[TransportStreams, Child]]:
     """Raises OSError."""
     child = await start_child(server, where, get_default_environment() | dict(where.env))
@@ -60,7 +60,7 @@ async def stdio_streams(
 async def _read(
     child: Child,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    budget: Budget,
+    budget: TrafficBudget,
     name: str,
 ) -> None:
     garbage = 0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.tools.mcp.budget import BURST_UNITS, UNITS_PER_S, Budget
 from spade_llm.tools.mcp.cleaning import cleaned, masked, revealed
 from spade_llm.tools.mcp.definition import Definition, definition_of
+from spade_llm.tools.mcp.gate import BURST_UNITS, UNITS_PER_S, TrafficBudget
 from spade_llm.tools.mcp.lines import HEAD_BYTES, LineCutter, TooLong
 from spade_llm.tools.mcp.names import offered_name, offered_names
 from spade_llm.tools.mcp.pins import MAX_TOOLS, Pins, Verdict
@@ -185,7 +185,7 @@ def test_a_line_that_is_too_long_leaves_only_its_beginning() -> None:
 
 def test_who_sends_more_than_its_budget_waits_and_requests_earn() -> None:
     clock = [0.0]
-    budget = Budget(now=lambda: clock[0])
+    budget = TrafficBudget(now=lambda: clock[0])
 
     assert budget.debt_s(BURST_UNITS) == 0
     assert budget.debt_s(UNITS_PER_S) == 1
