@@ -1,4 +1,7 @@
-"""A memory in another process, behind a real Prosody, keeps the contract of every memory."""
+"""A memory in another process, behind a real Prosody: of its contract what depends on the server
+and the process, that is who asks, text as XML, pages and many requests at once. The whole contract
+over messages: tests/services/test_memory_contract.py.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,32 @@ import pytest_asyncio
 from spade_llm.agent import AgentOptions, Connection, XmppAgent
 from spade_llm.services.memory import MemoryClient
 from tests.cli.program import ROOT
-from tests.memory.contract import *  # noqa: F403
-from tests.memory.contract_changes import *  # noqa: F403
-from tests.memory.contract_relations import *  # noqa: F403
+from tests.memory.contract import (
+    test_a_conversation_is_kept_verbatim_and_in_order,
+    test_a_draft_out_of_bounds_is_refused_by_field,
+    test_a_history_is_read_page_by_page,
+    test_a_list_is_newest_first_and_comes_in_pages,
+    test_a_new_entry_has_what_it_was_given,
+    test_a_spanish_question_finds_the_fact_with_or_without_accents,
+    test_owners_never_see_each_other,
+    test_search_syntax_is_only_text,
+    test_sixty_four_writers_lose_nothing,
+)
+from tests.memory.contract_changes import (
+    test_a_bad_item_is_reported_by_its_index,
+    test_a_draft_comes_back_whole,
+    test_a_message_keeps_its_speaker_and_what_it_was_written_with,
+    test_half_a_character_in_a_relation_is_refused_and_the_memory_goes_on,
+    test_sixty_four_batches_with_failures_lose_nobodys_write,
+)
+from tests.memory.contract_relations import (
+    test_an_unknown_owner_is_denied_like_one_who_granted_nothing,
+    test_nothing_of_another_is_seen_without_a_grant,
+    test_what_was_revoked_is_not_seen_any_more,
+    test_who_was_granted_to_read_reads_and_does_not_write,
+    test_who_was_granted_to_write_corrects_deletes_and_forgets,
+    theirs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,6 +51,29 @@ if TYPE_CHECKING:
 
     from spade_llm.memory import OwnedMemory
     from tests.conftest import Provisioner
+
+__all__ = [
+    "test_a_bad_item_is_reported_by_its_index",
+    "test_a_conversation_is_kept_verbatim_and_in_order",
+    "test_a_draft_comes_back_whole",
+    "test_a_draft_out_of_bounds_is_refused_by_field",
+    "test_a_history_is_read_page_by_page",
+    "test_a_list_is_newest_first_and_comes_in_pages",
+    "test_a_message_keeps_its_speaker_and_what_it_was_written_with",
+    "test_a_new_entry_has_what_it_was_given",
+    "test_a_spanish_question_finds_the_fact_with_or_without_accents",
+    "test_an_unknown_owner_is_denied_like_one_who_granted_nothing",
+    "test_half_a_character_in_a_relation_is_refused_and_the_memory_goes_on",
+    "test_nothing_of_another_is_seen_without_a_grant",
+    "test_owners_never_see_each_other",
+    "test_search_syntax_is_only_text",
+    "test_sixty_four_batches_with_failures_lose_nobodys_write",
+    "test_sixty_four_writers_lose_nothing",
+    "test_what_was_revoked_is_not_seen_any_more",
+    "test_who_was_granted_to_read_reads_and_does_not_write",
+    "test_who_was_granted_to_write_corrects_deletes_and_forgets",
+    "theirs",
+]
 
 pytestmark = pytest.mark.server
 READY_S = 30.0

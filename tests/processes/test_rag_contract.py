@@ -1,4 +1,7 @@
-"""A library in another process, behind a real Prosody, keeps the contract of every library."""
+"""A library in another process, behind a real Prosody: of its contract what depends on the server
+and the process, that is who asks, files, progress, text as XML and pages. The whole contract over
+messages: tests/services/test_rag_contract.py.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import pytest_asyncio
 
 from spade_llm.services.rag import RagClient
 from tests.processes.rag_process import RagProcess, connected, rag_process
-from tests.rag.contract import PROMISES, LibraryCase
-from tests.rag.contract_catalogue import CATALOGUE_PROMISES, CatalogueCase
+from tests.rag import contract, contract_catalogue
+from tests.rag.contract import LibraryCase
+from tests.rag.contract_catalogue import CatalogueCase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,6 +24,24 @@ if TYPE_CHECKING:
     from tests.conftest import Provisioner
 
 pytestmark = pytest.mark.server
+
+PROMISES = (
+    contract.what_was_ingested_is_found_with_its_source,
+    contract.two_owners_with_the_same_names_never_see_each_other,
+    contract.a_folder_is_ingested_and_tells_what_was_left_out,
+    contract.the_last_progress_of_a_folder_says_that_all_is_done,
+    contract.a_path_outside_the_roots_is_refused,
+    contract.any_text_is_a_question,
+)
+CATALOGUE_PROMISES = (
+    contract_catalogue.documents_are_listed_page_by_page,
+    contract_catalogue.who_may_read_finds_what_was_granted_under_its_address,
+    contract_catalogue.who_may_read_may_not_write,
+    contract_catalogue.who_may_write_may_not_do_what_is_the_owners,
+    contract_catalogue.a_revoked_grant_holds_no_longer,
+    contract_catalogue.a_domain_can_be_let_in,
+    contract_catalogue.what_is_not_there_and_what_is_not_ours_look_alike,
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -71,6 +93,7 @@ async def delete_all(client: RagClient) -> None:
 
 @pytest.mark.parametrize("promise", CATALOGUE_PROMISES, ids=lambda promise: promise.__name__)
 async def test_a_catalogue_in_another_process_keeps(
-    promise: Callable[[CatalogueCase], Awaitable[None]], whole: CatalogueCase
+    promise: Callable[[CatalogueCase], Awaitable[None]],
+    whole: CatalogueCase,
 ) -> None:
     await promise(whole)
