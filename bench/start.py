@@ -107,18 +107,18 @@ def _resident_row(said: str, name: str, resident_mb: float) -> Row:
 
 
 def _size(scale: Scale) -> list[Row]:
-    installed = closure(OURS)
     rows = [
-        Row(
-            name="distributions of a clean install",
-            unit="",
-            ours=len(installed),
-            note=f"{installed_mb(installed):.0f} MB of files",
-        )
+        _install_row("distributions of a clean install", closure(OURS)),
+        _install_row("distributions with every extra", closure(OURS, frozenset({"all"}))),
     ]
     if scale.of(1, quick=0):
         rows.append(Row(name="our wheel", unit="KB", ours=wheel_kb()))
     return rows
+
+
+def _install_row(name: str, installed: dict[str, frozenset[str]]) -> Row:
+    note = f"{installed_mb(installed):.0f} MB of files"
+    return Row(name=name, unit="", ours=len(installed), note=note)
 
 
 async def _agent_start(stage: Stage, scale: Scale) -> Row:

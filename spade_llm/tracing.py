@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self
 
+from spade_llm.core.extras import require_extra
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -156,7 +158,9 @@ class Tracer:
         self._tracer: OtelTracer | None = None
 
     async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: spans are to be sent, and the extra `telemetry` is missing."""
         if self._telemetry is not None:
+            require_extra("telemetry")
             # To import the exporter takes 0.1 s and more.
             self._provider = await asyncio.to_thread(self._build, self._telemetry)
             self._tracer = self._provider.get_tracer("spade_llm")

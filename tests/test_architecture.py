@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
     "lazy": set(),
     "version": set(),
-    "tracing": {"tracing"},
+    "tracing": {"tracing", "core"},
     "small_database": {"small_database"} | ERRORS,
     "acl": ACL,
     "runtime": RUNTIME,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from spade_llm.gateway.app import build_server_app
-from spade_llm.gateway.gateway import Gateway
-from spade_llm.gateway.server import HttpServer
+from spade_llm.core.extras import require_extra
 from spade_llm.services import status
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 from spade_llm.xmpp.uploads import upload
@@ -37,8 +35,13 @@ class GatewayAgent(XmppAgent):
         says which.
 
         Raises:
-            ConfigurationError: the options do not go together.
+            ConfigurationError: the options do not go together, or the extra `gateway` is missing.
         """
+        require_extra("gateway")
+        from spade_llm.gateway.app import build_server_app
+        from spade_llm.gateway.gateway import Gateway
+        from spade_llm.gateway.server import HttpServer
+
         super().__init__(jid, password, options=options)
         self._http = http
         self.gateway = Gateway(

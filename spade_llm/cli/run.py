@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spade_llm.cli.definition import read_definition
-from spade_llm.cli.distributions import warn_of_clashes
+from spade_llm.cli.distributions import check_extras, warn_of_clashes
 from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.hosting import Host, running_agent
 from spade_llm.cli.listening import all_listening, handed_down, with_names
@@ -40,6 +40,7 @@ async def _run(options: argparse.Namespace) -> int:
     place = find_place(options, load_agent(path))
     check_room(place.data)
     (definition,) = with_names([read_definition(path, domain=place.domain)], options)
+    check_extras([definition])
     if place.may_register:
         place.accounts.get_or_make(definition.jid)
     async with AsyncExitStack() as stack:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spade_llm.cli import place
 from spade_llm.cli.chat import converse, is_terminal
 from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.distributions import warn_of_clashes
+from spade_llm.cli.distributions import check_extras, warn_of_clashes
 from spade_llm.cli.embeddings import Embedders
 from spade_llm.cli.group import local_group
 from spade_llm.cli.hosting import Host
@@ -80,6 +80,7 @@ async def _serve(options: argparse.Namespace, data: Path) -> int:
     everybody = with_names(_definitions(options), options)
     is_off = options.http == OFF
     definitions = [one for one in everybody if not (is_off and one.settings.kind == "gateway")]
+    check_extras(definitions)
     with all_listening(definitions, None if is_off else options.http, say) as listeners:
         async with (
             Embedders(data, may_download=not options.no_download, say=say) as embedders,

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.context.token_counter import EstimatedTokens
+from spade_llm.core.extras import require_extra
 from spade_llm.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ _OLDER = re.compile(r"(gpt-4|gpt-3\.5-turbo)(?![a-z0-9.])")
 
 def counter_for(model: str | None = None, *, tokenizer: Path | None = None) -> TokenCounter:
     """Exact if `tokenizer` is given, or `model` is one of OpenAI's and its table is installed
-    (`pip install spade-llm-agents[tokens]`); else an estimate.
+    (the extra `tokens`); else an estimate.
 
     Raises:
-        ConfigurationError: `tokenizer` is no readable tokenizer.json.
+        ConfigurationError: `tokenizer` is no readable tokenizer.json, or `tokenizers` is missing.
     """
     if tokenizer is not None:
         return TokenizerFile(tokenizer)
@@ -73,6 +74,7 @@ class TokenizerFile:
 
     def __init__(self, path: Path) -> None:
         """Raises ConfigurationError."""
+        require_extra("tokens", "tokenizers")
         from tokenizers import Tokenizer
 
         self.name = path.name

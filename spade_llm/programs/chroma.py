@@ -9,6 +9,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack, cast
 
+from spade_llm.core.extras import require_extra
 from spade_llm.programs.document import Document
 from spade_llm.programs.vector_store import (
     DEFAULT_K,
@@ -65,6 +66,7 @@ class Chroma(VectorStore):
         embedding_fn: EmbeddingFunction | None = None,
         **keywords: Unpack[ChromaKeywords],
     ) -> None:
+        require_extra("documents", "chromadb")
         super().__init__(embedding_fn)
         places = [key for key in ("persist_directory", "host", "client") if keywords.get(key)]
         if len(places) > 1:

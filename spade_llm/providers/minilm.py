@@ -13,6 +13,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from spade_llm.core.extras import require_extra
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers.minilm_graph import GRAPH_VERSION, VECTORS_VERSION, build_graph
 from spade_llm.providers.minilm_weights import SHA256, TOKENIZER, WEIGHTS, check_file
@@ -67,8 +68,10 @@ class MiniLmEmbedder:
         to 18.8 ms with one, 21 to 22.7 with two); more pay where nothing else runs.
 
         Raises:
-            ConfigurationError: the weights are not the published ones, or unreadable.
+            ConfigurationError: the weights are not the published ones, or unreadable; or the extra
+                `local-embeddings` is missing.
         """
+        require_extra("local-embeddings")
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="minilm")
         loop = asyncio.get_running_loop()
         try:

@@ -9,6 +9,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from spade_llm.core.extras import require_extra
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.chroma_client import check_url
 from spade_llm.rag.chroma_index import ChromaIndex
@@ -55,8 +56,9 @@ class DocumentLibrary:
         `chroma_url`: a Chroma server that keeps the vectors; without, they are in the directory.
 
         Raises:
-            ConfigurationError: `chroma_url` is no server's URL.
+            ConfigurationError: `chroma_url` is no server's URL; the extra `documents` is missing.
         """
+        require_extra("documents")
         if chroma_url is not None:
             check_url(chroma_url)
         self._directory = directory

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from spade_llm.core.extras import require_extra
 from spade_llm.errors import InvalidArguments
 from spade_llm.rag.loading.frames import MAX_HEAD_BYTES, Parsed, Task, write_frame
 from spade_llm.rag.loading.text import MAX_TEXT_BYTES, LoadedText
@@ -65,7 +66,13 @@ class ParseWorker:
         return self._turn.locked()
 
     def parse(self, kind: Kind, content: bytes) -> LoadedText:
-        """Raises InvalidArguments; the sentence goes on from the file's name."""
+        """Parse one file.
+
+        Raises:
+            InvalidArguments: the sentence goes on from the file's name.
+            ConfigurationError: the extra `documents` is missing.
+        """
+        require_extra("documents", "pypdf", "docx", "lxml")
         if not self._turn.acquire(timeout=MAX_WAIT_S):
             raise InvalidArguments("was not read: others before it take too long; add it again")
         try:

@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+from spade_llm.core.extras import require_extra
 from spade_llm.errors import Busy, StorageFailed, UnknownTool
 from spade_llm.text.counted import counted
 from spade_llm.tools.mcp.listings import Lost
@@ -42,6 +43,8 @@ class McpToolbox:
     """
 
     def __init__(self, server: McpServer, pins: Pins, *, patience: Patience | None = None) -> None:
+        """Raises ConfigurationError: the extra `mcp` is missing."""
+        require_extra("mcp", "mcp")
         self._server = server
         self._patience = patience or Patience()
         self._offering = Offering(server, pins)
