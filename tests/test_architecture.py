@@ -258,10 +258,12 @@ def _takes_environment(node: ast.ImportFrom) -> bool:
 
 
 def test_broad_excepts_stand_at_the_boundaries_only() -> None:
-    # A handler failed; somebody's tool failed; somebody's module of tools failed at import; what an
-    # MCP client called failed; somebody's guardrail, its callback or provider failed; a message
-    # came that we failed to take (slixmpp has the same around each of its handlers).
+    # A handler failed; an answer could not be sent; somebody's tool failed; somebody's module of
+    # tools failed at import; what an MCP client called failed; somebody's guardrail, its callback
+    # or provider failed; a message came that we failed to take (slixmpp has the same around each
+    # of its handlers).
     boundaries = {
+        "runtime/delivery.py",
         "runtime/dispatcher.py",
         "xmpp/inbox.py",
         "tools/local.py",

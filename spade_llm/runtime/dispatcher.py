@@ -1,7 +1,16 @@
-"""Brings a request to its handler and its one answer back. Knows no service and no network.
+"""Dispatcher: takes each request to its handler, and its one answer back.
 
-In order within a conversation, concurrent across conversations, bounded in both; what does not
-fit is refused as busy at once. The one error boundary of the project is here.
+The stages of a request, in order:
+
+- `identified` (authorization): may its sender speak for the principal that it names?
+- `receive` → `_admit` (capacity): into the queue of its conversation, or refused as busy.
+- `_serve_conversation` (order): one after the other, paced, each in a concurrency slot.
+- `_answer_once` (deduplication): a repeated request gets the answer from the log.
+- `_answer` (error boundary): exactly one answer, whatever happens.
+- `_run_handler` (deadline): within its time, traced.
+- `Delivery.deliver` (reply): sent, and for a person retried until it has arrived.
+
+Conversations are served concurrently; their number and the length of each queue are bounded.
 """
 
 from __future__ import annotations
@@ -10,41 +19,28 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from spade_llm.acl import (
-    CHAT_TEXT,
-    MAX_BODY_BYTES,
-    AclMessage,
-    Encoding,
-    ErrorBody,
-    Performative,
-    bare,
-)
-from spade_llm.acl.body import MAX_DETAIL
+from spade_llm.acl import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
 from spade_llm.errors import (
     Busy,
     Cancelled,
     DeadlinePassed,
     Failure,
     Interrupted,
-    ModelError,
-    ProtocolError,
-    RateLimited,
-    Refusal,
-    RequestError,
-    ServiceError,
     SpadeLLMError,
     StorageFailed,
     Unauthorised,
     UnknownOntology,
 )
+from spade_llm.runtime.delivery import Delivery
 from spade_llm.runtime.gateways import identified
-from spade_llm.runtime.job import Job, Stopped, come_back, step_aside, stop
+from spade_llm.runtime.job import Job, Stopped
+from spade_llm.runtime.outcomes import error_answer
 from spade_llm.runtime.recent import Recent
 from spade_llm.runtime.route import Effect, Request
 from spade_llm.tracing import Tracer
@@ -53,26 +49,20 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence
 
     from spade_llm.runtime.answer_log import AnswerLog, Logged
-    from spade_llm.runtime.route import Handler, Route
+    from spade_llm.runtime.route import Route
     from spade_llm.runtime.transport import Send
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 PauseOf = Callable[["AclMessage"], float]
 """Seconds that a request which was received just now waits before it is run. Must not raise."""
 
 IsThere = Callable[[str], Awaitable[bool]]
-"""Whether a full JID is connected; True where nobody can tell."""
-
-HasArrived = Callable[[], Awaitable[None]]
-"""Returns once all that was sent until now has reached our server; raises RequestError where
-nobody will know."""
+"""Whether a full JID is connected; True where that cannot be known."""
 
 NO_TRACES = Tracer(None, service="", instance="")
 MAX_REFUSALS_WAITING = 256
-"""Busy answers that wait for the network; beyond, what does not fit is not even refused."""
+"""Busy answers that wait for the network; beyond, excess requests are dropped without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,30 +106,28 @@ class Dispatcher:
         self.gateways: frozenset[str] = frozenset()
         """Bare JIDs that may speak for others here."""
         self.recent = Recent()
+        self.delivery = Delivery(send, log, self._spawn)
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.max_running)
         self._routes: dict[str, Route] = {}
-        self._lanes: dict[Hashable, deque[Job]] = {}
+        self._queues: dict[Hashable, deque[Job]] = {}
+        """Jobs by conversation; the first of each is being served."""
         self._open_of: Counter[str] = Counter()
         self._open = 0
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._long: set[asyncio.Task[object]] = set()
-        """Of those, the ones whose handler has more time than others, or whose request is paced."""
+        self._cancelled_at_close: set[asyncio.Task[object]] = set()
+        """Of those, the ones whose handler may run for long, or whose request is paced."""
         self._resending = asyncio.Lock()
         self._is_closing = False
-        self._has_left = asyncio.Event()
+        self._has_ended = asyncio.Event()
         self.load_changed = asyncio.Event()
-        """Set whenever a request comes or goes; cleared by who looks at `load`."""
+        """Set whenever a request comes or goes; cleared by the reader of `load`."""
         self._notes: set[asyncio.Task[None]] = set()
-        self._on_their_way: dict[tuple[str, str], asyncio.Task[None]] = {}
-        """By receiver and id: who sees to it that what was sent to a person arrives."""
-        self.has_arrived: HasArrived | None = None
-        """Set by whoever knows the network, where what is sent may be lost."""
         self.pause_of: PauseOf | None = None
         """Set by the rate limiter, where there is one."""
         self.is_there: IsThere | None = None
-        """Set by whoever knows the network: programs that have left are worked for no longer."""
+        """Set where the network can tell: work for a program that has left is stopped."""
 
     def route(self, ontology: str, route: Route) -> None:
         self._routes[ontology] = route
@@ -153,7 +141,7 @@ class Dispatcher:
 
     @property
     def ontologies(self) -> frozenset[str]:
-        """Those that it speaks."""
+        """Ontologies that have a route."""
         return frozenset(self._routes)
 
     @property
@@ -166,8 +154,11 @@ class Dispatcher:
         return Load(running=self._running, queued=self._open - self._running)
 
     def identified(self, message: AclMessage) -> AclMessage | None:
-        """The message, with its principal if a gateway of ours sent it; None: its sender may not
-        speak for others, and is told. Before anybody reads whose it is."""
+        """Authorize: the message, with its principal if a gateway of ours sent it.
+
+        None: its sender may not speak for others, and is told. Call it before anything else reads
+        whose message it is.
+        """
         try:
             return identified(message, self.gateways)
         except Unauthorised as error:
@@ -181,20 +172,267 @@ class Dispatcher:
         if message.performative is Performative.CANCEL:
             self._cancel(message)
         elif message.performative is Performative.REQUEST:
-            self._accept(message)
+            self._admit(message)
+
+    def _admit(self, message: AclMessage) -> None:
+        """Queue a request behind the others of its conversation; refuse it beyond a limit.
+
+        A repeat of a request that waits or runs is dropped: its answer is on its way.
+        """
+        if any(_is_same(job.request, message) for job in self._jobs_near(message)):
+            return
+        route = self._routes.get(message.ontology)
+        diverted_to = route.divert(message) if route else None
+        key = _id(message) if diverted_to else _conversation(message, _id(message))
+        queue = self._queues.get(key, _NO_JOBS)
+        if self._is_full(queue, message.owner):
+            self._refuse(message, Busy("too many requests; ask again later"))
+            return
+        self._open += 1
+        self.load_changed.set()
+        self._open_of[message.owner] += 1
+        pause_s = self.pause_of(message) if self.pause_of else 0.0
+        job = Job(message, self.effect_of(message), diverted_to=diverted_to, pause_s=pause_s)
+        if job.effect is Effect.RESUME:
+            # At arrival, so that what waits for its turn survives a kill too, and in its order.
+            note = self._spawn(self._note(message))
+            self._notes.add(note)
+            note.add_done_callback(self._notes.discard)
+        if key in self._queues:
+            self._queues[key].append(job)
+        else:
+            self._queues[key] = deque([job])
+            self._spawn(self._serve_conversation(key, self._queues[key]))
+
+    def _is_full(self, queue: deque[Job], peer: str) -> bool:
+        return (
+            self._is_closing
+            or self._open >= self._limits.max_queued
+            or len(queue) >= self._limits.max_per_conversation
+            or self._open_of[peer] >= self._limits.max_per_peer
+        )
+
+    def _refuse(self, message: AclMessage, why: SpadeLLMError) -> None:
+        others = len(self._queues) + self.delivery.unconfirmed
+        if len(self._tasks) - others < MAX_REFUSALS_WAITING:
+            self._spawn(self.delivery.deliver(error_answer(message, why)))
+
+    async def _note(self, message: AclMessage) -> None:
+        try:
+            await self._log.note(message)
+        except StorageFailed as error:
+            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
+
+    async def _serve_conversation(self, key: Hashable, queue: deque[Job]) -> None:
+        """Worker of one conversation: serves its requests in order, until there are none."""
+        try:
+            while queue:
+                job = queue[0]
+                if job.pause_left_s > 0 and not self._is_closing:
+                    with self._not_awaited_at_close():
+                        await asyncio.sleep(job.pause_left_s)
+                await self._take_slot(job)
+                try:
+                    answer = await self._answer_once(job)
+                    if answer is not None:
+                        await self.delivery.deliver(answer)
+                finally:
+                    if job.has_slot:
+                        self._slots.release()
+                self._end(queue.popleft())
+        finally:
+            for job in queue:
+                self._end(job)
+            del self._queues[key]
+
+    async def _take_slot(self, job: Job) -> None:
+        await self._slots.acquire()
+        job.has_slot = True
+
+    def _end(self, job: Job) -> None:
+        """Count it no longer."""
+        job.has_ended.set()
+        self._has_ended.set()
+        peer = job.request.owner
+        self._open -= 1
+        self.load_changed.set()
+        self._open_of[peer] -= 1
+        if not self._open_of[peer]:
+            del self._open_of[peer]
+
+    async def _answer_once(self, job: Job) -> AclMessage | None:
+        """Deduplicate: a request that was answered before gets the same answer from the log.
+
+        None: the answer was delivered and erased, or the asker has left.
+        """
+        request = job.request
+        if not self.speaks(request.ontology):
+            return error_answer(request, UnknownOntology(f"unknown ontology {request.ontology!r}"))
+        if job.effect is Effect.READ:
+            return await self._answer(job)
+        try:
+            row = await self._log.find(request)
+            if row is not None and not _may_run_again(job, row):
+                return None if row.is_erased else row.answer or error_answer(request, _INTERRUPTED)
+            if row is None or row.answer is not None:
+                await self._log.start(request)
+            answer = await self._answer(job)
+            if job.is_left:
+                await self._log.forget(request)
+                return None
+            await self._log.finish(request, answer)
+        except StorageFailed as error:
+            self.recent.note_storage_failure()
+            return error_answer(request, error)
+        return answer
+
+    async def _answer(self, job: Job) -> AclMessage:
+        """Error boundary: every request gets exactly one answer, without internals of ours."""
+        request = job.request
+        try:
+            answer = request.reply(Performative.INFORM, await self._run_handler(job))
+        except Unauthorised as error:
+            logger.warning("%s may not do this: %s", _who(request), error)
+            answer = error_answer(request, error)
+        except SpadeLLMError as error:
+            if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
+                logger.error("requests fail: %s: %r", error, error.__cause__)
+            logger.info("conversation %s: %s", request.conversation_id, error)
+            answer = error_answer(request, error)
+        except Exception:
+            logger.exception("conversation %s: the handler failed", request.conversation_id)
+            answer = error_answer(request, SpadeLLMError())
+        self.recent.note(request, answer, since_s=job.since_s)
+        return answer
+
+    async def _run_handler(self, job: Job) -> str:
+        """Run the handler within its deadline, in a span of its own; returns its content.
+
+        Raises:
+            DeadlinePassed: the asker's deadline was over before.
+            Cancelled: it was stopped.
+            Failure: it took too long, or its answer is too large.
+        """
+        if job.cancelled is not None:
+            raise job.cancelled
+        message, route = job.request, self._routes[job.request.ontology]
+        handler = job.diverted_to or route.handler
+        max_time_s = route.max_time_s_of(message)
+        self._running += 1
+        try:
+            async with asyncio.timeout(self._time_left_s(message, max_time_s)) as job.scope:
+                request = Request(message, self._send, _aside=partial(self._waiting, job))
+                with (
+                    self._stopped_without_asker(job) if route.ends_with_asker else _NO_CONTEXT,
+                    self._not_awaited_at_close() if max_time_s is not None else _NO_CONTEXT,
+                    self._tracer.serving(message.ontology, message.trace_parent) as span,
+                ):
+                    if span.is_recorded:
+                        span.quote({"enduser.id": message.owner})
+                    content = await handler(request)
+                if len(content.encode()) > MAX_BODY_BYTES:
+                    raise Failure(f"the answer has over {MAX_BODY_BYTES} bytes; ask for less")
+        except (TimeoutError, asyncio.CancelledError) as error:
+            raise _why_stopped(job, error) from None
+        finally:
+            job.scope = None
+            self._running -= 1
+        if job.cancelled is not None and job.effect is Effect.RESUME:
+            # A stopped turn shows nothing, even if its answer was ready at that moment.
+            raise job.cancelled
+        return content
+
+    def _time_left_s(self, message: AclMessage, wanted_s: float | None) -> float:
+        max_time_s = self._limits.max_time_s if wanted_s is None else wanted_s
+        if message.reply_by is None:
+            return max_time_s
+        left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew
+        if left <= timedelta(0):
+            raise DeadlinePassed("reply-by was over before the request could be started")
+        return min(max_time_s, left.total_seconds())
+
+    @asynccontextmanager
+    async def _waiting(self, job: Job) -> AsyncIterator[None]:
+        """Request.set_aside: gives the slot to others while the handler waits for a person."""
+        if job.begin_wait():
+            self._slots.release()
+            job.has_slot = False
+        try:
+            yield
+        except Exception:
+            # The handler may go on after an error: it needs a slot again.
+            await self._end_wait(job)
+            raise
+        except BaseException:
+            job.end_wait()
+            raise
+        await self._end_wait(job)
+
+    async def _end_wait(self, job: Job) -> None:
+        if job.end_wait():
+            await self._take_slot(job)
+
+    @contextmanager
+    def _not_awaited_at_close(self) -> Iterator[None]:
+        """`close` cancels the current task at once while it is in this block."""
+        task = asyncio.current_task()
+        assert task is not None  # It runs in one of ours.
+        self._cancelled_at_close.add(task)
+        try:
+            yield
+        finally:
+            self._cancelled_at_close.discard(task)
+
+    @contextmanager
+    def _stopped_without_asker(self, job: Job) -> Iterator[None]:
+        """Stops the job when its asker's connection has ended, where the network can tell."""
+        if self.is_there is None:
+            yield
+            return
+        watch = asyncio.create_task(self._watch_asker(job, self.is_there))
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    async def _watch_asker(self, job: Job, is_there: IsThere) -> None:
+        missed = 0
+        while missed < 2:  # Twice in a row: a connection that broke is back soon.
+            await asyncio.sleep(self._limits.patience_s)
+            missed = 0 if await is_there(job.request.sender) else missed + 1
+        job.is_left = True
+        job.stop(Cancelled("its asker has left"))
+
+    def effect_of(self, message: AclMessage) -> Effect:
+        """What the route says; a message that it cannot read is left to its handler to refuse."""
+        route = self._routes.get(message.ontology)
+        try:
+            return route.effect_of(message) if route else Effect.READ
+        except Exception:
+            logger.debug("conversation %s: unreadable", message.conversation_id, exc_info=True)
+            return Effect.READ
+
+    def _cancel(self, message: AclMessage) -> None:
+        """Stop the request that this very sender (of a gateway: for the same principal) names,
+        running or waiting; it is answered `cancelled`."""
+        asked = (message.sender, message.principal, message.in_reply_to)
+        for job in self._jobs_near(message, asked):
+            if _id(job.request) == asked:
+                job.stop(Cancelled("it was cancelled"))
 
     def stop(
         self, peer: str, conversation_id: str | None, ontologies: Collection[str], *, only: str = ""
     ) -> Stopped:
-        """End what this asker waits for in one conversation (None: in all), running or waiting,
-        where it may be run again (`Effect.RESUME`). Programs are answered `cancelled`, people not
-        at all.
+        """Stop the requests of this asker in one conversation (None: in all), running or waiting,
+        where they may be run again (`Effect.RESUME`). Programs are answered `cancelled`, people
+        get no answer.
 
-        `only`: nothing but the message of this id, or its latest version, if none came after it.
+        `only`: the message of this id alone, or its latest version, if none came after it.
         """
         found = [
             job
-            for job in self._jobs()
+            for queue in self._queues.values()
+            for job in queue
             if job.request.asker == peer
             and conversation_id in (None, job.request.conversation_id)
             and job.request.ontology in ontologies
@@ -205,71 +443,49 @@ class Dispatcher:
             found = [job for job in found[-1:] if _is_version(job.request, only)]
         for job in found:
             is_person = job.request.encoding is Encoding.PLAIN
-            stop(job, Cancelled("" if is_person else "it was stopped"))
+            job.stop(Cancelled("" if is_person else "it was stopped"))
         return Stopped(jobs=tuple(found))
+
+    def _jobs_near(self, message: AclMessage, asked: _Id | None = None) -> list[Job]:
+        """Jobs of its conversation, and those diverted from it; `asked`: another request's id."""
+        asked = asked or _id(message)
+        keys = {_conversation(message, asked), asked}
+        return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]
 
     async def resume(self) -> None:
         """Take up what a killed process left unfinished: call once, when connected."""
         for logged in await self._log.unfinished():
             request = self.identified(logged)
             if request is not None and self.effect_of(request) is Effect.RESUME:
-                self._accept(request)
+                self._admit(request)
 
     async def resend(self) -> None:
         """Send people the answers that could not leave: call after each connection."""
         async with self._resending:
             for answer in await self._log.unsent():
                 if answer.ontology == CHAT_TEXT and not self._is_coming(answer):
-                    await self._deliver(answer)
+                    await self.delivery.deliver(answer)
 
-    async def say(self, message: AclMessage) -> None:
-        """Send a chat message that nobody asked for: once for its id, and if it cannot leave now,
-        after the next connection.
-
-        Raises:
-            ProtocolError: the network takes no such message.
-        """
-        if not await self._is_new(message):
-            return
-        try:
-            await self._send(message)
-        except RequestError as error:
-            logger.warning("a message to %s waits for a connection: %s", message.receiver, error)
-            return
-        except ProtocolError:
-            await self._erase(message)
-            raise
-        await self._follow(message)
-
-    async def _is_new(self, message: AclMessage) -> bool:
-        try:
-            return await self._log.keep(message)
-        except StorageFailed as error:
-            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
-            return True
+    def _is_coming(self, answer: AclMessage) -> bool:
+        """Whether it was sent, or will be by the job that is at it."""
+        asked = (answer.receiver, "", answer.in_reply_to)
+        return self.delivery.is_unconfirmed(answer) or any(
+            _id(job.request) == asked for job in self._jobs_near(answer, asked)
+        )
 
     async def has_room(self, *, below: int) -> None:
         """Return once fewer than this are running or waiting."""
         while self._open >= below:
-            self._has_left.clear()
-            await self._has_left.wait()
-
-    async def not_sent(self, answer: AclMessage) -> None:
-        """What arrived was returned, for a reason that passes: the next `resend` takes it."""
-        if following := self._on_their_way.pop(_sent_id(answer), None):
-            following.cancel()
-        try:
-            await self._log.restore(answer)
-        except StorageFailed as error:
-            logger.warning("an answer to %s is lost: %s", answer.receiver, error)
+            self._has_ended.clear()
+            await self._has_ended.wait()
 
     async def written_down(self) -> None:
-        """Return once what was received until now and is to survive a kill does."""
+        """Return once every request received until now that is to survive a kill is in the log."""
         if self._notes:
             await asyncio.wait(set(self._notes))
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None = None) -> None:
-        """No answer that is remembered shows any more what a store has forgotten: AnswerLog.scrub.
+        """Remove from remembered answers what a store has forgotten: AnswerLog.scrub.
 
         Raises:
             StorageFailed: the disk refuses.
@@ -277,7 +493,7 @@ class Dispatcher:
         await self._log.scrub(path, values, peer=peer)
 
     async def scrub_asked(self, asker: str, conversations: Sequence[str] | None = None) -> None:
-        """No answer is remembered any more that this asker got (in these conversations):
+        """Forget the remembered answers to this asker (in these conversations):
         AnswerLog.scrub_asked.
 
         Raises:
@@ -291,7 +507,7 @@ class Dispatcher:
         What may go on for hours is not waited for: it is taken up again at the next start.
         """
         self._is_closing = True
-        for task in self._long:
+        for task in self._cancelled_at_close:
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(patience_s):
@@ -302,321 +518,6 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _accept(self, message: AclMessage) -> None:
-        if any(_is_same(job.request, message) for job in self._jobs_near(message)):
-            return
-        diverted_to = self._diverted(message)
-        key = _id(message) if diverted_to else _conversation(message, _id(message))
-        lane = self._lanes.get(key, _NOTHING)
-        if self._is_full(lane, message.owner):
-            self._refuse(message, Busy("too many requests; ask again later"))
-            return
-        self._open += 1
-        self.load_changed.set()
-        self._open_of[message.owner] += 1
-        pause_s = self.pause_of(message) if self.pause_of else 0.0
-        job = Job(message, self.effect_of(message), diverted_to=diverted_to, pause_s=pause_s)
-        self._enqueue(key, job)
-
-    def _jobs(self) -> Iterator[Job]:
-        return (job for lane in self._lanes.values() for job in lane)
-
-    def _diverted(self, message: AclMessage) -> Handler | None:
-        route = self._routes.get(message.ontology)
-        return route.divert(message) if route else None
-
-    def _jobs_near(self, message: AclMessage, asked: _Id | None = None) -> list[Job]:
-        """Of its conversation, and what was diverted from it; `asked`: another request's id."""
-        asked = asked or _id(message)
-        keys = {_conversation(message, asked), asked}
-        return [job for key in keys for job in self._lanes.get(key, _NOTHING)]
-
-    def _is_full(self, lane: deque[Job], peer: str) -> bool:
-        return (
-            self._is_closing
-            or self._open >= self._limits.max_queued
-            or len(lane) >= self._limits.max_per_conversation
-            or self._open_of[peer] >= self._limits.max_per_peer
-        )
-
-    def _refuse(self, message: AclMessage, why: SpadeLLMError) -> None:
-        beside = len(self._lanes) + len(self._on_their_way)
-        if len(self._tasks) - beside < MAX_REFUSALS_WAITING:
-            self._spawn(self._deliver(_error(message, why)))
-
-    def _enqueue(self, key: Hashable, job: Job) -> None:
-        if job.effect is Effect.RESUME:
-            note = self._spawn(self._write_down(job.request))
-            self._notes.add(note)
-            note.add_done_callback(self._notes.discard)
-        if key in self._lanes:
-            self._lanes[key].append(job)
-        else:
-            self._lanes[key] = deque([job])
-            self._spawn(self._serve_lane(key, self._lanes[key]))
-
-    async def _write_down(self, message: AclMessage) -> None:
-        """At arrival, so that what waits for its turn survives a kill too, and in its order."""
-        try:
-            await self._log.note(message)
-        except StorageFailed as error:
-            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
-
-    async def _serve_lane(self, key: Hashable, lane: deque[Job]) -> None:
-        try:
-            while lane:
-                await self._serve_in_place(lane[0])
-                self._leave(lane.popleft())
-        finally:
-            for job in lane:
-                self._leave(job)
-            del self._lanes[key]
-
-    async def _serve_in_place(self, job: Job) -> None:
-        if job.pause_left_s > 0 and not self._is_closing:
-            await self._noted_as_long(asyncio.sleep(job.pause_left_s))
-        await self._take_place(job)
-        try:
-            await self._serve(job)
-        finally:
-            if job.has_place:
-                self._slots.release()
-
-    @asynccontextmanager
-    async def _aside(self, job: Job) -> AsyncIterator[None]:
-        """Request.set_aside. Whoever is stopped meanwhile needs no place any more; who goes on
-        after an error does."""
-        if step_aside(job):
-            self._slots.release()
-            job.has_place = False
-        try:
-            yield
-        except Exception:
-            await self._come_back(job)
-            raise
-        except BaseException:
-            come_back(job)
-            raise
-        await self._come_back(job)
-
-    async def _come_back(self, job: Job) -> None:
-        if come_back(job):
-            await self._take_place(job)
-
-    async def _take_place(self, job: Job) -> None:
-        await self._slots.acquire()
-        job.has_place = True
-
-    def _leave(self, job: Job) -> None:
-        job.has_ended.set()
-        self._has_left.set()
-        peer = job.request.owner
-        self._open -= 1
-        self.load_changed.set()
-        self._open_of[peer] -= 1
-        if not self._open_of[peer]:
-            del self._open_of[peer]
-
-    async def _serve(self, job: Job) -> None:
-        message = job.request
-        if not self.speaks(message.ontology):
-            reason = UnknownOntology(f"unknown ontology {message.ontology!r}")
-            await self._deliver(_error(message, reason))
-        elif job.effect is Effect.READ:
-            await self._deliver(await self._answer(job))
-        else:
-            await self._serve_once(job)
-
-    async def _serve_once(self, job: Job) -> None:
-        """Answer a request that changes something: whoever sends it again gets the same answer."""
-        try:
-            answer = await self._remembered(job)
-        except StorageFailed as error:
-            self.recent.note_storage_failure()
-            answer = _error(job.request, error)
-        if answer is not None:
-            await self._deliver(answer)
-
-    async def _remembered(self, job: Job) -> AclMessage | None:
-        """The answer of the first time, or the first answer; None if it was sent and erased."""
-        row = await self._log.find(job.request)
-        if row is not None and not _may_run_again(job, row):
-            return None if row.is_erased else row.answer or _error(job.request, _INTERRUPTED)
-        if row is None or row.answer is not None:
-            await self._log.start(job.request)
-        answer = await self._answer(job)
-        if job.is_left:
-            await self._log.forget(job.request)
-            return None
-        await self._log.finish(job.request, answer)
-        return answer
-
-    async def _answer(self, job: Job) -> AclMessage:
-        answer = await self._answer_or_error(job)
-        self.recent.note(job.request, answer, since_s=job.since_s)
-        return answer
-
-    async def _answer_or_error(self, job: Job) -> AclMessage:
-        """The error boundary: every request gets exactly one answer, and no peer our internals."""
-        message = job.request
-        try:
-            return message.reply(Performative.INFORM, await self._outcome(job))
-        except Unauthorised as error:
-            logger.warning("%s may not do this: %s", _who(message), error)
-            return _error(message, error)
-        except SpadeLLMError as error:
-            if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
-                logger.error("requests fail: %s: %r", error, error.__cause__)
-            logger.info("conversation %s: %s", message.conversation_id, error)
-            return _error(message, error)
-        except Exception:
-            logger.exception("conversation %s: the handler failed", message.conversation_id)
-            return _error(message, SpadeLLMError())
-
-    async def _outcome(self, job: Job) -> str:
-        """Who stopped a turn gets none of it, also where it was ready at that moment."""
-        content = await self._run(job)
-        if job.cancelled is not None and job.effect is Effect.RESUME:
-            raise job.cancelled
-        return content
-
-    async def _run(self, job: Job) -> str:
-        if job.cancelled is not None:
-            raise job.cancelled
-        route = self._routes[job.request.ontology]
-        handler = job.diverted_to or route.handler
-        max_time_s = route.max_time_s_of(job.request)
-        self._running += 1
-        try:
-            async with asyncio.timeout(self._time_left_s(job.request, max_time_s)) as job.scope:
-                request = Request(job.request, self._send, _aside=partial(self._aside, job))
-                work = self._traced(handler, request)
-                if max_time_s is not None:
-                    work = self._noted_as_long(work)
-                if route.ends_with_asker and self.is_there is not None:
-                    work = self._ended_with_asker(job, work, self.is_there)
-                return _bounded(await work)
-        except (TimeoutError, asyncio.CancelledError) as error:
-            raise _why_stopped(job, error) from None
-        finally:
-            job.scope = None
-            self._running -= 1
-
-    async def _ended_with_asker(
-        self, job: Job, work: Coroutine[object, object, str], is_there: IsThere
-    ) -> str:
-        watch = asyncio.create_task(self._watch(job, is_there))
-        try:
-            return await work
-        finally:
-            watch.cancel()
-
-    async def _watch(self, job: Job, is_there: IsThere) -> None:
-        """Missed twice: a line that was cut is back soon."""
-        missed = 0
-        while missed < 2:
-            await asyncio.sleep(self._limits.patience_s)
-            missed = 0 if await is_there(job.request.sender) else missed + 1
-        job.is_left = True
-        stop(job, Cancelled("its asker has left"))
-
-    async def _traced(self, handler: Handler, request: Request) -> str:
-        message = request.message
-        with self._tracer.serving(message.ontology, message.trace_parent) as span:
-            if span.is_recorded:
-                span.quote({"enduser.id": message.owner})
-            return await handler(request)
-
-    async def _noted_as_long(self, work: Coroutine[object, object, T]) -> T:
-        task = asyncio.current_task()
-        assert task is not None  # It runs in one of ours.
-        self._long.add(task)
-        try:
-            return await work
-        finally:
-            self._long.discard(task)
-
-    def _time_left_s(self, message: AclMessage, wanted_s: float | None) -> float:
-        max_time_s = self._limits.max_time_s if wanted_s is None else wanted_s
-        if message.reply_by is None:
-            return max_time_s
-        left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew
-        if left <= timedelta(0):
-            raise DeadlinePassed("reply-by was over before the request could be started")
-        return min(max_time_s, left.total_seconds())
-
-    async def _deliver(self, answer: AclMessage) -> None:
-        """An answer without words is none, in a chat."""
-        try:
-            if answer.content or answer.ontology != CHAT_TEXT:
-                await self._send_or_fail(answer)
-        except RequestError as error:
-            logger.warning("an answer to %s waits for a retry: %s", answer.receiver, error)
-        except Exception:
-            logger.exception("conversation %s: no answer could be sent", answer.conversation_id)
-        else:
-            await self._follow(answer)
-
-    async def _follow(self, sent: AclMessage) -> None:
-        """What a person is to read stays written down until it has arrived: a program asks again,
-        a person does not."""
-        if sent.ontology != CHAT_TEXT:
-            return
-        if self.has_arrived is None:
-            await self._erase(sent)
-            return
-        following = self._spawn(self._see_arrived(sent, self.has_arrived))
-        self._on_their_way[_sent_id(sent)] = following
-
-    async def _see_arrived(self, sent: AclMessage, has_arrived: HasArrived) -> None:
-        try:
-            while not await _is_known(has_arrived):
-                await self._send(sent)
-            await self._erase(sent)
-        except RequestError as error:
-            logger.warning("an answer to %s waits for a connection: %s", sent.receiver, error)
-        finally:
-            if self._on_their_way.get(_sent_id(sent)) is asyncio.current_task():
-                del self._on_their_way[_sent_id(sent)]
-
-    async def _send_or_fail(self, answer: AclMessage) -> None:
-        """An answer that is more than the network takes becomes a failure that is not."""
-        try:
-            await self._send(answer)
-        except ProtocolError as error:
-            content = _content(answer, Failure(f"the answer cannot be sent: {error}"))
-            await self._send(replace(answer, performative=Performative.FAILURE, content=content))
-
-    async def _erase(self, answer: AclMessage) -> None:
-        try:
-            await self._log.erase(answer)
-        except StorageFailed as error:
-            logger.warning("to %s: sent, but not marked as sent: %s", answer.receiver, error)
-
-    def effect_of(self, message: AclMessage) -> Effect:
-        """What the route says; a message that it cannot read is left to its handler to refuse."""
-        route = self._routes.get(message.ontology)
-        try:
-            return route.effect_of(message) if route else Effect.READ
-        except Exception:
-            logger.debug("conversation %s: unreadable", message.conversation_id, exc_info=True)
-            return Effect.READ
-
-    def _cancel(self, message: AclMessage) -> None:
-        """Stop what runs, and drop what waits, for this very sender (of a gateway: for the same
-        principal); it is answered `cancelled`."""
-        asked = (message.sender, message.principal, message.in_reply_to)
-        for job in self._jobs_near(message, asked):
-            if _id(job.request) == asked:
-                stop(job, Cancelled("it was cancelled"))
-
-    def _is_coming(self, answer: AclMessage) -> bool:
-        """It was sent, or will be by whoever is at it."""
-        asked = (answer.receiver, "", answer.in_reply_to)
-        return _sent_id(answer) in self._on_their_way or any(
-            _id(job.request) == asked for job in self._jobs_near(answer, asked)
-        )
-
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -625,12 +526,13 @@ class Dispatcher:
 
 
 _INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
-_NOTHING: deque[Job] = deque(maxlen=0)
+_NO_CONTEXT = nullcontext()
+_NO_JOBS: deque[Job] = deque(maxlen=0)
 _NOTHING_CHANGED = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
 
 
 def _who(message: AclMessage) -> str:
-    """For the log."""
+    """Sender and principal, for the log."""
     return f"{message.sender} for {message.principal}" if message.principal else message.sender
 
 
@@ -642,33 +544,21 @@ def _id(message: AclMessage) -> _Id:
     return message.sender, message.principal, message.reply_with
 
 
-async def _is_known(has_arrived: HasArrived) -> bool:
-    try:
-        await has_arrived()
-    except RequestError:
-        return False
-    return True
-
-
-def _sent_id(message: AclMessage) -> tuple[str, str]:
-    return message.receiver, message.reply_with
-
-
 def _is_same(one: AclMessage, other: AclMessage) -> bool:
-    """The same request once more; SPADE programs and some clients use an id again for another."""
+    """Whether it is a repeat; SPADE programs and some clients reuse an id for another request."""
     return (
         _id(one) == _id(other) and one.ontology == other.ontology and one.content == other.content
     )
 
 
 def _is_version(message: AclMessage, id: str) -> bool:
-    """Itself, or what corrects it."""
+    """Whether it is the message of this id, or corrects it."""
     return id in (message.reply_with, message.said.corrects)
 
 
 def _conversation(message: AclMessage, asked: _Id) -> Hashable:
-    """What keeps requests in order: a person's chat, or a peer's conversation; else nothing. In a
-    room nobody waits for another's question."""
+    """Key of the queue that keeps requests in order: a person's chat, or a peer's conversation;
+    else each request has its own. In a room each occupant has a queue."""
     if message.ontology == CHAT_TEXT or message.conversation_id:
         who = message.said.seat or message.principal or bare(asked[0])
         return message.ontology, who, message.conversation_id
@@ -676,6 +566,7 @@ def _conversation(message: AclMessage, asked: _Id) -> Hashable:
 
 
 def _may_run_again(job: Job, row: Logged) -> bool:
+    """Whether a request in the log is run again, rather than answered from there."""
     if row.is_erased:
         return False
     if row.answer is None:
@@ -687,6 +578,7 @@ def _may_run_again(job: Job, row: Logged) -> bool:
 
 
 def _why_stopped(job: Job, error: BaseException) -> BaseException:
+    """The error that stands for a timeout or cancellation; itself, if the task was cancelled."""
     task = asyncio.current_task()
     if isinstance(error, SpadeLLMError) or (task and task.cancelling()):
         return error
@@ -694,44 +586,3 @@ def _why_stopped(job: Job, error: BaseException) -> BaseException:
         return job.cancelled or Cancelled("it was cancelled")
     is_late = job.scope is not None and job.scope.expired()
     return Failure("it took longer than its deadline") if is_late else error
-
-
-def _bounded(content: str) -> str:
-    if len(content.encode()) > MAX_BODY_BYTES:
-        raise Failure(f"the answer has over {MAX_BODY_BYTES} bytes; ask for less")
-    return content
-
-
-def _error(message: AclMessage, error: SpadeLLMError) -> AclMessage:
-    """The family decides the performative."""
-    return message.reply(_performative(error), _content(message, error))
-
-
-def _content(message: AclMessage, error: SpadeLLMError) -> str:
-    """Only errors written for peers show their text; people get it as a plain sentence."""
-    detail = _detail(error)
-    if message.ontology == CHAT_TEXT:
-        return _sentence(detail)
-    retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
-    body = ErrorBody(code=error.code, detail=_sentence(detail), retry_after_s=retry_after_s)
-    return body.encode()
-
-
-_PUBLIC_DETAIL = "something went wrong here; it has been logged"
-
-
-def _detail(error: SpadeLLMError) -> str:
-    if isinstance(error, ModelError):
-        return error.told
-    return str(error) if isinstance(error, ServiceError | ProtocolError) else _PUBLIC_DETAIL
-
-
-def _sentence(detail: str) -> str:
-    """Bounded, and text in any encoding: an error must never fail to be answered."""
-    return detail[:MAX_DETAIL].encode(errors="replace").decode()
-
-
-def _performative(error: SpadeLLMError) -> Performative:
-    if isinstance(error, ProtocolError):
-        return Performative.NOT_UNDERSTOOD
-    return Performative.REFUSE if isinstance(error, Refusal) else Performative.FAILURE

@@ -1,4 +1,4 @@
-"""Job: one request on its way through the dispatcher, and how it is ended early. Knows no queue."""
+"""Job: one request on its way through the dispatcher, its deadline, and how it is ended early."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Job:
     since_s: float = field(default_factory=time.monotonic)
     """When it arrived."""
     pause_s: float = 0.0
-    """From its arrival until it may take a place: its sender is paced."""
+    """From its arrival until it may take a slot: its sender is paced by the rate limiter."""
     diverted_to: Handler | None = None
     """Instead of the route's handler."""
-    has_place: bool = False
+    has_slot: bool = False
     """Counts as running."""
     scope: asyncio.Timeout | None = None
-    """Set while the handler runs; a cancel ends it early."""
-    times_aside: int = 0
-    """How much of what it does waits for others now."""
+    """Deadline; set while the handler runs. Cancelling the job moves it to now."""
+    waits: int = 0
+    """How many parts of its handler wait for a person now."""
     left_s: float = 0.0
-    """Of its time, while that stands still."""
+    """Time left when the deadline was suspended."""
     cancelled: Cancelled | None = None
     """What it is answered with, once it is cancelled."""
     is_left: bool = False
-    """Nobody is there to be answered."""
+    """Its asker has left: there is nobody to answer."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -45,10 +45,43 @@ class Job:
     def is_cancelled(self) -> bool:
         return self.cancelled is not None
 
+    def stop(self, reason: Cancelled) -> None:
+        """Cancel it, running or waiting; the first reason holds."""
+        if self.scope and not self.is_cancelled and not self.scope.expired():
+            self.scope.reschedule(asyncio.get_running_loop().time())
+        self.cancelled = self.cancelled or reason
+
+    def begin_wait(self) -> bool:
+        """Suspend its deadline, unless its asker has set one. False: it is suspended already, for
+        several parts of its handler may wait at once."""
+        self.waits += 1
+        if self.waits > 1:
+            return False
+        if scope := self._adjustable_scope():
+            now_s = asyncio.get_running_loop().time()
+            self.left_s = (scope.when() or now_s) - now_s
+            scope.reschedule(None)
+        return True
+
+    def end_wait(self) -> bool:
+        """True: no part of its handler waits any more, and its time runs again."""
+        self.waits -= 1
+        if self.waits:
+            return False
+        if scope := self._adjustable_scope():
+            scope.reschedule(asyncio.get_running_loop().time() + self.left_s)
+        return True
+
+    def _adjustable_scope(self) -> asyncio.Timeout | None:
+        """Its deadline, where it is ours to move."""
+        if self.scope is None or self.request.reply_by is not None:
+            return None
+        return None if self.scope.expired() or self.is_cancelled else self.scope
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What one stop has ended."""
+    """The jobs that one call of `Dispatcher.stop` cancelled."""
 
     jobs: tuple[Job, ...]
 
@@ -57,7 +90,7 @@ class Stopped:
         return tuple(job.request for job in self.jobs)
 
     async def has_ended(self, *, timeout_s: float) -> bool:
-        """Once all of it is answered; False if something would not end in time."""
+        """Wait until all of them are answered; False if one did not end in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 for job in self.jobs:
@@ -65,34 +98,3 @@ class Stopped:
         except TimeoutError:
             return False
         return True
-
-
-def stop(job: Job, reason: Cancelled) -> None:
-    if job.scope and not job.is_cancelled and not job.scope.expired():
-        job.scope.reschedule(asyncio.get_running_loop().time())
-    job.cancelled = job.cancelled or reason
-
-
-def step_aside(job: Job) -> bool:
-    """Its own time stands still, if its asker has set no deadline. False: it stands already, for
-    several of what it does may wait at once."""
-    job.times_aside += 1
-    if job.times_aside > 1:
-        return False
-    is_timed = job.scope is not None and job.request.reply_by is None
-    if job.scope is not None and is_timed and not (job.scope.expired() or job.is_cancelled):
-        now = asyncio.get_running_loop().time()
-        job.left_s = (job.scope.when() or now) - now
-        job.scope.reschedule(None)
-    return True
-
-
-def come_back(job: Job) -> bool:
-    """True: nothing of it waits any more, and its time goes on."""
-    job.times_aside -= 1
-    if job.times_aside:
-        return False
-    is_timed = job.scope is not None and job.request.reply_by is None
-    if job.scope is not None and is_timed and not (job.scope.expired() or job.is_cancelled):
-        job.scope.reschedule(asyncio.get_running_loop().time() + job.left_s)
-    return True

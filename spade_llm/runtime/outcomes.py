@@ -1,14 +1,20 @@
-"""How a message of ours may end badly, as errors for who said it. Knows no queue and no wire."""
+"""Translation between errors and error answers, for the answering and for the asking side."""
 
 from __future__ import annotations
 
-from spade_llm.acl import AclMessage, Performative, bare
+from spade_llm.acl import CHAT_TEXT, AclMessage, ErrorBody, Performative, bare
+from spade_llm.acl.body import MAX_DETAIL
 from spade_llm.errors import (
+    ModelError,
     PeerUnavailable,
     ProtocolError,
+    RateLimited,
+    Refusal,
     RequestFailed,
     RequestNotUnderstood,
     RequestRefused,
+    ServiceError,
+    SpadeLLMError,
 )
 
 ERROR_OF = {
@@ -16,6 +22,37 @@ ERROR_OF = {
     Performative.FAILURE: RequestFailed,
     Performative.NOT_UNDERSTOOD: RequestNotUnderstood,
 }
+
+_PUBLIC_DETAIL = "something went wrong here; it has been logged"
+
+
+def error_answer(request: AclMessage, error: SpadeLLMError) -> AclMessage:
+    """The answer to a request that failed; the error's family decides the performative."""
+    return request.reply(_performative(error), error_content(request, error))
+
+
+def error_content(message: AclMessage, error: SpadeLLMError) -> str:
+    """Content of an error answer: a plain sentence in a chat, else an ErrorBody.
+
+    Only errors that are written for peers show their text.
+    """
+    if isinstance(error, ModelError):
+        detail = error.told
+    else:
+        is_public = isinstance(error, ServiceError | ProtocolError)
+        detail = str(error) if is_public else _PUBLIC_DETAIL
+    # Bounded, and text in any encoding: an error must never fail to be answered.
+    detail = detail[:MAX_DETAIL].encode(errors="replace").decode()
+    if message.ontology == CHAT_TEXT:
+        return detail
+    retry_after_s = error.retry_after if isinstance(error, RateLimited) else None
+    return ErrorBody(code=error.code, detail=detail, retry_after_s=retry_after_s).encode()
+
+
+def _performative(error: SpadeLLMError) -> Performative:
+    if isinstance(error, ProtocolError):
+        return Performative.NOT_UNDERSTOOD
+    return Performative.REFUSE if isinstance(error, Refusal) else Performative.FAILURE
 
 
 def speaks_for(jid: str, peer: str) -> bool:

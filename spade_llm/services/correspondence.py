@@ -163,7 +163,7 @@ class Correspondence:
 
     async def _send(self, message: AclMessage) -> None:
         try:
-            await self._node.dispatcher.say(message)
+            await self._node.dispatcher.delivery.say(message)
         except ProtocolError as error:
             raise unsendable(message, error) from error
 

@@ -128,7 +128,7 @@ class XmppAgent(Agent):
         self.node = Node(self.send_acl, self._log, confirm=self._confirm_all, tracer=self._tracer)
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
         self.node.dispatcher.is_there = self._is_there
-        self.node.dispatcher.has_arrived = self._has_arrived
+        self.node.dispatcher.delivery.has_arrived = self._has_arrived
         self.link: Link | None = None
         self._inbox = Inbox(self)
         self.on_sighting: list[Callable[[Sighting], None]] = []

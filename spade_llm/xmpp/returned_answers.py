@@ -63,7 +63,7 @@ class ReturnedAnswers:
         if answer is None:
             return False
         self._is_due = True
-        self._agent.run_errand(self._agent.node.dispatcher.not_sent(answer))
+        self._agent.run_errand(self._agent.node.dispatcher.delivery.not_sent(answer))
         if self._trying is None or self._trying.done():
             self._trying = self._agent.submit(self._try_again())
         return True

@@ -151,7 +151,7 @@ class Rooms:
         returned = [self._sent.get(id) for id in room.unsaid]
         room.unsaid.clear()
         for message in filter(None, returned):
-            await self._agent.node.dispatcher.not_sent(message)
+            await self._agent.node.dispatcher.delivery.not_sent(message)
         await self._agent.node.dispatcher.resend()
 
     def _see(self, presence: Presence) -> None:
