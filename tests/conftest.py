@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import pytest_asyncio
@@ -16,17 +16,21 @@ from spade_llm.xmpp.embedded import EmbeddedServer
 from spade_llm.xmpp.prosody import ProsodyServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from spade_llm.xmpp.server import Endpoint
 
 # How long one example takes says how busy the machine is.
-settings.register_profile("busy", deadline=None)
-settings.load_profile("busy")
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=15)
+settings.load_profile("thorough")
 
 PASSWORD = "correct horse"
-LONG = {"processes", "session", "cli", "programs", "test_readme.py", "test_examples.py"}
-"""Folders and files whose tests take seconds each."""
+
+
+def at_most(examples: int) -> int:
+    """Number of examples for a costly property: these, or the fewer of the profile."""
+    return min(examples, settings().max_examples)
 
 
 class AccountMaker(Protocol):
@@ -50,9 +54,41 @@ class Provisioner:
         return jid, PASSWORD
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that wait for processes and servers begin first: two workers then end together."""
-    items.sort(key=lambda item: not LONG & {*item.path.parts})
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs much as `thorough`. Long files begin first: two workers then end together."""
+    usual_s = float(config.getini("timeout"))
+    for item in items:
+        if needs_much(item, usual_s):
+            item.add_marker("thorough")
+    items.sort(
+        key=lambda item: not {"quick", "thorough"} & {one.name for one in item.iter_markers()}
+    )
+
+
+def needs_much(item: pytest.Item, usual_s: float) -> bool:
+    """A real Prosody, a browser, or more time than others before it counts as hanging."""
+    timeout = item.get_closest_marker("timeout")
+    return (
+        item.get_closest_marker("server") is not None
+        or "browser" in getattr(item, "fixturenames", ())
+        or (timeout is not None and timeout.args[0] > usual_s)
+    )
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Tell the controller how many: pytest-xdist does not."""
+    output = getattr(items[0].config, "workeroutput", None) if items else None
+    if output is not None:
+        output["deselected"] = output.get("deselected", 0) + len(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every worker collects, and deselects, the same; the last line counts it once."""
+    deselected = getattr(node, "workeroutput", {}).get("deselected", 0)
+    reporter = node.config.pluginmanager.get_plugin("terminalreporter")
+    reporter.stats["deselected"] = [node] * deselected
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

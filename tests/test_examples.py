@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quick
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAYS = {
     "01_echo.py": ["Is anybody there?"],

@@ -62,6 +62,7 @@ def test_make_does_what_the_readme_says(target: str, what: str) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.timeout(240)
+@pytest.mark.quick
 async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path) -> None:
     program = Program(
         data=tmp_path / "data", agents=modest_agents(tmp_path / "agents"), has_prosody=False

@@ -40,6 +40,7 @@ from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.providers.model import TextDelta
 from spade_llm.tools import LLMTool, LocalToolbox
 from tests.behaviour.test_llm import an_utterance
+from tests.conftest import at_most
 from tests.guardrails.parts import UNHURRIED, pieces_of
 
 if TYPE_CHECKING:
@@ -333,7 +334,7 @@ async def test_commands_are_obeyed_whatever_the_guardrails_say() -> None:
         assert "Commands:" in (await stage.say("/help")).text
 
 
-FEWER = settings(UNHURRIED, max_examples=40)
+FEWER = settings(UNHURRIED, max_examples=at_most(40))
 """tests/guardrails/ have the many: these are about what stands around."""
 BITS = ["sk-", "s", "12", "3", " ", "\n", "SEC", "RET", "\u200b", "Ünï", "secret", "sk-123", "k-1"]
 

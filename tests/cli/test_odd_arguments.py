@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
 LONG = "x" * 5000
 NEVER_VALID = ["", "caf\udce9", "a\nb", "\x1b[31m"]
 ODD = [

@@ -41,6 +41,7 @@ async def start(stack: AsyncExitStack, kind: str, data: Path, port: int) -> Plac
     return await stack.enter_async_context(running)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("prosody", marks=pytest.mark.server)])
 async def test_two_that_start_in_the_same_moment_take_two_ports(
     kind: str, tmp_path: Path, unused_tcp_port: int

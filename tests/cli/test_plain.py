@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ def test_escapes_that_would_hide_or_move_text_are_left_out() -> None:
     )
 
 
+@pytest.mark.thorough
 @given(st.text())
 def test_one_line_stays_one_and_shows_every_character(text: str) -> None:
     line = one_line(text)

@@ -235,6 +235,7 @@ async def test_a_disk_that_is_full_is_said_in_one_line(alone: Program) -> None:
     assert outcome.errors == "spade-llm up: no room on the disk: File too large\n"
 
 
+@pytest.mark.quick
 async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
     async with alone.up("--processes", *NO_WEB) as up:
         await up.ready()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from spade_llm.context import CombinedContext, EstimatedTokens, TokenBudget
 from spade_llm.context.counted import Counted
 from spade_llm.providers.quoted import CONTEXT_NAME
+from tests.conftest import at_most
 from tests.context.histories import conversations, exchange, system, user, wordy_conversations
 from tests.context.strategies import BUDGETS, COMBINED, SINGLE, STRATEGIES, WITHIN_TOKENS, LastThree
 from tests.context.test_window_properties import has_whole_exchanges_only, open_turn
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.context import ContextManagement, ContextMessage
 
 PROMPT = "You are brief."
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=at_most(40))
 HISTORIES = st.one_of(conversations(), wordy_conversations())
 
 

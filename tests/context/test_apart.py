@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.context import AdaptiveSmartContext, CombinedContext, Compression, TokenBudget
+from tests.conftest import at_most
 from tests.context.histories import assistant, user
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def turn(peer: str, number: int, shared: int | None) -> list[ContextMessage]:
     return [user(said), answer]
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 @given(
     st.sampled_from(MAKERS),
     st.lists(

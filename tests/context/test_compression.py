@@ -22,6 +22,7 @@ from spade_llm.context.told import BARE, NEAR, WHOLE
 from spade_llm.errors import ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.providers.quoted import CONTEXT_NAME, read_earlier
+from tests.conftest import at_most
 from tests.context.histories import assistant, chatter, user
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ LITTLE: list[ContextManagement] = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 @given(st.sampled_from(LITTLE), tellings())
 def test_numbers_names_and_dates_stay_when_their_messages_leave(
     strategy: ContextManagement, telling: tuple[list[str], list[ContextMessage]]
@@ -95,7 +96,7 @@ def test_numbers_names_and_dates_stay_when_their_messages_leave(
     assert [word for item in items for word in item.split() if word not in read(kept)] == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=at_most(60))
 @given(st.lists(st.sampled_from(ASKED), min_size=1, unique=True), st.data())
 def test_a_question_stays_until_it_is_answered(asked: list[str], data: st.DataObject) -> None:
     history: list[ContextMessage] = []
@@ -139,7 +140,7 @@ def test_a_question_that_the_person_left_open_stays() -> None:
 
 
 @given(st.integers(1, 400), st.integers(120, 600))
-@settings(max_examples=40)
+@settings(max_examples=at_most(40))
 def test_a_summary_has_a_bound_and_says_what_it_left_out(turns: int, tokens: int) -> None:
     history: list[ContextMessage] = []
     for turn in range(turns):
@@ -279,7 +280,7 @@ async def test_a_summary_goes_on_from_the_one_before() -> None:
     assert second.startswith("68 lines, after")
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_most(100))
 @given(st.lists(facts(), min_size=1, max_size=6), st.sampled_from(["user", "assistant"]))
 def test_every_form_of_a_sentence_has_its_items(told: list[tuple[str, str]], role: str) -> None:
     text = " and ".join(sentence.rstrip(".!") for _, sentence in told) + "."

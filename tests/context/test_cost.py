@@ -66,6 +66,7 @@ def a_history(messages: int) -> list[ContextMessage]:
     return [*read, question]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 def test_a_history_of_ten_thousand_messages_costs_no_more_than_one_of_a_thousand(
     strategy: ContextManagement,

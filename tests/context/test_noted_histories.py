@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.context.noted_histories import MAX_OF_ONE, NotedHistories
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def test_the_longest_rested_histories_lose_their_notes_when_all_are_too_large() 
     assert histories.of(first, 0, 5).notes is not noted
 
 
+@pytest.mark.thorough
 def test_a_history_longer_than_what_notes_may_hold_is_read_on_all_the_same() -> None:
     histories = NotedHistories()
     history = talk(0, MAX_OF_ONE + 2)

@@ -134,6 +134,7 @@ def test_a_model_that_contains_itself_is_a_schema_too() -> None:
         form.checked('{"value": 1, "leaves": [{"value": "two"}]}')
 
 
+@pytest.mark.thorough
 def test_a_schema_that_branches_without_end_holds_nobody_up() -> None:
     level: dict[str, object] = {"type": "string"}
     definitions = {"n0": level}

@@ -17,6 +17,7 @@ from spade_llm.conversation.outbox import RETRACTED, Observation, Outbox
 from spade_llm.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.store import ObservedMessage
+from tests.conftest import at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ async def _observe(memory: HistoryStore, count: int) -> None:
         await memory.observe(ADA, list(map(_said, some)), subject=ADA)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=at_most(25))
 @given(kept=st.integers(0, 450), overlap=st.integers(0, 4), waiting=st.integers(0, 6))
 async def test_memory_and_outbox_together_are_the_conversation(
     kept: int, overlap: int, waiting: int

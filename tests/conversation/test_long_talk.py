@@ -148,6 +148,7 @@ def check_talk(assistant: LLMBehaviour) -> None:
     assert max(len(str(one["content"])) for one in messages if one["role"] == "tool") > 4 * 1500
 
 
+@pytest.mark.thorough
 async def test_what_was_said_in_turns_3_50_and_250_is_known_in_turn_500() -> None:
     async with (
         running_server(Reader()) as server,

@@ -17,6 +17,7 @@ from spade_llm.behaviour.usage_command import total
 from spade_llm.conversation.usage_ledger import BOUND_EVERY, KEPT_DAYS, Spent, UsageLedger
 from spade_llm.errors import ConfigurationError, StorageFailed
 from tests.cli.program import ROOT
+from tests.conftest import at_most
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ spendings = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=at_most(50))
 @given(st.lists(st.tuples(st.sampled_from(["ada@x", "bob@x", "'; --@x"]), spendings), max_size=20))
 async def test_what_is_read_is_the_sum_of_what_was_written(added: list[tuple[str, Spent]]) -> None:
     async with UsageLedger(None, clock=Clock()) as ledger:

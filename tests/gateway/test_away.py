@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.web import Web
 
+pytestmark = pytest.mark.thorough
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 

@@ -162,6 +162,7 @@ async def test_what_runs_when_a_gateway_stops_may_finish_and_nothing_new_begins(
     assert "wait for me" in answer.json()["response"]
 
 
+@pytest.mark.thorough
 async def test_a_body_that_still_comes_is_answered_when_a_gateway_stops(
     embedded: Provisioner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ async def test_a_domain_that_the_server_does_not_serve_is_named(network: Network
     assert "elsewhere.example" in str(error)
 
 
+@pytest.mark.thorough
 async def test_a_host_that_is_not_there_is_named(unused_tcp_port: int) -> None:
     connection = Connection(host="127.0.0.1", port=unused_tcp_port)
 
@@ -158,6 +159,7 @@ async def test_a_host_that_is_not_there_is_named(unused_tcp_port: int) -> None:
     assert f"127.0.0.1:{unused_tcp_port}" in str(error)
 
 
+@pytest.mark.thorough
 async def test_a_name_that_does_not_exist_is_named() -> None:
     connection = Connection(host="nowhere.invalid")
 
@@ -167,6 +169,7 @@ async def test_a_name_that_does_not_exist_is_named() -> None:
     assert "nowhere.invalid" in str(error)
 
 
+@pytest.mark.thorough
 async def test_a_host_that_says_nothing_does_not_hold_the_start() -> None:
     async with silent_host() as port:
         error = await failure("agent@localhost", "secret", Connection(host="127.0.0.1", port=port))

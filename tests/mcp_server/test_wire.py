@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.mcp_server.wire import Writer, lines_of
+from tests.conftest import at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ async def lines_read(written: list[bytes]) -> list[bytes | None]:
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=at_most(50))
 @given(st.lists(st.binary(min_size=1, max_size=12).map(lambda b: b.replace(b"x", b"\n"))))
 def test_lines_are_those_that_were_written_however_they_were_cut(pieces: list[bytes]) -> None:
     *expected, _unfinished = b"".join(pieces).split(b"\n")

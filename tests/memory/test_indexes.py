@@ -20,6 +20,7 @@ from spade_llm.memory.store import (
     SearchMode,
     SortBy,
 )
+from tests.conftest import at_most
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=at_most(25))
 @given(actions=ACTIONS)
 async def test_a_search_finds_exactly_what_is_there(actions: list[tuple[str, str, int]]) -> None:
     async with SQLiteMemoryBackend(":memory:", embedder=BagOfWords()) as backend:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
+from tests.conftest import at_most
 from tests.memory.contract import hits, said
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def in_a_memory(test: Callable[[OwnedMemory], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=at_most(40))
 @given(TEXTS, UNICODE, st.lists(UNICODE.map(lambda text: text[:100]), max_size=5))
 def test_any_text_comes_back_as_it_was(texts: list[str], context: str, tags: list[str]) -> None:
     async def check(store: OwnedMemory) -> None:
@@ -49,7 +50,7 @@ def test_any_text_comes_back_as_it_was(texts: list[str], context: str, tags: lis
     in_a_memory(check)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=at_most(40))
 @given(TEXTS, st.lists(UNICODE, max_size=10))
 def test_any_query_is_answered_in_order_and_the_same_way_twice(
     texts: list[str], queries: list[str]

@@ -17,6 +17,7 @@ from spade_llm.memory.learning.pattern_prompt import (
 )
 from spade_llm.memory.learning.pattern_rules import MIN_OCCASIONS, find_patterns
 from spade_llm.memory.store import MemoryEntry, ObservedMessage, Told
+from tests.conftest import at_most
 from tests.memory.talks import ANA, OWNER, START
 
 
@@ -119,7 +120,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=at_most(60))
 @given(texts=TEXTS, data=st.data())
 def test_every_pattern_rests_on_three_conversations_in_whatever_order_they_come(
     texts: list[str], data: st.DataObject

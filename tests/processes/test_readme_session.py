@@ -18,7 +18,7 @@ from tests.xmpp.client import Client
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.server, pytest.mark.quick, pytest.mark.timeout(240)]
 
 ASSISTANT = "assistant@localhost"
 ANSWER_S = 30.0

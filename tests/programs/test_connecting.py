@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.server import Endpoint
 
+pytestmark = pytest.mark.thorough
 PASSWORD = "correct horse"
 
 

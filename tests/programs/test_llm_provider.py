@@ -181,6 +181,7 @@ async def test_a_temperature_that_the_model_refuses_is_left_out(server: OpenAISe
     assert ["temperature" in body for body in server.requests] == [True, False, False]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("num_retries", "asked"), [(0, 1), (2, 3), (None, 4)])
 async def test_retries_are_counted_after_the_first_attempt(
     server: OpenAIServer, num_retries: int | None, asked: int

@@ -15,6 +15,7 @@ from spade_llm.errors import StorageFailed
 from spade_llm.rag import held_vectors
 from spade_llm.rag.held_vectors import HeldVectors
 from spade_llm.rag.vector_cache import VectorCache
+from tests.conftest import at_most
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,7 +44,7 @@ def reading(count: int, first_id: int = 0) -> Callable[[], Awaitable[HeldVectors
     return read
 
 
-@settings(max_examples=40)
+@settings(max_examples=at_most(40))
 @given(
     st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 30), min_size=1)), max_size=8),
     st.sets(st.integers(0, 35)) | st.none(),

@@ -26,6 +26,7 @@ from spade_llm.runtime import (
 )
 from spade_llm.runtime.answer_log import KEEP_UNFINISHED_S, PURGE_EVERY
 from tests.acl.test_message import messages
+from tests.conftest import at_most
 from tests.runtime.harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ async def test_a_note_does_not_undo_what_is_known(log: AnswerLog) -> None:
     assert await log.unfinished() == [waiting]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(messages)
 async def test_any_message_comes_back_from_the_file_as_it_was(
     tmp_path: Path, message: AclMessage

@@ -15,6 +15,7 @@ from spade_llm.runtime import InMemoryNetwork
 from spade_llm.services.chat import ChatService, Reply, Utterance
 from spade_llm.services.correspondence import Correspondence
 from spade_llm.services.subagents import Standing, SubAgents
+from tests.conftest import at_most
 from tests.runtime.harness import Member
 from tests.services.program import Program
 
@@ -80,7 +81,7 @@ class Field:
                 await program.arrived.wait()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=at_most(40))
 @given(STEPS)
 def test_answers_never_cross(steps: list[Step]) -> None:
     asyncio.run(_answers_never_cross(steps))

@@ -12,6 +12,7 @@ from spade_llm.memory.index.owner_index import OwnerIndex
 from spade_llm.memory.index.scope import Scope
 from spade_llm.memory.store import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from spade_llm.text import postings, row_of
+from tests.conftest import at_most
 from tests.memory.index.rows import NOW, Row, columns
 
 DIMENSIONS = 64
@@ -170,7 +171,7 @@ def test_sorted_by_importance_it_is_the_order_of_all_that_matches(
     assert found == sorted(found, reverse=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=at_most(20))
 @given(many, many, queries)
 def test_small_bounds_change_no_answer(
     before: tuple[Row, ...], after: tuple[Row, ...], query: MemoryQuery
