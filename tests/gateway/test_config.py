@@ -143,6 +143,7 @@ async def test_layers_are_merged_field_by_field() -> None:
     assert effective() == Effective()
 
 
+@pytest.mark.thorough
 async def test_sessions_are_listed_latest_first_bounded_and_survive(tmp_path: Path) -> None:
     now = [0.0]
     database = gateway_database(tmp_path)

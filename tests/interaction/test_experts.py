@@ -71,6 +71,7 @@ async def said(client: Client) -> str:
     return str((await next_message(client))["body"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_tool_agent", [False, True])
 async def test_an_expert_is_asked_and_others_are_served_meanwhile(
     network: Network, by_tool_agent: bool

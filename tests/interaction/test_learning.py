@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.agent import Services
 from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage
 from spade_llm.services.memory import MemoryClient
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 ANA = "ana@localhost"
 
 
+@pytest.mark.thorough
 async def test_a_conversation_that_has_rested_is_an_episode_with_facts(network: Network) -> None:
     memory = await network.memory()
     program = await network.program()
@@ -41,6 +44,7 @@ async def test_a_conversation_that_has_rested_is_an_episode_with_facts(network: 
     assert "## Key Facts\n\n- The user lives in Lisbon." in context.context_text
 
 
+@pytest.mark.thorough
 async def test_a_person_allows_to_compare_conversations_and_takes_it_back(network: Network) -> None:
     memory = await network.memory()
     assistant = await network.assistant(services=Services(memory=jid_of(memory)))

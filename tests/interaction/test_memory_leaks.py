@@ -107,6 +107,7 @@ def leaks(text: str, asker: Owner, owners: list[Owner]) -> list[str]:
     return [word for one in owners if one is not asker for word in one.secrets if word in text]
 
 
+@pytest.mark.thorough
 async def test_each_question_of_each_owner_finds_only_its_own(owners: list[Owner]) -> None:
     found = 0
     for asker in owners:

@@ -213,6 +213,7 @@ async def test_silence_costs_one_more_attempt(scene: Scene) -> None:
     assert await scene.ask_impatient("hello") == ANSWER
 
 
+@pytest.mark.thorough
 async def test_lasting_silence_costs_one_polite_sentence(scene: Scene) -> None:
     scene.model.enqueue(*[Hang()] * IMPATIENT.attempts)
 

@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.agent import Services
 from spade_llm.context import WindowSizeContext
 from spade_llm.memory import MemoryDraft
@@ -104,6 +106,7 @@ def reviewed(file: str) -> set[str]:
         return {str(id).lower() for (id,) in rows}
 
 
+@pytest.mark.thorough
 async def test_the_status_names_who_is_away_without_a_search(network: Network) -> None:
     memory, rag = await network.memory(), await network.rag()
     services = Services(memory=jid_of(memory), rag=jid_of(rag))

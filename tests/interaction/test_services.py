@@ -140,6 +140,7 @@ async def test_a_tool_of_another_agent_is_called(network: Network) -> None:
     assert "42" in await answer_to(ada, assistant, "how much is it?")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["memory", "rag", "tools"])
 async def test_who_is_away_is_named_and_used_again_when_back(network: Network, kind: str) -> None:
     start = {"memory": network.memory, "rag": network.rag, "tools": network.tools}[kind]
@@ -170,6 +171,7 @@ async def test_who_is_away_is_named_and_used_again_when_back(network: Network, k
     await eventually(answers_with_it)
 
 
+@pytest.mark.thorough
 async def test_what_is_said_while_memory_is_away_reaches_it_later(network: Network) -> None:
     memory = await network.memory()
     assistant = await network.assistant(services=Services(memory=jid_of(memory)))

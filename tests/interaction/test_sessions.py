@@ -241,6 +241,7 @@ async def test_what_is_said_while_a_session_is_cleared_waits_for_that(house: Hou
     assert "before" not in await ada.said()
 
 
+@pytest.mark.thorough
 async def test_cleared_messages_are_still_learned_from_and_then_gone(house: House) -> None:
     ada = house.asker(ADA)
     await ada.say("I live in Lisbon")
@@ -281,6 +282,7 @@ async def test_everything_about_one_is_forgotten_and_counted(house: House) -> No
     assert (await bob.sessions.memories()).total == 1
 
 
+@pytest.mark.thorough
 @one_server
 async def test_while_memory_is_away_nothing_is_answered_in_its_place(house: House) -> None:
     ada = house.asker(ADA)

@@ -232,6 +232,7 @@ class Dripping:
             self.was_left.set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)
 async def test_a_program_that_is_gone_is_worked_for_no_longer(network: Network) -> None:
     model = Dripping()

@@ -96,6 +96,7 @@ async def test_what_fails_inside_stays_inside(mode: str, caplog: pytest.LogCaptu
     assert "/home/ada/secret" in caplog.text
 
 
+@pytest.mark.thorough
 async def test_more_calls_than_may_be_at_work_are_refused_and_then_welcome() -> None:
     at_work, is_open = asyncio.Semaphore(0), asyncio.Event()
 

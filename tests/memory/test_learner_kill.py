@@ -8,6 +8,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.store import MemoryFilter, MemoryType, ObservedMessage
@@ -83,6 +85,7 @@ def _said(conversation: int, number: int) -> ObservedMessage:
     return ObservedMessage(id=id, role="user", content=text, at=at)
 
 
+@pytest.mark.thorough
 async def test_nothing_is_lost_and_nothing_twice_after_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with SQLiteMemoryBackend(path) as backend:

@@ -213,6 +213,7 @@ async def test_a_file_that_may_only_be_read_is_read(
     assert (await store.get(entry.id)).content == "before"
 
 
+@pytest.mark.thorough
 async def test_a_disk_without_room_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     child = await asyncio.create_subprocess_exec(

@@ -145,6 +145,7 @@ async def test_a_session_passes_its_environment_on_and_ends_when_it_is_closed(
         os.kill(process, 0)
 
 
+@pytest.mark.thorough
 async def test_a_program_that_ends_leaves_no_server_behind(tmp_path: Path) -> None:
     note = tmp_path / "note"
     code = (

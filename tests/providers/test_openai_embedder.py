@@ -98,6 +98,7 @@ async def test_a_dimension_can_be_asked_for_and_is_part_of_the_name(
     assert embedder.name == "test-embedding/16"
 
 
+@pytest.mark.thorough
 async def test_many_texts_go_in_bounded_requests_and_come_back_in_order(
     embedder: OpenAIEmbedder, server: OpenAIServer
 ) -> None:

@@ -240,6 +240,7 @@ async def test_every_local_server_has_its_usual_address() -> None:
     ]
 
 
+@pytest.mark.thorough
 async def test_a_provider_that_nobody_closes_is_not_complained_of(
     server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,6 +27,7 @@ _NAMES = "amber birch cedar delta ember fjord grove heron inlet jetty kelp larch
 WORDS = _NAMES.split()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("away_from", [DOCUMENTS, DOCUMENTS // 2], ids=["embedded", "half of them"])
 async def test_a_small_pool_gives_the_same_best_as_a_large_one(
     tmp_path: Path, away_from: int

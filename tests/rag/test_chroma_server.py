@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANN, BOB = "ann@localhost", "bob@localhost"
+pytestmark = pytest.mark.thorough
 TIDES = Document(text="The tide turns at noon in the northern bay.", source="tides.md")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.rag import split
 from spade_llm.rag.headings import markup_of
 from spade_llm.rag.loader import FoundFile, Loader
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.thorough
 def test_every_planted_sentence_stands_in_a_passage_of_its_document_alone(tmp_path: Path) -> None:
     planted = write_corpus(tmp_path, notes=200, pages=60)
     passages: list[tuple[str, str]] = []

@@ -104,6 +104,7 @@ async def test_the_name_in_the_message_says_how_it_is_read(tmp_path: Path) -> No
         assert await _text(tmp_path, host, name="../../etc/passwd.txt") == '{"a": 1}'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("answer", "then", "reason"),
     [

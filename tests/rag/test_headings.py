@@ -102,6 +102,7 @@ def test_headings_come_in_order_and_do_not_overlap(text: str, markup: Markup) ->
         reached = heading.end
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("markup", [Markup.RST, Markup.CODE, Markup.MARKDOWN])
 @pytest.mark.parametrize(
     "unit", ["=", "=\n", "a\n===\n", "# \n", "def ", "class a ", "pub ", "---\n"]

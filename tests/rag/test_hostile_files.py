@@ -109,6 +109,7 @@ def test_what_is_no_text_says_so(
     assert reason in _refusal(loader, name)
 
 
+@pytest.mark.thorough
 def test_a_zip_bomb_is_not_opened(loader: Loader, tmp_path: Path) -> None:
     write_docx(tmp_path / "bomb.docx", "T", {"One": "x"})
     with_part(tmp_path / "bomb.docx", "word/media/image1.png", bytes(260_000_000))
@@ -123,6 +124,7 @@ def test_a_zip_bomb_of_xml_is_not_opened(loader: Loader, tmp_path: Path) -> None
     assert "zip bomb" in _refusal(loader, "bomb.docx")
 
 
+@pytest.mark.thorough
 def test_a_zip_that_lies_about_its_sizes_gives_no_more_than_it_says(
     loader: Loader, tmp_path: Path
 ) -> None:
@@ -215,6 +217,7 @@ def _write_slow(path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path) -> None:
     _write_slow(tmp_path / "slow.pdf")
     write_pdf(tmp_path / "good.pdf", ["Still here."])
@@ -223,6 +226,7 @@ def test_a_pdf_that_works_without_end_is_given_up(loader: Loader, tmp_path: Path
     assert "Still here." in _read(loader, "good.pdf")
 
 
+@pytest.mark.thorough
 async def test_files_that_work_without_end_hold_up_nothing_that_is_not_parsed(
     loader: Loader, tmp_path: Path
 ) -> None:
@@ -243,6 +247,7 @@ async def test_files_that_work_without_end_hold_up_nothing_that_is_not_parsed(
     assert all(isinstance(one, InvalidArguments) for one in ended)
 
 
+@pytest.mark.thorough
 def test_a_pdf_whose_stream_unpacks_without_end_is_refused(loader: Loader, tmp_path: Path) -> None:
     bomb = zlib.compress(zlib.compress(bytes(500_000_000)))
     (tmp_path / "bomb.pdf").write_bytes(
@@ -258,6 +263,7 @@ def test_a_pdf_whose_stream_unpacks_without_end_is_refused(loader: Loader, tmp_p
     assert _refusal(loader, "bomb.pdf")
 
 
+@pytest.mark.thorough
 def test_a_file_that_needs_too_much_memory_costs_its_parser_only(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[" + "[],[{}]," * 2_000_000 + "1]")
     (tmp_path / "b.json").write_text('{"a": 1}')
@@ -269,6 +275,7 @@ def test_a_file_that_needs_too_much_memory_costs_its_parser_only(tmp_path: Path)
         assert loader.parser.started == 2
 
 
+@pytest.mark.thorough
 def test_a_parser_that_is_killed_is_replaced(loader: Loader, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"a": 1}')
     assert _read(loader, "b.json") == "a: 1\n"
@@ -335,6 +342,7 @@ def test_an_empty_folder_says_so(loader: Loader, tmp_path: Path) -> None:
         loader.find("empty")
 
 
+@pytest.mark.thorough
 def test_what_is_being_parsed_is_broken_off_by_closing(tmp_path: Path) -> None:
     slow = b"a,b\n" + b"x,y\n" * 2_000_000
     loader = Loader([tmp_path])
@@ -399,6 +407,7 @@ def test_the_length_of_bounded_text_is_the_offset_of_what_comes_next(pieces: lis
     str(text).encode()
 
 
+@pytest.mark.thorough
 async def test_a_number_of_a_megabyte_does_not_hold_up_the_questions_of_others(
     tmp_path: Path,
 ) -> None:

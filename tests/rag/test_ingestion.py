@@ -169,6 +169,7 @@ async def test_vectors_stored_before_a_crash_are_swept_at_the_next_start(tmp_pat
     assert await _vectors(tmp_path, namespace_id=1) == 1
 
 
+@pytest.mark.thorough
 async def test_queries_during_replacement_see_the_old_or_the_new_never_neither(
     tmp_path: Path,
 ) -> None:
@@ -187,6 +188,7 @@ async def test_queries_during_replacement_see_the_old_or_the_new_never_neither(
     assert all(len(found.chunks) == 1 for found in seen)
 
 
+@pytest.mark.thorough
 async def test_an_ingest_killed_at_any_moment_is_mended_by_the_next(tmp_path: Path) -> None:
     for lines in (3, 9):
         await _ingest_and_kill_after(tmp_path, lines)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.rag import DocumentLibrary, RetrievalOptions
 from tests.rag.files import with_part, write_docx, write_pdf
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 OWNER = "ada@localhost"
 
 
+@pytest.mark.thorough
 async def test_what_cannot_be_read_is_left_out_with_its_reason_and_the_rest_is_done(
     tmp_path: Path,
 ) -> None:

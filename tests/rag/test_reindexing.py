@@ -235,6 +235,7 @@ async def _reindex_often(mine: OwnedLibrary, *, times: int) -> None:
         await mine.reindex()
 
 
+@pytest.mark.thorough
 async def test_killed_in_the_middle_it_leaves_the_old_vectors_in_use(stored: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,

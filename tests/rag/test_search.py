@@ -52,6 +52,7 @@ def sources(found: Retrieval) -> list[str]:
     return [one.chunk.source for one in found.chunks]
 
 
+@pytest.mark.thorough
 async def test_a_filter_finds_the_one_match_among_hundreds(mine: OwnedLibrary) -> None:
     for number in range(200):
         metadata = {"team": "blue" if number == 150 else "red"}
@@ -195,6 +196,7 @@ async def test_what_is_too_long_for_the_budget_is_left_out(mine: OwnedLibrary) -
     assert sources(found) == ["short.txt"]
 
 
+@pytest.mark.thorough
 async def test_the_same_text_in_many_documents_takes_one_place(mine: OwnedLibrary) -> None:
     for number in range(60):
         licence = "Permission is granted to use the harbour."
@@ -210,6 +212,7 @@ async def test_the_same_text_in_many_documents_takes_one_place(mine: OwnedLibrar
     assert sources(found) == ["licence00.txt", "cranes.txt"]
 
 
+@pytest.mark.thorough
 async def test_the_words_of_others_change_no_score(library: DocumentLibrary) -> None:
     mine, theirs = library.for_owner(ANN), library.for_owner(BOB)
     for number in range(5):
@@ -238,6 +241,7 @@ async def test_what_others_granted_is_found_and_what_they_did_not_is_denied(
     assert [one.chunk.namespace for one in found.chunks] == [f"{BOB}/plans"]
 
 
+@pytest.mark.thorough
 async def test_a_query_never_sees_half_of_a_document_nor_misses_it(mine: OwnedLibrary) -> None:
     versions = [
         " ".join(f"Harbour log of {colour}, entry {n}, all quiet." for n in range(30))

@@ -125,6 +125,7 @@ def test_sizes_out_of_bounds_are_refused(size: int, overlap: int) -> None:
         Splitting(size=size, overlap=overlap)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit", ["x", "word ", " ", "\n", "#", "# a\n", "`", ". ", "\n \n", "```\n"]
 )

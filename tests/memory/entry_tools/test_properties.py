@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ any_json = st.recursive(
 arguments = st.dictionaries(names, any_json, max_size=6)
 
 
+@pytest.mark.thorough
 def test_any_json_gives_one_json_object(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
         backend = SQLiteMemoryBackend(tmp_path / "memory.db")
