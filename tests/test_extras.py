@@ -5,6 +5,7 @@ The packages that the core requirements do not bring are blocked in a process of
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -108,6 +109,14 @@ def test_every_extra_has_its_packages_listed() -> None:
         for package in packages:
             tops = map(canonicalize_name, DISTRIBUTIONS[package.split(".")[0]])
             assert brought & set(tops), f"{extra} does not bring {package}"
+
+
+@pytest.mark.parametrize("path", ["Makefile", "docker/Dockerfile", "README.md", "docs/hosting.md"])
+def test_instructions_name_extras_that_exist(path: str) -> None:
+    named = re.findall(r"(?:spade-llm-agents|\.)\[([a-z,-]+)\]", (ROOT / path).read_text("utf-8"))
+
+    assert named
+    assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
 
 
 def _without_extras(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
