@@ -19,11 +19,11 @@ from spade_llm.conversation.actions import acted
 from spade_llm.conversation.shown_answers import ShownAnswers
 from spade_llm.providers.offline_words import language_of
 from spade_llm.xmpp.encryption_hint import EncryptionHint
+from spade_llm.xmpp.message_styling import settled, styled
 from spade_llm.xmpp.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
 from spade_llm.xmpp.partial import encode_partial
 from spade_llm.xmpp.pieces import pieces_of
 from spade_llm.xmpp.stanza import CORRECTION, encode, encode_mark
-from spade_llm.xmpp.styling import settled, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

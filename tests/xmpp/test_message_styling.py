@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp.styling import settled, styled
+from spade_llm.xmpp.message_styling import settled, styled
 
 SPANS = {
     "**bold** and __bold__": "*bold* and *bold*",
     "*it* and _it_": "_it_ and _it_",
-    "***both***": "*_both_*",
+    "***both***": "_*both*_",
     "~~gone~~": "~gone~",
     "**a *b* c**": "*a _b_ c*",
     "**bold *it***": "*bold _it_*",
@@ -30,6 +30,18 @@ SPANS = {
     "这是**重点**内容": "这是*重点*内容",
     "open **bold, and `code": "open **bold, and `code",
     "~~~~ ~ a~b": "```~ a~b\n```",
+    "**bold\nover** two": "*bold*\n*over* two",
+    "> **a\n> b** c": "> *a*\n> *b* c",
+    "* *a\n  b* and `c\n  d` e": "- _a_\n  _b_ and `c d` e",
+    "**重点。**内容": "*重点。*内容",
+    "**a **b** c**": "*a b c*",
+    '[a](http://x "T")': 'a (http://x "T")',
+    "[docs][d] and [d]\n\n[d]: https://x.y": "docs (https://x.y) and d (https://x.y)\n\n[d]: https://x.y",
+    "Title\n=====\ntext": "*Title*\ntext",
+    "> A *long*\n> title\n> ---": "> *A long*\n> *title*",
+    "`` `a` ``": "`` `a` ``",
+    "*one*\r\n*two*": "_one_\n_two_",
+    "<a@b.c>, a < b > c, <b>": "a@b.c, a < b > c, <b>",
 }
 
 
@@ -40,7 +52,7 @@ def test_spans(markdown: str, shown: str) -> None:
 
 def test_headings_lists_and_quotations() -> None:
     markdown = (
-        "## The **first** `x` ##\n* one\n+ **two**: 2\n  - three\n1. four\n> said **so**\n***\n# #"
+        "## The **first** `x` ##\n* one\n+ **two**: 2\n  - three\n1. four\n> said **so**\n***\n#"
     )
 
     assert styled(markdown).split("\n") == [
@@ -51,7 +63,7 @@ def test_headings_lists_and_quotations() -> None:
         "1. four",
         "> said *so*",
         "---",
-        "*#*",
+        "#",
     ]
 
 
@@ -72,6 +84,16 @@ def test_code_is_left_untouched_also_within_lists_and_quotations() -> None:
 
 def test_code_that_is_not_closed_is_closed() -> None:
     assert styled("```py\nx = 1") == "```py\nx = 1\n```"
+    assert styled("```\nx\n") == "```\nx\n\n```"
+
+
+def test_fences_within_code_do_not_end_it() -> None:
+    assert styled("````md\n```py\nx\n```\n````\n*b*") == "```md\n ```py\nx\n ```\n```\n_b_"
+    assert styled("> ~~~\n> ```\n> ~~~") == "> ```\n>  ```\n> ```"
+
+
+def test_code_in_the_line_of_a_bullet() -> None:
+    assert styled("* ```py\n  x\n  ```\n* *b*") == "-\n```py\n  x\n```\n- _b_"
 
 
 def test_a_narrow_table_is_shown_in_columns() -> None:
@@ -103,25 +125,55 @@ def test_a_wide_table_is_shown_as_a_list() -> None:
 MARKUP = st.lists(
     st.sampled_from(
         ["**", "*", "_", "__", "~~", "`", "```", "~~~", "[", "](http://x/", ")", "|", "|-|\n", "\n"]
+        + [
+            "===\n",
+            '[7]: http://y "t"\n',
+            "````",
+            "    ",
+            "1. ",
+            "\t",
+            "\xa0",
+            "\r\n",
+            "&",
+            "www.a/b",
+        ]
         + ["# ", "> ", "- ", "* ", "\\", "<", ">", "!", " ", "word", "other", "Ünï", "重点", "7"]
     ),
     max_size=60,
 ).map("".join)
 
 
+def test_a_table_in_a_quotation_and_rows_of_other_lengths() -> None:
+    markdown = "> |a|b|\n> |-|-|\n> |1|\n> |1|2|**3**|"
+
+    assert styled(markdown).split("\n") == [
+        "> ```",
+        "> a  b",
+        "> -  -  -",
+        "> 1",
+        "> 1  2  3",
+        "> ```",
+    ]
+
+
+def test_what_is_nested_too_deep_stays_as_it_is() -> None:
+    assert styled("> " * 30 + "*a*") == "> " * 30 + "*a*"
+    assert styled("> " * 5 + "*a*") == "> " * 5 + "_a_"
+
+
 @given(MARKUP)
 def test_no_word_is_lost(markdown: str) -> None:
-    assert words_of(markdown) - words_of(styled(markdown)) == set()
+    assert words_lost(markdown, styled(markdown)) == []
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_a_styled_form(text: str) -> None:
-    assert words_of(text) - words_of(styled(text)) == set()
+    assert words_lost(text, styled(text)) == []
 
 
 @given(st.lists(MARKUP.filter(lambda line: "```" not in line), max_size=5))
 def test_code_between_fences_stays_as_it_is(lines: list[str]) -> None:
-    code = "\n".join(lines)
+    code = "\n".join(lines).replace("\r\n", "\n")
 
     assert styled(f"say\n```\n{code}\n```\n**b**") == f"say\n```\n{code}\n```\n*b*"
 
@@ -153,8 +205,8 @@ def test_no_text_takes_more_time_than_its_length(piece: str) -> None:
     assert time.process_time() - began < 10  # Quadratic, it would be minutes.
 
 
-def words_of(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", text))
+def words_lost(text: str, shown: str) -> list[str]:
+    return [word for word in re.findall(r"[^\W_]+", text) if word not in shown]
 
 
 @pytest.mark.parametrize(
