@@ -129,7 +129,8 @@ class LLMAgent(XmppAgent):
         )
         note_security(str(self.jid), verify_security=program.get("verify_security"))
         self.letters = Correspondence(self.node)
-        self._chat = ChatService(self._answer, generate=self._generate)
+        groups = Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest)
+        self._chat = ChatService(self._answer, generate=self._generate, quota_groups_of=groups.of)
         self.experts = experts_of(self, self.letters, is_for_others=self._is_no_answer)
         self._own_tools = [*conduct.tools, *expert_tools(conduct.experts, self.experts)]
         bind_tools(self, self._own_tools)
@@ -137,7 +138,13 @@ class LLMAgent(XmppAgent):
         data, name = self.options.data, str(self.jid.local)
         self.rooms = rooms_of(self, conduct)
         self._outbox = Outbox(data / f"outbox-{name}.db" if data else None)
-        self._watch = self._turn_watch(conduct)
+        self._watch = TurnWatch(
+            data,
+            name,
+            limits=conduct.peer_limits,
+            crowd=conduct.crowd_limits,
+            groups_of=groups.of,
+        )
         servers = program.get("mcp_servers") or ()
         self._mcp_servers = [McpServers(servers, data=data)] if servers else []
         documents = RagClient(self.node.requester, services.rag) if services.rag else None
@@ -187,15 +194,6 @@ class LLMAgent(XmppAgent):
             run=self.submit,
         )
         self._serve()
-
-    def _turn_watch(self, conduct: Conduct) -> TurnWatch:
-        return TurnWatch(
-            self.options.data,
-            str(self.jid.local),
-            limits=conduct.peer_limits,
-            crowd=conduct.crowd_limits,
-            circles=Circles(own_domain=str(self.jid.domain), is_guest=self.door.is_guest),
-        )
 
     def _own_toolboxes(self, documents: RagClient | None, services: Services) -> list[Toolbox]:
         """In front of all others: of equal names, the assistant's own is used."""

@@ -12,7 +12,7 @@ from spade_llm.behaviour.quota import Quota
 from spade_llm.behaviour.usage_command import UsageCommand
 from spade_llm.behaviour.watching import Watching
 from spade_llm.behaviour.why_command import NOTHING, WhyCommand
-from spade_llm.conversation.circles import NO_CIRCLES
+from spade_llm.conversation.circles import no_groups
 from spade_llm.conversation.peer_limits import NO_CROWD_LIMITS
 from spade_llm.conversation.recorder import Recorder, recording
 from spade_llm.conversation.usage_ledger import FILES, UsageLedger
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spade_llm.behaviour.layers import Layer
     from spade_llm.behaviour.memory import MemoryBehaviour
     from spade_llm.behaviour.why_command import ReactionLine
-    from spade_llm.conversation.circles import Circles
+    from spade_llm.conversation.circles import GroupsOf
     from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
     from spade_llm.services.service import Service
 
@@ -40,13 +40,13 @@ class TurnWatch:
         *,
         limits: PeerLimits,
         crowd: CrowdLimits = NO_CROWD_LIMITS,
-        circles: Circles = NO_CIRCLES,
+        groups_of: GroupsOf = no_groups,
     ) -> None:
         file = FILES.replace("*", name)
-        self.ledger = UsageLedger(data / file if data else None, circles=circles)
+        self.ledger = UsageLedger(data / file if data else None)
         self._limits = limits
         self._crowd = crowd
-        self._circles = circles
+        self._groups_of = groups_of
         self._watching = Watching(self.ledger)
 
     @property
@@ -54,12 +54,13 @@ class TurnWatch:
         """Around everything else: what is refused is not watched."""
         if self._limits.are_none and self._crowd.are_none:
             return [self._watching]
-        quota = Quota(self.ledger, self._limits, crowd=self._crowd, circles=self._circles)
+        quota = Quota(self.ledger, self._limits, crowd=self._crowd)
         return [quota, self._watching]
 
     def billing(self, peer: str) -> AbstractContextManager[None]:
         """Around what is done for this peer between its turns."""
-        return recording(Recorder(self.ledger, peer=peer, is_turn=False))
+        groups = self._groups_of(peer)
+        return recording(Recorder(self.ledger, peer=peer, groups=groups, is_turn=False))
 
     def attach(
         self,

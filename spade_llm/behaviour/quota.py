@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.conversation.circles import ALL_GUESTS, NO_CIRCLES
+from spade_llm.conversation.circles import ALL_GUESTS
 from spade_llm.conversation.peer_limits import NO_CROWD_LIMITS
 from spade_llm.errors import QuotaReached
 from spade_llm.providers.offline_words import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spade_llm.behaviour.layers import Outcome, Proceed
-    from spade_llm.conversation.circles import Circles
     from spade_llm.conversation.history import Conversation
     from spade_llm.conversation.peer_limits import CrowdLimits, PeerLimits
     from spade_llm.conversation.usage_ledger import UsageLedger
@@ -41,12 +40,10 @@ class Quota:
         limits: PeerLimits,
         *,
         crowd: CrowdLimits = NO_CROWD_LIMITS,
-        circles: Circles = NO_CIRCLES,
     ) -> None:
         self._ledger = ledger
         self._limits = limits
         self._crowd = crowd
-        self._circles = circles
         self._running: Counter[str] = Counter()
 
     async def __call__(
@@ -54,27 +51,26 @@ class Quota:
     ) -> Outcome:
         """Raises QuotaReached; StorageFailed where nobody can tell what was spent."""
         with ExitStack() as places:
-            for share in self._shares(utterance.peer):
+            for share in self._shares(utterance.peer, utterance.quota_groups):
                 self._check_day(share, utterance.text)
                 places.enter_context(self._counted(share, utterance.text))
             return await proceed(utterance)
 
-    def _shares(self, peer: str) -> Iterator[_Share]:
-        """All that this peer lives on."""
-        circles = self._circles.of(peer)
+    def _shares(self, peer: str, groups: Sequence[str]) -> Iterator[_Share]:
+        """The limits that hold for this peer: its own, and those of its quota groups."""
         yield _Share(name=peer, limits=self._limits, texts=_OF_PEER)
-        for circle in circles:
-            is_all = circle == ALL_GUESTS
+        for group in groups:
+            is_all = group == ALL_GUESTS
             limits = self._crowd.all_guests if is_all else self._crowd.domain
-            yield _Share(name=circle, limits=limits, texts=_OF_CIRCLE, is_circle=True)
-        if ALL_GUESTS in circles:
+            yield _Share(name=group, limits=limits, texts=_OF_GROUP, is_group=True)
+        if ALL_GUESTS in groups:
             yield _Share(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
 
     def _check_day(self, share: _Share, said: str) -> None:
         if share.limits.are_none:
             return
         ledger, peer = self._ledger, share.name.partition("/")[0]
-        spent = ledger.of_today_together(peer) if share.is_circle else ledger.of_today(peer)
+        spent = ledger.of_today_together(peer) if share.is_group else ledger.of_today(peer)
         reached = share.limits.reached_by(spent)
         if reached is not None:
             logger.info("%s has reached its limit of %s", share.name, reached)
@@ -110,7 +106,7 @@ class _Share:
     name: str
     limits: PeerLimits
     texts: _Texts
-    is_circle: bool = False
+    is_group: bool = False
 
 
 _SPENT = {
@@ -138,7 +134,7 @@ _TOGETHER_BUSY = {
     " tú. Envíalo otra vez dentro de un momento, por favor.",
 }
 _OF_PEER = _Texts(spent=_SPENT, busy=_BUSY)
-_OF_CIRCLE = _Texts(spent=_TOGETHER_SPENT, busy=_TOGETHER_BUSY)
+_OF_GROUP = _Texts(spent=_TOGETHER_SPENT, busy=_TOGETHER_BUSY)
 _WHAT = {
     "en": {
         "turns": "answers",

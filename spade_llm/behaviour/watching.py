@@ -33,7 +33,7 @@ class Watching:
     async def __call__(
         self, utterance: Utterance, conversation: Conversation, proceed: Proceed
     ) -> Outcome:
-        recorder = Recorder(self._ledger, peer=utterance.peer)
+        recorder = Recorder(self._ledger, peer=utterance.peer, groups=utterance.quota_groups)
         with recording(recorder):
             outcome = await proceed(utterance)
         recorder.count_turn()

@@ -45,12 +45,16 @@ logger = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Of one turn."""
+    """Record of one turn: what its answer is built from, and what it costs."""
 
-    def __init__(self, ledger: UsageLedger, *, peer: str, is_turn: bool = True) -> None:
-        """`is_turn=False`: of what is worked out for this peer between its turns."""
+    def __init__(
+        self, ledger: UsageLedger, *, peer: str, groups: Sequence[str] = (), is_turn: bool = True
+    ) -> None:
+        """`groups`: quota groups that the costs count for, beside the peer. `is_turn=False`: of
+        what is worked out for this peer between its turns."""
         self._ledger = ledger
         self._peer = peer
+        self._groups = groups
         self._at = datetime.now(UTC)
         self._began = time.perf_counter()
         self._phases: defaultdict[str, float] = defaultdict(float)
@@ -66,7 +70,7 @@ class Recorder:
         if not self._is_counted:
             self._is_counted, spent = True, spent + Spent(turns=1)
         try:
-            self._ledger.add(self._peer, spent)
+            self._ledger.add(self._peer, spent, groups=self._groups)
         except StorageFailed:
             logger.exception("what %s has spent could not be written", self._peer)
 

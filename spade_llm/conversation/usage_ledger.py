@@ -10,14 +10,11 @@ from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
-from spade_llm.conversation.circles import NO_CIRCLES
 from spade_llm.small_database import SmallDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    from spade_llm.conversation.circles import Circles
 
 FILES = "usage-*.db"
 """The name that stands for the star is the agent's."""
@@ -59,7 +56,7 @@ _OF_PEER = f"""SELECT day, peer, {_SPENT} FROM usage
     WHERE peer = ? AND day > ? AND day <= ? ORDER BY day DESC"""
 _OF_ALL = f"SELECT day, peer, {_SPENT} FROM usage WHERE day > ? ORDER BY day DESC, peer"
 _DROP_DAYS = "DELETE FROM usage WHERE day <= ?"
-_DROP_OLD_CIRCLES = "DELETE FROM usage_together WHERE day < ?"
+_DROP_OLD_GROUPS = "DELETE FROM usage_together WHERE day < ?"
 _DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
     SELECT peer FROM usage WHERE day = :day
     ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
@@ -98,12 +95,10 @@ class UsageLedger:
         self,
         path: Path | None,
         *,
-        circles: Circles = NO_CIRCLES,
         max_peers_a_day: int = MAX_PEERS_A_DAY,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`path=None` keeps it in RAM only."""
-        self._circles = circles
         self._max_peers = max_peers_a_day
         self._clock = clock
         self._db = SmallDatabase(path, schema=_SCHEMA, what="the record of usage")
@@ -127,12 +122,12 @@ class UsageLedger:
         now = self._clock()
         return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
 
-    def add(self, peer: str, spent: Spent) -> None:
-        """Raises StorageFailed."""
+    def add(self, peer: str, spent: Spent, *, groups: Sequence[str] = ()) -> None:
+        """Count it for a peer and for the quota groups that it belongs to. Raises StorageFailed."""
         today, row = self.today.isoformat(), _row(spent)
         self._db.run(_ADD_OF_PEER, today, peer, *row)
-        for circle in self._circles.of(peer):
-            self._db.run(_ADD_TOGETHER, today, circle, *row)
+        for group in groups:
+            self._db.run(_ADD_TOGETHER, today, group, *row)
         self._writes_until_bound -= 1
 
     def of_today(self, peer: str) -> Spent:
@@ -141,9 +136,9 @@ class UsageLedger:
             return _spent(row)
         return Spent()
 
-    def of_today_together(self, circle: str) -> Spent:
-        """What all of it have spent. Raises StorageFailed."""
-        for row in self._db.run(_TOGETHER, self.today.isoformat(), circle):
+    def of_today_together(self, group: str) -> Spent:
+        """What all members of a quota group have spent. Raises StorageFailed."""
+        for row in self._db.run(_TOGETHER, self.today.isoformat(), group):
             return _spent(row)
         return Spent()
 
@@ -172,7 +167,7 @@ class UsageLedger:
         if self._writes_until_bound <= 0:
             self._writes_until_bound = BOUND_EVERY
             self._db.run(_DROP_DAYS, self._before(KEPT_DAYS))
-            self._db.run(_DROP_OLD_CIRCLES, self.today.isoformat())
+            self._db.run(_DROP_OLD_GROUPS, self.today.isoformat())
             self._db.run(_DROP_PEERS, {"day": self.today.isoformat(), "kept": self._max_peers})
             await self._db.checkpoint()
 

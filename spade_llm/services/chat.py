@@ -22,6 +22,7 @@ from spade_llm.conversation.approval import (
     read_answer,
     settled_text,
 )
+from spade_llm.conversation.circles import GroupsOf, no_groups
 from spade_llm.conversation.commands import STOP, parse_command, parse_word
 from spade_llm.conversation.open_questions import OpenQuestions
 from spade_llm.conversation.room_texts import room_hint
@@ -105,6 +106,8 @@ class Utterance:
 
     replied_to: str = ""
     """The message that this one answers, as far as it is known: data."""
+    quota_groups: tuple[str, ...] = ()
+    """Groups that its costs count for beside the peer, as decided when its turn began."""
     at: datetime = field(default_factory=partial(datetime.now, UTC))
     """When its turn began."""
 
@@ -125,9 +128,17 @@ ChatHandler = Callable[[Utterance], Awaitable[Reply]]
 
 
 class ChatService:
-    def __init__(self, handler: ChatHandler, *, generate: ChatHandler | None = None) -> None:
-        """`generate`: answers what belongs to no conversation; None: nobody does."""
+    def __init__(
+        self,
+        handler: ChatHandler,
+        *,
+        generate: ChatHandler | None = None,
+        quota_groups_of: GroupsOf = no_groups,
+    ) -> None:
+        """`generate`: answers prompts that belong to no conversation; None: they are not served.
+        `quota_groups_of`: the groups of peers with a quota of their own that a peer belongs to."""
         self._handler = handler
+        self._quota_groups_of = quota_groups_of
         self._generate = generate
         self.service = Service(ONTOLOGY, ends_with_asker=True)
         """Further ops are added to it before `attach`."""
@@ -153,7 +164,7 @@ class ChatService:
         service.attach(dispatcher)
 
     async def _answer_text(self, request: Request) -> str:
-        utterance = _utterance(request.message, request.message.content)
+        utterance = self._utterance(request.message, request.message.content)
         ask = partial(self._ask_person, request)
         utterance = replace(utterance, ask=ask, aside=request.set_aside, tell=request.part)
         reply = await self._handler(utterance)
@@ -161,7 +172,7 @@ class ChatService:
 
     async def _answer_program(self, request: Request, body: Say) -> Reply:
         async with _Parts(request, is_sent=body.is_streamed) as parts:
-            utterance = _utterance(request.message, body.text, parts.add)
+            utterance = self._utterance(request.message, body.text, parts.add)
             ask = partial(self._ask_program, request, parts) if body.can_approve else None
             form = SchemaForm(body.response_schema) if body.response_schema else None
             utterance = replace(
@@ -181,8 +192,25 @@ class ChatService:
         self, generate: ChatHandler, request: Request, body: Generate
     ) -> Reply:
         async with _Parts(request, is_sent=body.is_streamed) as parts:
-            utterance = _utterance(request.message, body.prompt, parts.add)
+            utterance = self._utterance(request.message, body.prompt, parts.add)
             return await generate(replace(utterance, sampling=body.sampling))
+
+    def _utterance(
+        self,
+        message: AclMessage,
+        text: str,
+        on_delta: Callable[[str], Awaitable[None]] | None = None,
+    ) -> Utterance:
+        return Utterance(
+            # Some clients use an id again for another text: together they tell one utterance.
+            id=f"{message.reply_with}.{fingerprint(message)[:12]}",
+            peer=message.asker,
+            conversation=place_of(message),
+            text=text,
+            message=message,
+            on_delta=on_delta,
+            quota_groups=self._quota_groups_of(message.asker),
+        )
 
     async def _ask_person(self, request: Request, question: Question) -> Verdict:
         language = language_of(request.message.content)
@@ -350,19 +378,3 @@ class _Parts:
             # A part that cannot leave is no loss: the terminal answer repeats the whole text.
             with suppress(RequestError):
                 await self._request.part(Delta(text=text).encode())
-
-
-def _utterance(
-    message: AclMessage,
-    text: str,
-    on_delta: Callable[[str], Awaitable[None]] | None = None,
-) -> Utterance:
-    return Utterance(
-        # Some clients use an id again for another text: together they tell one utterance.
-        id=f"{message.reply_with}.{fingerprint(message)[:12]}",
-        peer=message.asker,
-        conversation=place_of(message),
-        text=text,
-        message=message,
-        on_delta=on_delta,
-    )

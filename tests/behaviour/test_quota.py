@@ -128,14 +128,14 @@ async def _waiting(
     return turn
 
 
-CIRCLES = Circles(own_domain="x", is_guest=lambda jid: jid.endswith("evil"))
+GROUPS = Circles(own_domain="x", is_guest=lambda jid: jid.endswith("evil"))
 
 
 @pytest.mark.parametrize("name", ["guest", "domain", "all_guests"])
 async def test_guests_have_limits_of_their_own_that_nobody_else_notices(name: str) -> None:
     crowd = CrowdLimits(**{name: PeerLimits(turns=2)})
     model = ScriptedProvider.echo()
-    async with a_watched_assistant(model, crowd=crowd, circles=CIRCLES) as assistant:
+    async with a_watched_assistant(model, crowd=crowd, groups_of=GROUPS.of) as assistant:
         assert await assistant.say("one", peer="eve1@evil") == "one"
         assert await assistant.say("two", peer="eve1@evil") == "two"
 
@@ -154,7 +154,7 @@ async def test_guests_have_limits_of_their_own_that_nobody_else_notices(name: st
 async def test_another_domain_s_turns_at_the_same_time_are_bounded_together() -> None:
     model = GatedModel()
     crowd = CrowdLimits(domain=PeerLimits(concurrent_turns=1))
-    async with a_watched_assistant(model, crowd=crowd, circles=CIRCLES) as assistant:
+    async with a_watched_assistant(model, crowd=crowd, groups_of=GROUPS.of) as assistant:
         first = await _waiting(assistant, model, "1", peer="bob@far")
 
         with pytest.raises(QuotaReached, match="already working on 1"):
@@ -170,7 +170,7 @@ async def test_what_a_domain_has_spent_survives_a_restart(tmp_path: Path) -> Non
     for outcome in ("answered", "refused"):
         model = ScriptedProvider.echo()
         async with a_watched_assistant(
-            model, crowd=crowd, circles=CIRCLES, data=tmp_path
+            model, crowd=crowd, groups_of=GROUPS.of, data=tmp_path
         ) as assistant:
             if outcome == "answered":
                 assert await assistant.say("hi", peer="bob@far") == "hi"

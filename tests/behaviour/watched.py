@@ -10,7 +10,7 @@ from spade_llm.agent.turn_watch import TurnWatch
 from spade_llm.behaviour.llm import LLMBehaviour
 from spade_llm.behaviour.memory import MemoryBehaviour
 from spade_llm.context import NoContextManagement
-from spade_llm.conversation.circles import NO_CIRCLES, Circles
+from spade_llm.conversation.circles import GroupsOf, no_groups
 from spade_llm.conversation.memory_toolbox import MemoryOffer
 from spade_llm.conversation.outbox import Outbox
 from spade_llm.conversation.peer_limits import (
@@ -40,9 +40,14 @@ if TYPE_CHECKING:
 class Watched:
     behaviour: LLMBehaviour
     watch: TurnWatch
+    groups_of: GroupsOf
 
     async def say(self, text: str, *, peer: str = "you@x", thread: str = "") -> str:
-        utterance = replace(an_utterance(text, peer=peer), conversation=f"{peer}#{thread}")
+        utterance = replace(
+            an_utterance(text, peer=peer),
+            conversation=f"{peer}#{thread}",
+            quota_groups=self.groups_of(peer),
+        )
         return (await self.behaviour.answer(utterance)).text
 
 
@@ -52,14 +57,14 @@ async def a_watched_assistant(
     *,
     limits: PeerLimits = NO_LIMITS,
     crowd: CrowdLimits = NO_CROWD_LIMITS,
-    circles: Circles = NO_CIRCLES,
+    groups_of: GroupsOf = no_groups,
     memory: OwnedMemory | None = None,
     retriever: Retriever | None = None,
     toolboxes: Sequence[Toolbox] = (),
     layers: Sequence[Layer] = (),
     data: Path | None = None,
 ) -> AsyncIterator[Watched]:
-    watch = TurnWatch(data, "a", limits=limits, crowd=crowd, circles=circles)
+    watch = TurnWatch(data, "a", limits=limits, crowd=crowd, groups_of=groups_of)
     async with Outbox(None) as outbox, watch.ledger:
         remembering = MemoryBehaviour(memory=memory, retriever=retriever, outbox=outbox)
         behaviour = LLMBehaviour(
@@ -73,4 +78,4 @@ async def a_watched_assistant(
             layers=[*watch.layers, *layers],
         )
         watch.attach(behaviour.commands, Service(ONTOLOGY), remembering)
-        yield Watched(behaviour=behaviour, watch=watch)
+        yield Watched(behaviour=behaviour, watch=watch, groups_of=groups_of)
