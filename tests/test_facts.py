@@ -100,6 +100,7 @@ def test_spades_container_delivers_inside_the_process() -> None:
     assert {"register", "unregister", "has_agent", "get_agent"} <= set(dir(Container))
 
 
+@pytest.mark.thorough
 def test_spade_changes_the_event_loop_policy_of_the_whole_process() -> None:
     # own_event_loop_policy in xmpp/wire_container.py puts it back.
     code = (
@@ -159,5 +160,6 @@ assert type(spade.container.Server(parameters)).__module__ == "pyjabber.server"
 """
 
 
+@pytest.mark.thorough
 def test_spades_own_server_is_imported_when_a_program_starts_it_and_not_before() -> None:
     subprocess.run([sys.executable, "-c", LATE_SERVER], check=True, timeout=60)

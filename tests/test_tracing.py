@@ -182,6 +182,7 @@ async def test_what_failed_is_an_error_by_its_kind_and_not_by_its_words() -> Non
     assert SECRET.encode() not in receiver.payload
 
 
+@pytest.mark.thorough
 async def test_a_collector_that_hangs_delays_no_answer_and_the_end_only_for_a_while() -> None:
     async with running_receiver(is_slow=True) as receiver:
         async with a_chain({"a": Telemetry(endpoint=receiver.url)}) as ask:
@@ -192,6 +193,7 @@ async def test_a_collector_that_hangs_delays_no_answer_and_the_end_only_for_a_wh
         assert time.monotonic() - ending < tracing.FLUSH_S + WAIT_S
 
 
+@pytest.mark.thorough
 async def test_a_collector_that_is_away_costs_no_answer_and_few_lines_of_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -91,6 +91,7 @@ async def test_rows_come_back_to_the_text_that_they_are_of() -> None:
             assert rows.tolist() == (await embedder.embed(some)).tolist()
 
 
+@pytest.mark.thorough
 async def test_what_one_document_is_refused_for_is_no_others_fault(tmp_path: Path) -> None:
     async with DocumentLibrary(tmp_path, embedder=BagOfWords()) as library:
         mine = library.for_owner(OWNER)
@@ -137,6 +138,7 @@ async def test_the_same_source_several_times_at_once_ends_as_one_document(tmp_pa
     assert len(found.chunks) == 1
 
 
+@pytest.mark.thorough
 async def test_a_query_sees_all_of_a_document_or_nothing_of_it(tmp_path: Path) -> None:
     """Each version says its number in each of its passages."""
     async with DocumentLibrary(
@@ -162,6 +164,7 @@ async def test_a_query_sees_all_of_a_document_or_nothing_of_it(tmp_path: Path) -
     assert [editions for editions in seen if len(editions) != 1] == []
 
 
+@pytest.mark.thorough
 async def test_a_cancelled_folder_leaves_whole_documents_and_can_be_done_again(
     tmp_path: Path,
 ) -> None:
@@ -189,6 +192,7 @@ async def test_a_cancelled_folder_leaves_whole_documents_and_can_be_done_again(
     assert (stats.documents, stats.chunks, stats.vectors) == (1500, 1500, 1500)
 
 
+@pytest.mark.thorough
 async def test_a_folder_killed_in_the_middle_is_completed_and_nothing_is_twice(
     tmp_path: Path,
 ) -> None:

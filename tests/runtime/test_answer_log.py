@@ -277,6 +277,7 @@ async def test_a_request_waits_for_another_one_that_holds_the_file_and_the_loop_
         assert await log.find(request(id="2")) is not None
 
 
+@pytest.mark.thorough
 async def test_writers_and_scrubs_at_the_same_time_are_all_served(tmp_path: Path) -> None:
     async def write(writer: int, log: SqliteAnswerLog) -> None:
         for number in range(40):

@@ -96,6 +96,7 @@ async def test_nobody_else_gets_the_rest_and_later_it_is_gone() -> None:
     assert [call.name for call in late.tool_calls] == ["t"] * 24
 
 
+@pytest.mark.thorough
 async def test_only_so_much_is_kept() -> None:
     rests = Rests()
     reply = large("🙂🚀")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.memory.entry_tools.contract import *  # noqa: F403
 from tests.memory.entry_tools.fixtures import ada_tools, bob_tools, other_tools, tools
 from tests.services.test_memory_contract import askers, other_store, store
 
+pytestmark = pytest.mark.thorough
 __all__ = ["ada_tools", "askers", "bob_tools", "other_store", "other_tools", "store", "tools"]

@@ -337,6 +337,7 @@ def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_
     assert not entrance.lets_in(text(f"eve@{OWN}"))
 
 
+@pytest.mark.thorough
 def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence() -> None:
     entrance = Entrance(LIMITED)
 

@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spade_llm.xmpp import embedded_store
 from spade_llm.xmpp.embedded_store import OFFLINE_LIMIT, Contact, EmbeddedStore, set_password
 from tests.xmpp.raw_stream import HEADER, RawStream
@@ -104,6 +106,7 @@ async def test_rosters_keep_names_and_groups(embedded: Provisioner, login: Login
     await alice.xmpp.del_roster_item("bob@localhost")
 
 
+@pytest.mark.thorough
 def test_the_store_of_one_account_is_bounded(tmp_path: Path) -> None:
     with closing(EmbeddedStore(tmp_path)) as store:
         kept = [store.keep_message("bob", f"<message id='{n}'/>") for n in range(OFFLINE_LIMIT + 1)]

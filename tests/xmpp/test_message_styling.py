@@ -195,6 +195,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_takes_more_time_than_its_length(piece: str) -> None:
     text = piece * (96_000 // len(piece)) + ")\n|-|"

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     Login = Callable[..., Awaitable[Client]]
 
+pytestmark = pytest.mark.thorough
 ATTEMPTS = 200
 """A login hangs in about one of three, on some days in far fewer; of 200 neither all nor none."""
 SILENCE_S = 0.5

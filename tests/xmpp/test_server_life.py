@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Server = EmbeddedServer | ProsodyServer
 
+pytestmark = pytest.mark.thorough
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, or needs PDEATHSIG")
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from spade_llm.tools.mcp import McpToolbox
 
+pytestmark = pytest.mark.thorough
 ALL: Sequence[Transport] = ("stdio", "http", "sse")
 CONTENT = ToolResult(text="content of x")
 

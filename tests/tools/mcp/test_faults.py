@@ -22,6 +22,7 @@ from tests.tools.mcp.conftest import START_S, Servers, command, eventually
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
 DONE = ToolResult(text="done")
 MEGABYTE = 1024 * 1024
 

@@ -15,6 +15,7 @@ from spade_llm.tools.mcp.patience import Patience
 from spade_llm.tools.toolbox import ToolResult
 from tests.tools.mcp.conftest import QUICK, START_S, Servers, Transport, eventually, free_port, kill
 
+pytestmark = pytest.mark.thorough
 HELLO = ToolResult(text="hello")
 DONE = ToolResult(text="done")
 

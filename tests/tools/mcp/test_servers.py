@@ -14,10 +14,9 @@ from tests.tools.mcp.conftest import QUICK, Servers, Transport, eventually, free
 from tests.tools.mcp_servers.plain import TOGETHER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-ALL: Sequence[Transport] = ("stdio", "http", "sse")
+ALL = ("stdio", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("http", "sse")))
 
 
 @pytest.mark.parametrize("transport", ALL)
@@ -87,6 +86,7 @@ async def test_the_servers_own_deadline_gives_an_error_that_a_model_reads(
     assert "did not finish within 1.5 s" in result.text
 
 
+@pytest.mark.thorough
 async def test_pictures_links_and_resources_are_named_in_text(servers: Servers) -> None:
     box = await servers.toolbox("plain")
 
@@ -99,6 +99,7 @@ async def test_pictures_links_and_resources_are_named_in_text(servers: Servers) 
     )
 
 
+@pytest.mark.thorough
 async def test_arguments_that_do_not_fit_are_the_servers_to_refuse(servers: Servers) -> None:
     box = await servers.toolbox("plain")
 
@@ -108,6 +109,7 @@ async def test_arguments_that_do_not_fit_are_the_servers_to_refuse(servers: Serv
     assert "valid integer" in result.text
 
 
+@pytest.mark.thorough
 async def test_only_the_tools_that_the_operator_names_are_offered(servers: Servers) -> None:
     box = await servers.toolbox("plain", tools=frozenset({"add"}))
     await box.call("srv_add", {"a": 1, "b": 1})
@@ -117,6 +119,7 @@ async def test_only_the_tools_that_the_operator_names_are_offered(servers: Serve
         await box.call("srv_echo", {"text": "hello"})
 
 
+@pytest.mark.thorough
 async def test_a_misspelt_tool_is_in_the_log(
     servers: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
