@@ -93,6 +93,15 @@ def test_a_missing_extra_is_named_with_its_command(
     assert f"pip install 'spade-llm-agents[{extra}]'" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(("extra", "program"), NEEDS_AN_EXTRA[:-1])
+def test_one_extra_needs_no_other(extra: str, program: str, tmp_path: Path) -> None:
+    done = _without_extras(program, tmp_path, but=extra)
+
+    assert "spade-llm-agents[" not in done.stderr
+    assert "ModuleNotFoundError" not in done.stderr
+
+
 def test_doctor_names_the_missing_extras(tmp_path: Path) -> None:
     done = _without_extras("from spade_llm.cli import main; main(['doctor'])", tmp_path)
 
@@ -119,13 +128,16 @@ def test_instructions_name_extras_that_exist(path: str) -> None:
     assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
 
 
-def _without_extras(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it as if only the core requirements were installed."""
-    core = {name for line in PROJECT["dependencies"] for name in closure(Requirement(line).name)}
+def _without_extras(
+    program: str, folder: Path, *, but: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run it as if only the core requirements, and this extra, were installed."""
+    lines = [*PROJECT["dependencies"], *EXTRAS.get(but, ())]
+    present = {name for line in lines for name in closure(Requirement(line).name)}
     blocked = [
         package
         for package, names in DISTRIBUTIONS.items()
-        if package != "spade_llm" and not core & set(map(canonicalize_name, names))
+        if package != "spade_llm" and not present & set(map(canonicalize_name, names))
     ]
     prologue = (
         f"import sys; sys.modules.update(dict.fromkeys({blocked!r})); from pathlib import Path; "
