@@ -1,7 +1,6 @@
-"""What stands around a turn: each layer is one concern, in one file, and calls the next.
+"""Middleware around a turn: each layer is one concern, in one file, and calls the next.
 
-A layer may answer itself, change what was said or what is answered, or note what it cost. Knows
-no layer.
+A layer may answer itself, change what was said or what is answered, or note what it cost.
 """
 
 from __future__ import annotations
@@ -57,11 +56,5 @@ def layered(layers: Sequence[Layer], conversation: Conversation, innermost: Proc
     """`innermost` with the layers around it, the first of them outermost."""
     proceed = innermost
     for layer in reversed(layers):
-        proceed = partial(_within, layer, conversation, proceed)
+        proceed = partial(layer, conversation=conversation, proceed=proceed)
     return proceed
-
-
-async def _within(
-    layer: Layer, conversation: Conversation, proceed: Proceed, utterance: Utterance
-) -> Outcome:
-    return await layer(utterance, conversation, proceed)
