@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spade_llm.errors import (
     ApprovalNeeded,
@@ -16,14 +16,13 @@ from spade_llm.errors import (
 )
 from spade_llm.memory.entry_tools.answers import error_type
 from spade_llm.memory.entry_tools.as_text import as_text
-from spade_llm.memory.entry_tools.parameters import Arguments, Parameter, object_schema
 from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spade_llm.memory.entry_tools import EntryTool
+    from spade_llm.memory.entry_tools.arguments import ToolArguments
 
+A = TypeVar("A", bound="ToolArguments")
 Report = Callable[[str], Awaitable[None]]
 """Takes the next piece of an answer that is still being made."""
 
@@ -82,19 +81,19 @@ def entry_tool(tool: EntryTool, effects: Effects) -> OfferedTool:
 def own_tool(
     name: str,
     description: str,
-    parameters: Sequence[Parameter[object]],
+    model: type[A],
     effects: Effects,
-    run: Callable[[Arguments, Report], Awaitable[Mapping[str, object]]],
+    run: Callable[[A, Report], Awaitable[Mapping[str, object]]],
 ) -> OfferedTool:
     """A tool that answers with an object, and whose errors have the form of the memory tools'."""
 
     async def call(arguments: Mapping[str, object], report: Report) -> Called:
         try:
-            return answered(await run(Arguments(arguments, parameters), report))
+            return answered(await run(model.read(arguments), report))
         except (InvalidArguments, RequestError) as error:
             return refused(error)
 
-    spec = ToolSpec(name=name, description=description, parameters=object_schema(parameters))
+    spec = ToolSpec(name=name, description=description, parameters=model.parameters())
     return OfferedTool(spec=spec, effects=effects, run=call)
 
 

@@ -6,14 +6,16 @@ An item that can't be read is a wrong item like one that the store refuses: `on_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory.entry_tools.answers import NOT_FOUND, error_type, message_of, no_memory
-from spade_llm.memory.entry_tools.entries import CHANGE, change_of
-from spade_llm.memory.entry_tools.fields import DRAFT, draft_of
-from spade_llm.memory.entry_tools.kinds import choice, items
-from spade_llm.memory.entry_tools.parameters import Arguments, defaulted, required
+from spade_llm.memory.entry_tools.arguments import ToolArguments, narrowed, several
+from spade_llm.memory.entry_tools.entries import Change
+from spade_llm.memory.entry_tools.fields import Draft
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.store import BatchError, BatchResult, MemoryChange, OnError
 
@@ -26,50 +28,67 @@ if TYPE_CHECKING:
 
 MAX_BATCH = 100
 
-ON_ERROR = defaulted(
-    "on_error",
-    choice(tuple(OnError)),
-    "When an item is wrong: rollback does nothing at all, continue does the good ones, stop keeps"
-    " those before it",
-    OnError.ROLLBACK,
-    shown="rollback",
-)
-
 T = TypeVar("T")
+
+OnErrorArgument = Annotated[
+    OnError,
+    Field(
+        description="When an item is wrong: rollback does nothing at all, continue does the good"
+        " ones, stop keeps those before it"
+    ),
+]
+
+
+class StoreMany(ToolArguments):
+    items: list[Any] = Field(description="Memories to store")
+    on_error: OnErrorArgument = OnError.ROLLBACK
+
+
+class UpdateMany(ToolArguments):
+    updates: list[Any] = Field(description="Changes to make")
+    on_error: OnErrorArgument = OnError.ROLLBACK
+
+
+@cache
+def _models(most: int) -> tuple[type[StoreMany], type[UpdateMany]]:
+    """Arguments of both tools, for batches of this size."""
+    return (
+        narrowed(StoreMany, "items", several(Draft, most)),
+        narrowed(UpdateMany, "updates", several(Change, most)),
+    )
 
 
 class BatchTools:
     def __init__(self, scope: Scope, *, max_batch: int = MAX_BATCH) -> None:
         self._scope = scope
-        self._drafts = required("items", items(DRAFT, max_batch), "Memories to store")
-        self._changes = required("updates", items(CHANGE, max_batch), "Changes to make")
+        self._max_batch = max_batch
 
     def __iter__(self) -> Iterator[EntryTool]:
         yield EntryTool(
             name="memory_batch_store",
             description="Store several memories at once.",
-            parameters=(self._drafts, ON_ERROR),
+            arguments=_models(self._max_batch)[0],
             run=self.store,
         )
         yield EntryTool(
             name="memory_batch_update",
             description="Change several memories at once.",
-            parameters=(self._changes, ON_ERROR),
+            arguments=_models(self._max_batch)[1],
             run=self.update,
         )
 
-    async def store(self, arguments: Arguments) -> Answer:
-        on_error = arguments[ON_ERROR]
-        batch = _read(arguments[self._drafts], self._draft).ready(on_error)
+    async def store(self, arguments: StoreMany) -> Answer:
+        on_error = arguments.on_error
+        batch = _read(arguments.items, self._draft).ready(on_error)
         result = BatchResult(ids=())
         if batch.good:
             drafts = [draft for _, draft in batch.good]
             result = await self._scope.store.add_many(drafts, on_error=on_error)
         return _answer("stored", result.ids, batch.errors_with(result, on_error))
 
-    async def update(self, arguments: Arguments) -> Answer:
-        on_error = arguments[ON_ERROR]
-        batch = _read(arguments[self._changes], _change)
+    async def update(self, arguments: UpdateMany) -> Answer:
+        on_error = arguments.on_error
+        batch = _read(arguments.updates, _change)
         batch = (await self._only_ours(batch)).ready(on_error)
         result = BatchResult(ids=())
         if batch.good:
@@ -79,7 +98,7 @@ class BatchTools:
         return _answer("updated", result.ids, errors)
 
     def _draft(self, item: object) -> MemoryDraft:
-        return draft_of(Arguments(item, DRAFT), self._scope)
+        return Draft.read(item).draft(self._scope)
 
     async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
         """Without a subject all of the owner's are ours, and the store knows which there are."""
@@ -135,7 +154,7 @@ def _read(found: Sequence[object], read: Callable[[object], T]) -> _Batch[T]:
 
 
 def _change(item: object) -> MemoryChange:
-    return change_of(Arguments(item, CHANGE))
+    return Change.read(item).change()
 
 
 def _with_id(error: BatchError, good: Sequence[tuple[int, MemoryChange]]) -> BatchError:

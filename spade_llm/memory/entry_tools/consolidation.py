@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import Field, StrictBool
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory.abstract import abstractive_summary
-from spade_llm.memory.entry_tools.kinds import FLAG, IDS, OBJECT, TEXTS, choice
-from spade_llm.memory.entry_tools.parameters import defaulted, optional, required
+from spade_llm.memory.entry_tools.arguments import (
+    Ids,
+    JsonObject,
+    Texts,
+    ToolArguments,
+)
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.limits import MAX_CONTENT_CHARS, MAX_TAGS
 from spade_llm.memory.store import ContentType, MemoryDraft, Origin
@@ -18,7 +24,6 @@ from spade_llm.memory.summary import extractive_summary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.scope import Scope
     from spade_llm.memory.entry_tools.tool import Answer
     from spade_llm.memory.store import MemoryEntry
@@ -37,50 +42,49 @@ class Strategy(StrEnum):
     ABSTRACTIVE = "abstractive"
 
 
-_SAYS = {
-    Strategy.EXTRACTIVE: "extractive: the important sentences as they are",
-    Strategy.ABSTRACTIVE: "abstractive: written anew by a language model",
-}
+class Consolidate(ToolArguments):
+    memory_ids: Ids = Field(description=f"IDs of the memories to consolidate ({FEWEST}-{MOST})")
+    summary_strategy: Strategy = Field(
+        default=Strategy.EXTRACTIVE,
+        description="extractive: the important sentences as they are; abstractive: written anew by"
+        " a language model",
+    )
+    preserve_originals: StrictBool = Field(
+        default=True, description="false deletes the originals when the summary is stored"
+    )
+    tags: Texts | None = Field(
+        default=None, description="Tags of the new memory; without: those of the originals"
+    )
+    metadata: JsonObject | None = Field(default=None, description="Metadata of the new memory")
 
-MEMORY_IDS = required("memory_ids", IDS, f"IDs of the memories to consolidate ({FEWEST}-{MOST})")
-PRESERVE = defaulted(
-    "preserve_originals", FLAG, "false deletes the originals when the summary is stored", True
-)
-TAGS = optional("tags", TEXTS, "Tags of the new memory; without: those of the originals")
-METADATA = optional("metadata", OBJECT, "Metadata of the new memory")
+
+class ConsolidateWithoutModel(Consolidate):
+    summary_strategy: Literal[Strategy.EXTRACTIVE] = Field(
+        default=Strategy.EXTRACTIVE, description="extractive: the important sentences as they are"
+    )
 
 
 class ConsolidateTool:
     def __init__(self, scope: Scope, model: ChatModel | None = None) -> None:
         self._scope = scope
         self._model = model
-        strategies = (Strategy.EXTRACTIVE, Strategy.ABSTRACTIVE) if model else (
-            Strategy.EXTRACTIVE,
-        )  # fmt: skip
-        self._strategy = defaulted(
-            "summary_strategy",
-            choice(strategies),
-            "; ".join(_SAYS[one] for one in strategies),
-            Strategy.EXTRACTIVE,
-            shown="extractive",
-        )
 
     def __iter__(self) -> Iterator[EntryTool]:
         yield EntryTool(
             name="memory_consolidate",
             description="Make one memory of several that belong together: a summary that keeps"
             " names, numbers and dates. The originals stay unless you say otherwise.",
-            parameters=(MEMORY_IDS, self._strategy, PRESERVE, TAGS, METADATA),
+            arguments=Consolidate if self._model else ConsolidateWithoutModel,
             run=self.consolidate,
         )
 
-    async def consolidate(self, arguments: Arguments) -> Answer:
-        ids, keep = _enough(arguments[MEMORY_IDS]), arguments[PRESERVE]
-        strategy, tags = arguments[self._strategy], arguments[TAGS]
-        metadata = arguments[METADATA] or {}
+    async def consolidate(self, arguments: Consolidate) -> Answer:
+        ids, keep = _enough(arguments.memory_ids), arguments.preserve_originals
         sources = await self._scope.all_of(ids)
-        summary = await self._summary([source.content for source in sources], strategy)
-        draft = _draft(sources, summary, tags, metadata)
+        summary = await self._summary(
+            [source.content for source in sources], arguments.summary_strategy
+        )
+        draft = _draft(sources, summary, arguments.tags, arguments.metadata or {})
         entry = await self._scope.store.replace(ids, draft, keep=keep)
         return {
             "success": True,

@@ -6,19 +6,19 @@ They act on all that an owner has, so they are not for conversations about one p
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat
 
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory.entry_tools.answers import optional_date, score
-from spade_llm.memory.entry_tools.fields import TIER
-from spade_llm.memory.entry_tools.kinds import FLAG, FRACTION, number, several
-from spade_llm.memory.entry_tools.parameters import defaulted, optional
+from spade_llm.memory.entry_tools.arguments import Fraction, ToolArguments, each_once
 from spade_llm.memory.entry_tools.tool import EntryTool
+from spade_llm.memory.store import Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.tool import Answer
     from spade_llm.memory.store import DecayPolicy, DecayStatus, DecayStore
 
@@ -26,14 +26,34 @@ DAY_S = 86_400.0
 MAX_LISTED = 1000
 """Ids in one answer; the count is of all."""
 
-ENABLED = optional("enabled", FLAG, "Whether memories decay by themselves")
-DAYS = optional(
-    "older_than_days", number(0, 36_500), "Neither made nor used for more than so many days …"
-)
-IMPORTANCE = optional("below_importance", FRACTION, "… and less important than this …")
-TIERS = optional("memory_tiers", several(TIER), "… and in one of these tiers: is deleted")
-POLICY = (ENABLED, DAYS, IMPORTANCE, TIERS)
-DRY_RUN = defaulted("dry_run", FLAG, "true only says what would be deleted", True)
+
+class Configure(ToolArguments):
+    enabled: StrictBool | None = Field(
+        default=None, description="Whether memories decay by themselves"
+    )
+    older_than_days: Annotated[StrictFloat, Field(ge=0, le=36_500)] | None = Field(
+        default=None, description="Neither made nor used for more than so many days …"
+    )
+    below_importance: Fraction | None = Field(
+        default=None, description="… and less important than this …"
+    )
+    memory_tiers: Annotated[tuple[Tier, ...], AfterValidator(each_once)] | None = Field(
+        default=None, description="… and in one of these tiers: is deleted"
+    )
+
+    def changed(self, policy: DecayPolicy) -> DecayPolicy:
+        days, importance = self.older_than_days, self.below_importance
+        return replace(
+            policy,
+            is_enabled=policy.is_enabled if self.enabled is None else self.enabled,
+            older_than_s=policy.older_than_s if days is None else days * DAY_S,
+            below_importance=policy.below_importance if importance is None else importance,
+            tiers=policy.tiers if self.memory_tiers is None else self.memory_tiers,
+        )
+
+
+class Run(ToolArguments):
+    dry_run: StrictBool = Field(default=True, description="true only says what would be deleted")
 
 
 class DecayTools:
@@ -45,55 +65,37 @@ class DecayTools:
             name="memory_decay_configure",
             description="Say which unused memories are deleted by themselves. What is not given"
             " stays as it is.",
-            parameters=POLICY,
+            arguments=Configure,
             run=self.configure,
         )
         yield EntryTool(
             name="memory_decay_run",
             description="Delete unused memories now, as configured; by default only list them.",
-            parameters=(DRY_RUN,),
+            arguments=Run,
             run=self.run,
         )
         yield EntryTool(
             name="memory_decay_status",
             description="Show how memories decay, what the last run did and how many are due.",
-            parameters=(),
+            arguments=ToolArguments,
             run=self.status,
         )
 
-    async def configure(self, arguments: Arguments) -> Answer:
-        if not any(map(arguments.has, POLICY)):
-            names = ", ".join(one.name for one in POLICY)
+    async def configure(self, arguments: Configure) -> Answer:
+        if not arguments.model_fields_set:
+            names = ", ".join(Configure.model_fields)
             raise InvalidArguments(f"give something to configure: {names}")
-        change = _change(arguments)
-        policy = change((await self._decay.decay_status()).policy)
+        policy = arguments.changed((await self._decay.decay_status()).policy)
         return _shown(await self._decay.configure_decay(policy))
 
-    async def run(self, arguments: Arguments) -> Answer:
-        dry_run = arguments[DRY_RUN]
+    async def run(self, arguments: Run) -> Answer:
+        dry_run = arguments.dry_run
         ids = await self._decay.run_decay(dry_run=dry_run)
         listed = list(ids[:MAX_LISTED])
         return {"dry_run": dry_run, "deleted_count": len(ids), "deleted_ids": listed}
 
-    async def status(self, arguments: Arguments) -> Answer:
+    async def status(self, _arguments: ToolArguments) -> Answer:
         return _shown(await self._decay.decay_status())
-
-
-def _change(arguments: Arguments) -> Callable[[DecayPolicy], DecayPolicy]:
-    """Reads all arguments before the memory is asked. Raises InvalidArguments."""
-    enabled, days = arguments[ENABLED], arguments[DAYS]
-    importance, tiers = arguments[IMPORTANCE], arguments[TIERS]
-
-    def changed(policy: DecayPolicy) -> DecayPolicy:
-        return replace(
-            policy,
-            is_enabled=policy.is_enabled if enabled is None else enabled,
-            older_than_s=policy.older_than_s if days is None else days * DAY_S,
-            below_importance=policy.below_importance if importance is None else importance,
-            tiers=policy.tiers if tiers is None else tiers,
-        )
-
-    return changed
 
 
 def _shown(status: DecayStatus) -> dict[str, object]:

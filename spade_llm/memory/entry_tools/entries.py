@@ -2,75 +2,113 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, StrictInt
 
 from spade_llm.errors import InvalidArguments, NotFound
 from spade_llm.memory.entry_tools.answers import date, listed, no_memory, stored, whole
+from spade_llm.memory.entry_tools.arguments import (
+    FLOAT_AS_INT,
+    Date,
+    Id,
+    Ids,
+    JsonObject,
+    Text,
+    Texts,
+    ToolArguments,
+    Whole,
+)
 from spade_llm.memory.entry_tools.fields import (
-    DRAFT,
-    ID_OF_ONE,
-    TIER,
-    WITH_CONTENT_TYPE,
-    WITH_TAGS,
-    WITH_TIER,
-    draft_of,
-    tags_of,
+    Draft,
+    OfOne,
+    WithContentType,
+    WithTags,
+    WithTier,
     with_words,
 )
-from spade_llm.memory.entry_tools.kinds import DATE, ID, IDS, OBJECT, TEXT, TEXTS
-from spade_llm.memory.entry_tools.kinds import whole as whole_number
-from spade_llm.memory.entry_tools.parameters import defaulted, optional, required
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.limits import MAX_OFFSET, MAX_ROWS
-from spade_llm.memory.store import MemoryChange, MemoryFilter
+from spade_llm.memory.store import MemoryChange, MemoryFilter, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.scope import Scope
     from spade_llm.memory.entry_tools.tool import Answer
 
 MAX_TTL_S = 100 * 365 * 86_400
 
-AGENT_ID = optional("agent_id", TEXT, "Leave it out: memories always belong to this agent")
-TTL = optional(
-    "ttl_seconds", whole_number(0, MAX_TTL_S), "Seconds until it expires by itself; 0: at once"
-)
 
-CHANGED_ID = required("id", ID, "ID of the memory to update (UUID)")
-NEW_CONTENT = optional("content", TEXT, "New text, instead of the old one")
-OTHER_TAGS = optional("tags", TEXTS, "New tags, instead of all old ones")
-MORE_METADATA = optional("metadata", OBJECT, "Merged into the metadata that is there, key by key")
-OTHER_TIER = optional("memory_tier", TIER, "New tier; long_term and working take an expiry away")
-CHANGE = (CHANGED_ID, NEW_CONTENT, OTHER_TAGS, MORE_METADATA, OTHER_TIER)
-
-DELETED_ID = optional("id", ID, "ID of one memory to delete (UUID)")
-DELETED_IDS = optional("ids", IDS, "IDs of memories to delete (UUIDs)")
-DELETED_TIER = optional("memory_tier", TIER, "Delete the memories of this tier")
-OLDER_THAN = optional(
-    "older_than", DATE, "Delete memories stored before this date (ISO 8601; without offset UTC)"
-)
-
-CREATED_AFTER = optional("created_after", DATE, "Only memories stored after this date (ISO 8601)")
-CREATED_BEFORE = optional("created_before", DATE, "Only those stored before this date (ISO 8601)")
-LIMIT = defaulted("limit", whole_number(1, MAX_ROWS), "Maximum number of results", 50)
-OFFSET = defaulted("offset", whole_number(0, MAX_OFFSET), "How many to skip, for further pages", 0)
-
-
-def change_of(arguments: Arguments) -> MemoryChange:
-    """Raises InvalidArguments."""
-    content = arguments[NEW_CONTENT]
-    change = MemoryChange(
-        id=arguments[CHANGED_ID],
-        content=None if content is None else with_words(content),
-        tags=arguments[OTHER_TAGS],
-        metadata=arguments[MORE_METADATA],
-        tier=arguments[OTHER_TIER],
+class Store(Draft):
+    agent_id: Text | None = Field(
+        default=None, description="Leave it out: memories always belong to this agent"
     )
-    if not any(map(arguments.has, CHANGE[1:])):
-        raise InvalidArguments("give something to change: content, tags, metadata or memory_tier")
-    return change
+    ttl_seconds: Annotated[StrictInt, Field(ge=0, le=MAX_TTL_S), FLOAT_AS_INT] | None = Field(
+        default=None, description="Seconds until it expires by itself; 0: at once"
+    )
+
+
+class Change(ToolArguments):
+    id: Id = Field(description="ID of the memory to update (UUID)")
+    content: Text | None = Field(default=None, description="New text, instead of the old one")
+    tags: Texts | None = Field(default=None, description="New tags, instead of all old ones")
+    metadata: JsonObject | None = Field(
+        default=None, description="Merged into the metadata that is there, key by key"
+    )
+    memory_tier: Tier | None = Field(
+        default=None, description="New tier; long_term and working take an expiry away"
+    )
+
+    def change(self) -> MemoryChange:
+        """Raises InvalidArguments."""
+        change = MemoryChange(
+            id=self.id,
+            content=None if self.content is None else with_words(self.content),
+            tags=self.tags,
+            metadata=self.metadata,
+            tier=self.memory_tier,
+        )
+        if self.model_fields_set <= {"id"}:
+            raise InvalidArguments(
+                "give something to change: content, tags, metadata or memory_tier"
+            )
+        return change
+
+
+class Delete(ToolArguments):
+    id: Id | None = Field(default=None, description="ID of one memory to delete (UUID)")
+    ids: Ids | None = Field(default=None, description="IDs of memories to delete (UUIDs)")
+    memory_tier: Tier | None = Field(default=None, description="Delete the memories of this tier")
+    older_than: Date | None = Field(
+        default=None,
+        description="Delete memories stored before this date (ISO 8601; without offset UTC)",
+    )
+
+    def named(self) -> list[str] | None:
+        """`id` and `ids` joined; None: neither was given."""
+        if self.id is None and self.ids is None:
+            return None
+        ids = list(dict.fromkeys([*([self.id] if self.id else []), *(self.ids or ())]))
+        if not ids:
+            raise InvalidArguments("ids must not be empty")
+        return ids
+
+
+class List(ToolArguments):
+    memory_tier: WithTier = None
+    tags: WithTags = None
+    content_type: WithContentType = None
+    created_after: Date | None = Field(
+        default=None, description="Only memories stored after this date (ISO 8601)"
+    )
+    created_before: Date | None = Field(
+        default=None, description="Only those stored before this date (ISO 8601)"
+    )
+    limit: Whole = Field(default=50, ge=1, le=MAX_ROWS, description="Maximum number of results")
+    offset: Whole = Field(
+        default=0, ge=0, le=MAX_OFFSET, description="How many to skip, for further pages"
+    )
 
 
 class SingleTools:
@@ -83,67 +121,58 @@ class SingleTools:
             name="memory_store",
             description="Store a memory that lasts beyond this conversation. It can be searched by"
             " meaning and by keywords.",
-            parameters=(*DRAFT, AGENT_ID, TTL),
+            arguments=Store,
             run=self.store,
         )
         yield EntryTool(
             name="memory_get",
             description="Get one memory with all its fields by its ID.",
-            parameters=(ID_OF_ONE,),
+            arguments=OfOne,
             run=self.get,
         )
         yield EntryTool(
             name="memory_update",
             description="Change a memory: its text, tags, metadata or tier. What is not given"
             " stays as it is.",
-            parameters=CHANGE,
+            arguments=Change,
             run=self.update,
         )
         yield EntryTool(
             name="memory_delete",
             description="Delete memories: by ID or IDs, by tier, by age. Tier and age narrow what"
             " is deleted; at least one condition is needed.",
-            parameters=(DELETED_ID, DELETED_IDS, DELETED_TIER, OLDER_THAN),
+            arguments=Delete,
             run=self.delete,
         )
         yield EntryTool(
             name="memory_list",
             description="List memories, newest first, by tier, tags, content type and date, page by"
             " page.",
-            parameters=(
-                WITH_TIER,
-                WITH_TAGS,
-                WITH_CONTENT_TYPE,
-                CREATED_AFTER,
-                CREATED_BEFORE,
-                LIMIT,
-                OFFSET,
-            ),
+            arguments=List,
             run=self.list,
         )
 
-    async def store(self, arguments: Arguments) -> Answer:
-        self._scope.check_agent(arguments[AGENT_ID])
-        draft = draft_of(arguments, self._scope, arguments[TTL])
+    async def store(self, arguments: Store) -> Answer:
+        self._scope.check_agent(arguments.agent_id)
+        draft = arguments.draft(self._scope, arguments.ttl_seconds)
         return stored(await self._store.add(draft, merge=False))
 
-    async def get(self, arguments: Arguments) -> Answer:
-        id = arguments[ID_OF_ONE]
-        await self._scope.check(id)
-        return whole(await self._store.get(id))
+    async def get(self, arguments: OfOne) -> Answer:
+        await self._scope.check(arguments.id)
+        return whole(await self._store.get(arguments.id))
 
-    async def update(self, arguments: Arguments) -> Answer:
-        change = change_of(arguments)
+    async def update(self, arguments: Change) -> Answer:
+        change = arguments.change()
         await self._scope.check(change.id)
         entry = await self._store.update(change)
         return {"id": entry.id, "updated": True, "updated_at": date(entry.updated_at)}
 
-    async def delete(self, arguments: Arguments) -> Answer:
-        ids = _named(arguments)
+    async def delete(self, arguments: Delete) -> Answer:
+        ids = arguments.named()
         which = MemoryFilter(
             subject=self._scope.subject,
-            tier=arguments[DELETED_TIER],
-            created_before=arguments[OLDER_THAN],
+            tier=arguments.memory_tier,
+            created_before=arguments.older_than,
         )
         if ids is None and which.tier is None and which.created_before is None:
             raise InvalidArguments("give at least one of id, ids, memory_tier, older_than")
@@ -152,26 +181,16 @@ class SingleTools:
         deleted = await self._store.delete(which, ids=ids)
         return {"deleted_count": len(deleted), "deleted_ids": list(deleted)}
 
-    async def list(self, arguments: Arguments) -> Answer:
+    async def list(self, arguments: List) -> Answer:
         which = MemoryFilter(
             subject=self._scope.subject,
-            tier=arguments[WITH_TIER],
-            tags=tags_of(arguments),
-            content_type=arguments[WITH_CONTENT_TYPE],
-            created_after=arguments[CREATED_AFTER],
-            created_before=arguments[CREATED_BEFORE],
+            tier=arguments.memory_tier,
+            tags=arguments.tags or (),
+            content_type=arguments.content_type,
+            created_after=arguments.created_after,
+            created_before=arguments.created_before,
         )
-        limit, offset = arguments[LIMIT], arguments[OFFSET]
+        limit, offset = arguments.limit, arguments.offset
         page = await self._store.list(which, limit=limit, offset=offset)
         memories = [listed(entry) for entry in page.entries]
         return {"memories": memories, "total": page.total, "limit": limit, "offset": offset}
-
-
-def _named(arguments: Arguments) -> list[str] | None:
-    """`id` and `ids` join. None: neither was given."""
-    one, several = arguments[DELETED_ID], arguments[DELETED_IDS]
-    if one is None and several is None:
-        return None
-    if not (ids := list(dict.fromkeys([*([one] if one else []), *(several or ())]))):
-        raise InvalidArguments("ids must not be empty")
-    return ids

@@ -7,31 +7,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from spade_llm.errors import NotFound
 from spade_llm.memory.entry_tools.answers import date
-from spade_llm.memory.entry_tools.kinds import ID, TEXT, choice
-from spade_llm.memory.entry_tools.parameters import defaulted, optional, required
+from spade_llm.memory.entry_tools.arguments import Id, Text, ToolArguments
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.store import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.tool import Answer
     from spade_llm.memory.store import Grant, GrantStore
 
-TO = required("to", TEXT, "Who is let in: a JID (ada@example.org) or a whole domain (example.org)")
-ACCESS = defaulted(
-    "access",
-    choice(tuple(Access)),
-    "read: search and list. write: also correct and delete.",
-    Access.READ,
-    shown="read",
-)
-TAG = optional("tag", TEXT, "Only memories with this tag")
-SESSION = optional("session", TEXT, "Only memories of this session")
-GRANT_ID = required("id", ID, "ID of the grant (UUID), from memory_grants")
+
+class NewGrant(ToolArguments):
+    to: Text = Field(
+        description="Who is let in: a JID (ada@example.org) or a whole domain (example.org)"
+    )
+    access: Access = Field(
+        default=Access.READ, description="read: search and list. write: also correct and delete."
+    )
+    tag: Text | None = Field(default=None, description="Only memories with this tag")
+    session: Text | None = Field(default=None, description="Only memories of this session")
+
+
+class Revoke(ToolArguments):
+    id: Id = Field(description="ID of the grant (UUID), from memory_grants")
 
 
 class GrantTools:
@@ -43,34 +46,35 @@ class GrantTools:
             name="memory_grant",
             description="Let another agent or domain see memories: those with a tag, of a session,"
             " or all.",
-            parameters=(TO, ACCESS, TAG, SESSION),
+            arguments=NewGrant,
             run=self.grant,
         )
         yield EntryTool(
             name="memory_revoke",
             description="Take a grant back.",
-            parameters=(GRANT_ID,),
+            arguments=Revoke,
             run=self.revoke,
         )
         yield EntryTool(
             name="memory_grants",
             description="List the grants that are given, oldest first.",
-            parameters=(),
+            arguments=ToolArguments,
             run=self.list,
         )
 
-    async def grant(self, arguments: Arguments) -> Answer:
-        to, access = arguments[TO], arguments[ACCESS]
-        tag, session = arguments[TAG], arguments[SESSION]
-        return _shown(await self._grants.grant(to, access=access, tag=tag, session=session))
+    async def grant(self, arguments: NewGrant) -> Answer:
+        granted = await self._grants.grant(
+            arguments.to, access=arguments.access, tag=arguments.tag, session=arguments.session
+        )
+        return _shown(granted)
 
-    async def revoke(self, arguments: Arguments) -> Answer:
-        id = arguments[GRANT_ID]
+    async def revoke(self, arguments: Revoke) -> Answer:
+        id = arguments.id
         if not await self._grants.revoke(id):
             raise NotFound(f"there is no grant {id}")
         return {"id": id, "revoked": True}
 
-    async def list(self, arguments: Arguments) -> Answer:
+    async def list(self, _arguments: ToolArguments) -> Answer:
         grants = [_shown(grant) for grant in await self._grants.grants()]
         return {"grants": grants, "total": len(grants)}
 

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from spade_llm.errors import InvalidArguments
 from spade_llm.memory.entry_tools.answers import date
-from spade_llm.memory.entry_tools.fields import ID_OF_ONE
-from spade_llm.memory.entry_tools.kinds import ID, TEXT
-from spade_llm.memory.entry_tools.parameters import defaulted, optional, required
+from spade_llm.memory.entry_tools.arguments import Id, Text, ToolArguments
+from spade_llm.memory.entry_tools.fields import OfOne
 from spade_llm.memory.entry_tools.tool import EntryTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.scope import Scope
     from spade_llm.memory.entry_tools.tool import Answer
     from spade_llm.memory.store import Link, LinkStore
 
-SOURCE = required("source_id", ID, "ID of the memory that the link comes from (UUID)")
-TARGET = required("target_id", ID, "ID of the memory that it points to (UUID)")
-RELATION = defaulted("relation", TEXT, "What they have to do with each other, in a word", "related")
-SUCH = optional("relation", TEXT, "Only links of this relation; without: all between the two")
+
+class Ends(ToolArguments):
+    source_id: Id = Field(description="ID of the memory that the link comes from (UUID)")
+    target_id: Id = Field(description="ID of the memory that it points to (UUID)")
+
+
+class NewLink(Ends):
+    relation: Text = Field(
+        default="related", description="What they have to do with each other, in a word"
+    )
+
+
+class Unlink(Ends):
+    relation: Text | None = Field(
+        default=None, description="Only links of this relation; without: all between the two"
+    )
 
 
 class LinkTools:
@@ -34,39 +46,37 @@ class LinkTools:
         yield EntryTool(
             name="memory_link",
             description="Note that two memories belong together, and how.",
-            parameters=(SOURCE, TARGET, RELATION),
+            arguments=NewLink,
             run=self.link,
         )
         yield EntryTool(
             name="memory_unlink",
             description="Remove the links between two memories, in either direction.",
-            parameters=(SOURCE, TARGET, SUCH),
+            arguments=Unlink,
             run=self.unlink,
         )
         yield EntryTool(
             name="memory_get_links",
             description="List the links from and to a memory, oldest first.",
-            parameters=(ID_OF_ONE,),
+            arguments=OfOne,
             run=self.get_links,
         )
 
-    async def link(self, arguments: Arguments) -> Answer:
-        source, target = arguments[SOURCE], arguments[TARGET]
-        relation = arguments[RELATION]
+    async def link(self, arguments: NewLink) -> Answer:
+        source, target = arguments.source_id, arguments.target_id
         if source == target:
             raise InvalidArguments("source_id and target_id must be different memories")
         await self._scope.check(source, target)
-        return _shown(await self._links.link(source, target, relation=relation))
+        return _shown(await self._links.link(source, target, relation=arguments.relation))
 
-    async def unlink(self, arguments: Arguments) -> Answer:
-        source, target = arguments[SOURCE], arguments[TARGET]
-        relation = arguments[SUCH]
+    async def unlink(self, arguments: Unlink) -> Answer:
+        source, target = arguments.source_id, arguments.target_id
         await self._scope.check(source, target)
-        removed = await self._links.unlink(source, target, relation=relation)
+        removed = await self._links.unlink(source, target, relation=arguments.relation)
         return {"source_id": source, "target_id": target, "removed_count": removed}
 
-    async def get_links(self, arguments: Arguments) -> Answer:
-        id = arguments[ID_OF_ONE]
+    async def get_links(self, arguments: OfOne) -> Answer:
+        id = arguments.id
         await self._scope.check(id)
         links = [_shown(link) for link in await self._visible(await self._links.links(id))]
         return {"id": id, "links": links, "total": len(links)}

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from spade_llm.memory.entry_tools.answers import optional_date, score
-from spade_llm.memory.entry_tools.fields import ID_OF_ONE
-from spade_llm.memory.entry_tools.kinds import FRACTION, TEXT
-from spade_llm.memory.entry_tools.parameters import defaulted, required
+from spade_llm.memory.entry_tools.arguments import Fraction, Text
+from spade_llm.memory.entry_tools.fields import OfOne
 from spade_llm.memory.entry_tools.tool import EntryTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.scope import Scope
     from spade_llm.memory.entry_tools.tool import Answer
 
-SCORE = required("score", FRACTION, "New importance, 0.0 (none) to 1.0 (highest)")
-REASON = defaulted("reason", TEXT, "Why it is set so; kept with it", "Manual override")
+
+class SetScore(OfOne):
+    score: Fraction = Field(description="New importance, 0.0 (none) to 1.0 (highest)")
+    reason: Text = Field(default="Manual override", description="Why it is set so; kept with it")
 
 
 class ScoreTools:
@@ -30,18 +32,18 @@ class ScoreTools:
             name="memory_get_score",
             description="Get how important a memory is: 0.0 to 1.0, from how often and how lately"
             " it was used, unless it was set.",
-            parameters=(ID_OF_ONE,),
+            arguments=OfOne,
             run=self.get_score,
         )
         yield EntryTool(
             name="memory_set_score",
             description="Set how important a memory is. It stays so, however it is used.",
-            parameters=(ID_OF_ONE, SCORE, REASON),
+            arguments=SetScore,
             run=self.set_score,
         )
 
-    async def get_score(self, arguments: Arguments) -> Answer:
-        (entry,) = await self._scope.all_of([arguments[ID_OF_ONE]])
+    async def get_score(self, arguments: OfOne) -> Answer:
+        (entry,) = await self._scope.all_of([arguments.id])
         return {
             "success": True,
             "memory_id": entry.id,
@@ -50,11 +52,10 @@ class ScoreTools:
             "last_accessed_at": optional_date(entry.last_accessed_at),
         }
 
-    async def set_score(self, arguments: Arguments) -> Answer:
-        id, new = arguments[ID_OF_ONE], arguments[SCORE]
-        reason = arguments[REASON]
+    async def set_score(self, arguments: SetScore) -> Answer:
+        id, new = arguments.id, arguments.score
         await self._scope.check(id)
-        before = await self._scope.store.set_importance(id, new, reason=reason)
+        before = await self._scope.store.set_importance(id, new, reason=arguments.reason)
         return {
             "success": True,
             "memory_id": id,

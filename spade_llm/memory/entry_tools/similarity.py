@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field, StrictBool, StrictFloat
+
 from spade_llm.errors import NotFound, RequestError
 from spade_llm.memory.entry_tools.answers import NOT_FOUND, error_type, found_answer
+from spade_llm.memory.entry_tools.arguments import Fraction, ToolArguments, Whole
 from spade_llm.memory.entry_tools.duplicates import Group, group
-from spade_llm.memory.entry_tools.fields import ID_OF_ONE, WITH_TAGS, WITH_TIER, tags_of
-from spade_llm.memory.entry_tools.kinds import FLAG, FRACTION, number, whole
-from spade_llm.memory.entry_tools.parameters import defaulted
+from spade_llm.memory.entry_tools.fields import OfOne, WithTags, WithTier
 from spade_llm.memory.entry_tools.tool import EntryTool
 from spade_llm.memory.limits import MAX_ROWS
 from spade_llm.memory.store import MemoryFilter, Outcome
@@ -17,7 +18,6 @@ from spade_llm.memory.store import MemoryFilter, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.scope import Scope
     from spade_llm.memory.entry_tools.tool import Answer
     from spade_llm.memory.store import MemoryEntry
@@ -25,17 +25,26 @@ if TYPE_CHECKING:
 LIKE_EACH = 50
 """Similar ones looked at for each memory."""
 
-LIMIT = defaulted("limit", whole(1, MAX_ROWS), "Maximum number of results", 10)
-MIN_SIMILARITY = defaulted("min_similarity", FRACTION, "Leave out what is less similar", 0.5)
-EXAMINED = defaulted("limit", whole(1, MAX_ROWS), "How many memories to examine, newest first", 200)
-SAME = defaulted(
-    "min_similarity",
-    number(0.8, 1.0),
-    "How similar two must be to be the same; those that differ in a name, a number or a date are"
-    " never the same",
-    0.95,
-)
-DRY_RUN = defaulted("dry_run", FLAG, "true only says what would be merged", True)
+
+class Similar(OfOne):
+    limit: Whole = Field(default=10, ge=1, le=MAX_ROWS, description="Maximum number of results")
+    min_similarity: Fraction = Field(default=0.5, description="Leave out what is less similar")
+
+
+class Deduplicate(ToolArguments):
+    min_similarity: StrictFloat = Field(
+        default=0.95,
+        ge=0.8,
+        le=1.0,
+        description="How similar two must be to be the same; those that differ in a name, a number"
+        " or a date are never the same",
+    )
+    memory_tier: WithTier = None
+    tags: WithTags = None
+    limit: Whole = Field(
+        default=200, ge=1, le=MAX_ROWS, description="How many memories to examine, newest first"
+    )
+    dry_run: StrictBool = Field(default=True, description="true only says what would be merged")
 
 
 class SimilarTool:
@@ -46,13 +55,12 @@ class SimilarTool:
         yield EntryTool(
             name="memory_similar",
             description="Find memories that say nearly the same as one.",
-            parameters=(ID_OF_ONE, LIMIT, MIN_SIMILARITY),
+            arguments=Similar,
             run=self.similar,
         )
 
-    async def similar(self, arguments: Arguments) -> Answer:
-        id, limit = arguments[ID_OF_ONE], arguments[LIMIT]
-        least = arguments[MIN_SIMILARITY]
+    async def similar(self, arguments: Similar) -> Answer:
+        id, limit, least = arguments.id, arguments.limit, arguments.min_similarity
         await self._scope.check(id)
         which = MemoryFilter(subject=self._scope.subject)
         results = await self._scope.store.similar(id, limit=limit, min_score=least, which=which)
@@ -68,16 +76,16 @@ class DeduplicateTool:
             name="memory_deduplicate",
             description="Find memories that say the same and make one of each such group: the"
             " oldest stays, with all tags, metadata and uses. By default only say which.",
-            parameters=(SAME, WITH_TIER, WITH_TAGS, EXAMINED, DRY_RUN),
+            arguments=Deduplicate,
             run=self.deduplicate,
         )
 
-    async def deduplicate(self, arguments: Arguments) -> Answer:
-        least, dry_run, limit = arguments[SAME], arguments[DRY_RUN], arguments[EXAMINED]
+    async def deduplicate(self, arguments: Deduplicate) -> Answer:
+        least, dry_run, limit = arguments.min_similarity, arguments.dry_run, arguments.limit
         which = MemoryFilter(
             subject=self._scope.subject,
-            tier=arguments[WITH_TIER],
-            tags=tags_of(arguments),
+            tier=arguments.memory_tier,
+            tags=arguments.tags or (),
         )
         page = await self._scope.store.list(which, limit=limit)
         similar = await self._similar(page.entries, least, which)

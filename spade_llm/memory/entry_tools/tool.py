@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from spade_llm.errors import ModelError, RequestError, ServiceError
 from spade_llm.memory.entry_tools.answers import error_object
 from spade_llm.memory.entry_tools.as_text import as_text
-from spade_llm.memory.entry_tools.parameters import Arguments, Parameter, object_schema
 from spade_llm.providers.model import ToolSpec
+
+if TYPE_CHECKING:
+    from spade_llm.memory.entry_tools.arguments import ToolArguments
 
 Answer = Mapping[str, object]
 
@@ -20,13 +23,17 @@ class EntryTool:
 
     name: str
     description: str
-    parameters: Sequence[Parameter[object]]
-    run: Callable[[Arguments], Awaitable[Answer]]
+    arguments: type[ToolArguments]
+    run: Callable[[Any], Awaitable[Answer]]
+    """Takes what `arguments` has read."""
 
     @property
     def spec(self) -> ToolSpec:
-        schema = object_schema(self.parameters)
-        return ToolSpec(name=self.name, description=self.description, parameters=schema)
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=self.arguments.parameters(),
+        )
 
     async def execute(self, /, **arguments: object) -> str:
         """What a model reads; of a long answer the first items."""
@@ -35,6 +42,6 @@ class EntryTool:
     async def answer(self, arguments: object) -> Answer:
         """For any JSON; a failure is `{"error": true, "error_type": …, "message": …}`."""
         try:
-            return await self.run(Arguments(arguments, self.parameters))
+            return await self.run(self.arguments.read(arguments))
         except (ServiceError, RequestError, ModelError) as error:
             return error_object(error)

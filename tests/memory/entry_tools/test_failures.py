@@ -20,6 +20,7 @@ from spade_llm.errors import (
     Unauthorised,
 )
 from spade_llm.memory.entry_tools.answers import error_object
+from spade_llm.memory.entry_tools.arguments import ToolArguments
 from spade_llm.memory.entry_tools.tool import EntryTool
 from tests.memory.entry_tools.calling import assert_error, calling, stored
 from tests.memory.entry_tools.fixtures import OWNER, tools_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.memory import SQLiteMemoryBackend
-    from spade_llm.memory.entry_tools.parameters import Arguments
     from spade_llm.memory.entry_tools.tool import Answer
 
 PEER = "memory@10.0.0.7/secret"
@@ -59,10 +59,10 @@ def refused(code: str, detail: str = f"no route to {PEER}") -> RequestRefused:
 async def test_every_failure_has_a_type_and_tells_nothing_internal(
     error: ServiceError | RequestError, error_type: str
 ) -> None:
-    async def run(arguments: Arguments) -> Answer:
+    async def run(arguments: ToolArguments) -> Answer:
         raise error
 
-    tools = calling([EntryTool(name="x", description="", parameters=(), run=run)])
+    tools = calling([EntryTool(name="x", description="", arguments=ToolArguments, run=run)])
 
     answer = await tools("x")
 
