@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from spade_llm.agent import AgentOptions, Connection
+from spade_llm.agents import AgentOptions, ConnectionSettings
 
 DOMAIN = "localhost"
 MEMORY, RAG, TOOLS = f"memory@{DOMAIN}", f"rag@{DOMAIN}", f"tools@{DOMAIN}"
@@ -24,8 +24,8 @@ class Account(BaseModel):
     """A directory of its own."""
 
     @property
-    def connection(self) -> Connection:
-        return Connection(host="127.0.0.1", port=self.port, ca_path=self.ca_path)
+    def connection(self) -> ConnectionSettings:
+        return ConnectionSettings(host="127.0.0.1", port=self.port, ca_path=self.ca_path)
 
     @property
     def options(self) -> AgentOptions:

@@ -13,7 +13,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from spade_llm.runtime.loop import run
+from spade_llm.core.event_loop import run_event_loop
 from tests.openai_rules import BadRequest, check_request
 from tests.openai_server import USAGE, Say, choice, completion, deltas, event
 
@@ -139,6 +139,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before every answer")
     try:
-        run(main(parser.parse_args().delay))
+        run_event_loop(main(parser.parse_args().delay))
     except KeyboardInterrupt:
         raise SystemExit(0) from None

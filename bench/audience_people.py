@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from bench.account import Audience
 from bench.lean_client import LeanClient
 from bench.row import WrongAnswer
-from spade_llm.runtime.loop import run
-from spade_llm.xmpp.connection import trust
+from spade_llm.core.event_loop import run_event_loop
+from spade_llm.xmpp.connection.settings import tls_context
 
 LOGINS_AT_ONCE = 32
 PATIENCE_S = 120.0
@@ -86,7 +86,7 @@ class Listener:
 
 
 async def logged_in(audience: Audience) -> list[Listener]:
-    tls, room = trust(audience.ca_path), asyncio.Semaphore(LOGINS_AT_ONCE)
+    tls, room = tls_context(audience.ca_path), asyncio.Semaphore(LOGINS_AT_ONCE)
 
     async def one(jid: str, password: str) -> Listener:
         client = LeanClient(jid, password, tls)
@@ -133,4 +133,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main())
+    run_event_loop(main())

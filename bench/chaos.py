@@ -19,7 +19,7 @@ from bench.chaos_model import ChaosModel
 from bench.chaos_person import Person
 from bench.chaos_program import Program
 from bench.row import Row, Scale, check
-from spade_llm.agent import AgentOptions, ChatAgent, Connection
+from spade_llm.agents import AgentOptions, ChatAgent, ConnectionSettings
 from tests.processes.deployment import PASSWORD, running_deployment
 from tests.processes.proxy import line_to
 
@@ -138,8 +138,8 @@ async def _program(
         await agent.stop()
 
 
-def _through(deployment: Deployment, line: Line) -> Connection:
-    return Connection(host="127.0.0.1", port=line.port, ca_path=deployment.endpoint.ca_path)
+def _through(deployment: Deployment, line: Line) -> ConnectionSettings:
+    return ConnectionSettings(host="127.0.0.1", port=line.port, ca_path=deployment.endpoint.ca_path)
 
 
 def rows_of(outcome: Outcome) -> list[Row]:

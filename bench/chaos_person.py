@@ -18,11 +18,11 @@ from slixmpp.xmlstream.matcher import MatchXPath
 
 from bench.chaos_ledger import Ledger, Said
 from bench.chaos_model import KEPT, MARK, REMEMBER, fact_of
-from spade_llm.errors import RequestError
-from spade_llm.xmpp.link import Link
+from spade_llm.core.errors import RequestError
+from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 
 if TYPE_CHECKING:
-    from spade_llm.agent import Connection
+    from spade_llm.agents import ConnectionSettings
 
 AGAIN_S = 6.0
 """Silence after which a client sends a message again."""
@@ -35,7 +35,7 @@ class Person:
     """Says one thing after another, each when the one before is answered."""
 
     def __init__(
-        self, jid: str, password: str, connection: Connection, *, peer: str, ledger: Ledger
+        self, jid: str, password: str, connection: ConnectionSettings, *, peer: str, ledger: Ledger
     ) -> None:
         self.name = jid.partition("@")[0]
         self._peer = peer
@@ -43,7 +43,7 @@ class Person:
         self._said: dict[int, Said] = {}
         self._current: Said | None = None
         self._heard = asyncio.Event()
-        self._link = Link(jid, password, connection, resource="phone")
+        self._link = XmppConnection(jid, password, connection, resource="phone")
         self._link.on_session.append(self._link.client.send_presence)
         inbox = Callback("chat", MatchXPath("{jabber:client}message"), self._hear)
         self._link.client.register_handler(inbox)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from bench.chaos_ledger import Ledger, Said
 from bench.chaos_model import fact_of
-from spade_llm.errors import RequestError, ServiceError
+from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.store import Category
+from spade_llm.memory.contract import Category
+from spade_llm.memory.remote import MemoryClient
 from spade_llm.rag import Document
-from spade_llm.services.chat import ChatClient
-from spade_llm.services.memory import MemoryClient
-from spade_llm.services.rag import RagClient
-from spade_llm.services.tools import ToolsClient
+from spade_llm.rag.remote import RagClient
+from spade_llm.tools.remote import ToolsClient
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from spade_llm.agent import ChatAgent
+    from spade_llm.agents import ChatAgent
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from bench.questions import questions
 from bench.raw import Person
 from bench.row import Goal, Row, Scale, check
 from bench.stage import MAX_PEERS
-from spade_llm.agent import ChatAgent
-from spade_llm.services.chat import Delta
+from spade_llm.agents import ChatAgent
+from spade_llm.assistant.chat.service import AnswerDelta
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -96,7 +96,7 @@ def _streaming(program: ChatAgent, assistant: str, firsts_s: list[float]) -> Say
     async def one(text: str) -> None:
         began, written = time.perf_counter(), ""
         async for part in program.stream(assistant, text):
-            if isinstance(part, Delta):
+            if isinstance(part, AnswerDelta):
                 if not written:
                     firsts_s.append(time.perf_counter() - began)
                 written += part.text

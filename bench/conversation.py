@@ -10,11 +10,11 @@ from bench.account import MEMORY, RAG
 from bench.process import running
 from bench.questions import questions
 from bench.row import Scale, check
-from spade_llm.agent import ChatAgent, XmppAgent
+from spade_llm.agents import ChatAgent, XmppAgent
 from spade_llm.memory import MemoryDraft
+from spade_llm.memory.remote import MemoryClient
 from spade_llm.rag import Document
-from spade_llm.services.memory import MemoryClient
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.remote import RagClient
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

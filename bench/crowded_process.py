@@ -20,14 +20,13 @@ from bench.account import Account
 from bench.echo import EchoAgent, EchoClient
 from bench.process import running
 from bench.timing import Samples
-from spade_llm.runtime.collecting import settle, starting
-from spade_llm.runtime.loop import run
-from spade_llm.xmpp.identity import Identity
+from spade_llm.core.event_loop import freeze_gc, gc_paused, run_event_loop
+from spade_llm.xmpp.stanzas.vcard import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.agent import AgentOptions
+    from spade_llm.agents import AgentOptions
 
 TICK_S = 0.001
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -108,10 +107,10 @@ class Crowd:
         if not self._agents and count:
             await self._start()
         starts = Samples()
-        with starting():
+        with gc_paused():
             async with Ticker() as ticker:
                 await starts.add(self._start, times=count - len(self._agents))
-            settle()
+            freeze_gc()
         return Report(
             start_ms=starts.times_ms,
             longest_block_ms=1000 * ticker.block_s,
@@ -159,4 +158,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main())
+    run_event_loop(main())

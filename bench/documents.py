@@ -23,8 +23,8 @@ from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from spade_llm.rag import Document, DocumentLibrary, Splitting, split
-from spade_llm.rag.headings import Markup
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.loading.chunking import HeadingMarkup
+from spade_llm.rag.remote import RagClient
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ async def _ingesting(stage: Stage, keeper: Account, client: RagClient, scale: Sc
 async def _embedder_ms(cache: Path, texts: Sequence[str]) -> float | None:
     """For each passage; None without a model."""
     passages = [
-        passage.text for text in texts for passage in split(text, Splitting(), markup=Markup.PLAIN)
+        passage.text
+        for text in texts
+        for passage in split(text, Splitting(), markup=HeadingMarkup.PLAIN)
     ]
     async with local_embedder(cache) as embedder:
         if embedder is None:

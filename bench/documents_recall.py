@@ -22,8 +22,8 @@ from bench.locomo_baselines import any_word
 from bench.planted_documents import OTHER_WORDS, OWN_WORDS, planted_documents
 from bench.row import Goal, Row, Scale, check
 from spade_llm.rag import Document, DocumentLibrary, Splitting, split
-from spade_llm.rag.headings import Markup
-from spade_llm.rag.retriever import RetrievalOptions
+from spade_llm.rag.contract import RetrievalOptions
+from spade_llm.rag.loading.chunking import HeadingMarkup
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -79,7 +79,7 @@ async def _measure(
     passages = [
         passage.text
         for document in documents
-        for passage in split(document.text, Splitting(), markup=Markup.PLAIN)
+        for passage in split(document.text, Splitting(), markup=HeadingMarkup.PLAIN)
     ]
     _check_passages(documents, passages)
     both = await _by_library(folder / "both", documents, embedder)

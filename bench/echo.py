@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.acl import Body
-from spade_llm.services.service import Peer, Service
+from spade_llm.messaging import Body
+from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
-    from spade_llm.runtime import Request, Requester
+    from spade_llm.messaging.runtime import Request, Requester
 
 ONTOLOGY = "spade-llm.bench/1"
 TIMEOUT_S = 60.0
@@ -27,7 +27,7 @@ class Echoed(Body):
 class EchoAgent(XmppAgent):
     def __init__(self, jid: str, password: str, *, options: AgentOptions | None = None) -> None:
         super().__init__(jid, password, options=options)
-        service = Service(ONTOLOGY)
+        service = RpcService(ONTOLOGY)
         service.on(Echo, self._echo)
         service.attach(self.node.dispatcher)
 
@@ -37,7 +37,7 @@ class EchoAgent(XmppAgent):
 
 class EchoClient:
     def __init__(self, requester: Requester, jid: str) -> None:
-        self._peer = Peer(requester, jid, ONTOLOGY, timeout_s=TIMEOUT_S)
+        self._peer = RpcClient(requester, jid, ONTOLOGY, timeout_s=TIMEOUT_S)
 
     async def ask(self, text: str) -> str:
         return (await self._peer.ask(Echo(text=text), Echoed)).text

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.account import Account
 from bench.raw import RawClient
-from spade_llm.runtime.loop import run
+from spade_llm.core.event_loop import run_event_loop
 
 TICK_S = 0.01
 STANZAS = {
@@ -84,4 +84,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main())
+    run_event_loop(main())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spade_llm.agent import Conduct
+from spade_llm.agents import AssistantConfig
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail, RegexGuardrail
 
 _FORBIDDEN = [f"forbidden{number}" for number in range(50)]
 _HIDDEN = [f"hidden{number}" for number in range(50)]
 
-CONDUCT = Conduct(
+CONDUCT = AssistantConfig(
     input_guardrails=(
         KeywordGuardrail("forbidden", _FORBIDDEN),
         RegexGuardrail("cards", {r"\b\d{4}-\d{4}-\d{4}-\d{4}\b": GuardrailAction.BLOCK}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.locomo_score import Answered
-from spade_llm.text.stop_words import ENGLISH
+from spade_llm.search.words import ENGLISH_STOP_WORDS
 
 if TYPE_CHECKING:
     from bench.talk import Conversation
@@ -55,5 +55,5 @@ def by_fts5(conversation: Conversation, limit: int) -> list[Answered]:
 def any_word(text: str) -> str:
     """A query of FTS5 for what has one of its words, or more."""
     words = re.findall(r"\w+", text)
-    telling = [word for word in words if word.lower() not in ENGLISH]
+    telling = [word for word in words if word.lower() not in ENGLISH_STOP_WORDS]
     return " OR ".join(f'"{word}"' for word in telling or words)

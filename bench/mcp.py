@@ -14,7 +14,7 @@ from mcp_types import TextContent
 from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.services.tools import ToolsClient
+from spade_llm.tools.remote import ToolsClient
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:

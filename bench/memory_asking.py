@@ -18,13 +18,13 @@ from bench.memory_file import Filling, filled, texts_of, vectors_of
 from bench.memory_peers import BOTH, CHROMADB, FTS5, NUMPY, WORDS, searching
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.memory.store import MemoryQuery, SearchMode
+from spade_llm.memory.contract import MemoryQuery, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from spade_llm.memory.store import MemoryStore
+    from spade_llm.memory.contract import MemoryStore
     from spade_llm.providers import MiniLmEmbedder
 
 SIZES, QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000,)

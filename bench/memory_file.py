@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.corpus import Corpus
-from spade_llm.memory.sqlite.codes import CONTENT_TYPES, ORIGINS, TIERS, TYPES
-from spade_llm.memory.sqlite.rows import text_columns
+from spade_llm.memory.contract import ContentType, MemoryType, Origin, Tier
+from spade_llm.memory.sqlite.rows import (
+    CONTENT_TYPE_CODES,
+    ORIGIN_CODES,
+    TIER_CODES,
+    TYPE_CODES,
+    text_columns,
+)
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
-from spade_llm.memory.store import ContentType, MemoryType, Origin, Tier
-from spade_llm.text.packed import pack
+from spade_llm.search.vectors import pack_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +40,8 @@ SECONDS_BETWEEN = 60
 ADD = f"""
     INSERT INTO entry (owner, id, type, tier, content_type, origin, content, content_hash, terms,
         confidence, created_at, updated_at, surprise)
-    VALUES (1, :id, {TYPES.number(MemoryType.SEMANTIC)}, {TIERS.number(Tier.LONG_TERM)},
-        {CONTENT_TYPES.number(ContentType.TEXT)}, {ORIGINS.number(Origin.TOLD)}, :content,
+    VALUES (1, :id, {TYPE_CODES.number(MemoryType.SEMANTIC)}, {TIER_CODES.number(Tier.LONG_TERM)},
+        {CONTENT_TYPE_CODES.number(ContentType.TEXT)}, {ORIGIN_CODES.number(Origin.TOLD)}, :content,
         :content_hash, :terms, 1.0, :at, :at, 0.5)
 """
 ADD_VECTOR = "INSERT INTO vector VALUES (?, 1, ?)"
@@ -118,7 +123,7 @@ def _fill(file: sqlite3.Connection, filling: Filling) -> None:
     file.executemany(ADD, _entries(filling.owned, began))
     vectors = vectors_of(filling.owned)
     for start in range(0, filling.owned, CHUNK):
-        packed = pack(vectors[start : start + CHUNK])
+        packed = pack_vectors(vectors[start : start + CHUNK])
         keys = range((start + 1) * 2, (start + len(packed) + 1) * 2, 2)
         file.executemany(ADD_VECTOR, zip(keys, packed, strict=True))
     for other in range(1, filling.total // filling.owned):

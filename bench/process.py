@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.account import MEMORY, RAG, TOOLS, Part
-from spade_llm.runtime.collecting import settle, starting
-from spade_llm.runtime.loop import run
+from spade_llm.core.event_loop import freeze_gc, gc_paused, run_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -83,7 +82,7 @@ async def echo(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def memory(part: Part) -> AsyncIterator[None]:
     from bench.embedder import local_embedder
-    from spade_llm.agent import MemoryAgent
+    from spade_llm.agents import MemoryAgent
 
     account = part.account
     async with local_embedder(part.account.data) as embedder:
@@ -96,7 +95,7 @@ async def memory(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def tools(part: Part) -> AsyncIterator[None]:
-    from spade_llm.agent import ToolAgent
+    from spade_llm.agents import ToolAgent
 
     account = part.account
     async with running(ToolAgent(account.jid, account.password, options=account.options)):
@@ -106,9 +105,9 @@ async def tools(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def mcp_tools(part: Part) -> AsyncIterator[None]:
     from bench.mcp import SERVER
-    from spade_llm.agent.tools import ToolAgent
-    from spade_llm.tools.group import ToolGroup
-    from spade_llm.tools.mcp import McpServer, McpToolbox, Pins, StdioServer
+    from spade_llm.agents.tools import ToolAgent
+    from spade_llm.mcp.client import McpServer, McpToolbox, Pins, StdioServer
+    from spade_llm.tools.terms import ToolGroup
 
     account = part.account
     server = McpServer(name="mcp", where=StdioServer(command=SERVER))
@@ -122,7 +121,7 @@ async def mcp_tools(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def sample_tools(part: Part) -> AsyncIterator[None]:
     from bench.sample_tools import nothing, pause, rest
-    from spade_llm.agent import ToolAgent
+    from spade_llm.agents import ToolAgent
     from spade_llm.tools import builtin_tools
 
     account, tools = part.account, [*builtin_tools(), nothing, pause, rest]
@@ -134,7 +133,7 @@ async def sample_tools(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def rag(part: Part) -> AsyncIterator[None]:
     from bench.embedder import local_embedder
-    from spade_llm.agent import RAGAgent
+    from spade_llm.agents import RAGAgent
 
     account = part.account
     root = account.data / "documents"
@@ -153,7 +152,7 @@ async def rag(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def assistant(part: Part) -> AsyncIterator[None]:
-    from spade_llm.agent import LLMAgent, Services
+    from spade_llm.agents import LLMAgent, Services
     from spade_llm.context import WindowSizeContext
     from spade_llm.providers import LLMProvider
     from spade_llm.providers.retry import ModelLimits
@@ -178,14 +177,14 @@ async def assistant(part: Part) -> AsyncIterator[None]:
 @asynccontextmanager
 async def limited(part: Part) -> AsyncIterator[None]:
     """An assistant with the limits of an agent.toml that says nothing of them."""
-    from spade_llm.agent import LLMAgent
-    from spade_llm.cli.admission import admission_of
+    from spade_llm.agents import LLMAgent
+    from spade_llm.cli.factory.agent_options import build_admission
     from spade_llm.context import WindowSizeContext
+    from spade_llm.core.settings import AdmissionTable
     from spade_llm.providers import LLMProvider
-    from spade_llm.settings import AdmissionTable
 
     account = part.account
-    options = replace(account.options, admission=admission_of(AdmissionTable()))
+    options = replace(account.options, admission=build_admission(AdmissionTable()))
     async with (
         LLMProvider.create_vllm(MODEL, base_url=part.model_url) as provider,
         running(
@@ -206,7 +205,7 @@ async def guarded(part: Part) -> AsyncIterator[None]:
     """An assistant with all that stands around a turn."""
     from bench.embedder import local_embedder
     from bench.guards import CONDUCT
-    from spade_llm.agent import LLMAgent, Services
+    from spade_llm.agents import LLMAgent, Services
     from spade_llm.context import AdaptiveSmartContext
     from spade_llm.providers import LLMProvider
 
@@ -229,15 +228,17 @@ async def guarded(part: Part) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def gateway(part: Part) -> AsyncIterator[None]:
-    from spade_llm.agent.gateway import GatewayAgent
-    from spade_llm.gateway.network import Addresses
+    from spade_llm.agents.gateway import GatewayAgent
+    from spade_llm.gateway.network import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
 
     account = part.account
     agent = GatewayAgent(
         account.jid,
         account.password,
-        addresses=Addresses(assistants=(part.assistant,), memory=MEMORY, rag=RAG, tools=(TOOLS,)),
+        addresses=AgentAddresses(
+            assistants=(part.assistant,), memory=MEMORY, rag=RAG, tools=(TOOLS,)
+        ),
         http=HttpOptions(port=part.http_port, local_principal=part.person, requests_per_minute=0),
         options=account.options,
     )
@@ -274,11 +275,11 @@ async def main(kind: str) -> None:
     part = Part.model_validate_json(sys.stdin.readline())
     began = time.perf_counter()
     async with KINDS[kind](part):
-        settle()
+        freeze_gc()
         print(f"ready {time.perf_counter() - began}", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    with starting():
-        run(main(sys.argv[1]))
+    with gc_paused():
+        run_event_loop(main(sys.argv[1]))

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from slixmpp import ClientXMPP
 
-from spade_llm.xmpp.connection import trust
+from spade_llm.xmpp.connection.settings import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class RawClient:
         self._ready = asyncio.Event()
         self.on_text: Callable[[Any], Awaitable[None]] | None = None
         self.xmpp = ClientXMPP(
-            account.jid, account.password, ssl_context=trust(account.connection.ca_path)
+            account.jid, account.password, ssl_context=tls_context(account.connection.ca_path)
         )
         self.xmpp.enable_direct_tls = False
         self.xmpp.add_event_handler("session_start", lambda _: self._ready.set())

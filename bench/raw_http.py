@@ -10,7 +10,7 @@ from openai import AsyncOpenAI
 
 from bench.account import Part
 from bench.web import Chat
-from spade_llm.gateway.server import HttpServer
+from spade_llm.gateway.server import GatewayHttpServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def serving(part: Part) -> "AsyncIterator[None]":
 
     async with (
         AsyncOpenAI(base_url=part.model_url, api_key="none") as model,
-        HttpServer(app, "127.0.0.1", part.http_port),
+        GatewayHttpServer(app, "127.0.0.1", part.http_port),
     ):
         yield
 

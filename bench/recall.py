@@ -36,7 +36,7 @@ from bench.recalling import (
 from bench.row import Goal, Row, Scale, check
 from bench.talk import ADVERSARIAL
 from bench.timing import Samples
-from spade_llm.memory.index import freshness
+from spade_llm.search import memory_search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -274,7 +274,7 @@ async def _retention(
     )
     return [
         Row(
-            name=f"{name}: recall@{TOP}, retrievability (floor {freshness.FLOOR:g})",
+            name=f"{name}: recall@{TOP}, retrievability (floor {memory_search.MIN_RETRIEVABILITY:g})",
             unit="",
             ours=_recall(fading),
             baseline=_recall(lasting),
@@ -306,11 +306,11 @@ def _median_ms(times: Sequence[float]) -> float:
 @contextmanager
 def _floor(floor: float) -> Iterator[None]:
     """Below it no memory's retrievability falls. 1: none fades."""
-    before, freshness.FLOOR = freshness.FLOOR, floor
+    before, memory_search.MIN_RETRIEVABILITY = memory_search.MIN_RETRIEVABILITY, floor
     try:
         yield
     finally:
-        freshness.FLOOR = before
+        memory_search.MIN_RETRIEVABILITY = before
 
 
 async def _leaks_through_wire(stage: Stage) -> Row:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bench.account import DOMAIN
-from spade_llm.xmpp.certificates import local_certificates
-from spade_llm.xmpp.embedded import EmbeddedServer
-from spade_llm.xmpp.prosody import ProsodyServer
-from spade_llm.xmpp.readiness import usable_port, wait_ready
-from spade_llm.xmpp.server import Endpoint, ManagedServer
-from spade_llm.xmpp.server_process import ServerProcess
+from spade_llm.xmpp.servers.certificates import local_certificates
+from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
+from spade_llm.xmpp.servers.managed_server import Endpoint, ManagedServer
+from spade_llm.xmpp.servers.prosody import ProsodyServer
+from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port, wait_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

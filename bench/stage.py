@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Self
 
 from bench.account import DOMAIN, Account, Part
 from bench.servers import prosody
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bench.servers import Launch, Server
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 MAX_PEERS = 20
 NAMES = (

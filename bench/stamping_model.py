@@ -11,7 +11,7 @@ import time
 
 from aiohttp import web
 
-from spade_llm.runtime.loop import run
+from spade_llm.core.event_loop import run_event_loop
 
 FIRST_S = 0.05
 """Of thinking before the first token."""
@@ -57,6 +57,6 @@ async def _serve() -> None:
 
 if __name__ == "__main__":
     try:
-        run(_serve())
+        run_event_loop(_serve())
     except KeyboardInterrupt:
         raise SystemExit(0) from None

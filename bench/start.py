@@ -18,7 +18,7 @@ from bench.raw import Person
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from bench.upping import ask, person_environment, up
-from spade_llm.agent import XmppAgent
+from spade_llm.agents import XmppAgent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

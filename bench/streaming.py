@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.services.chat import ChatClient, Delta, Reply
+from spade_llm.assistant.chat.service import AnswerDelta, ChatClient, ChatReply
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
     from bench.stage import Stage
-    from spade_llm.runtime import Requester
+    from spade_llm.messaging.runtime import Requester
 
 FIRST_PART = Goal(limit=10.0)
 
@@ -57,10 +57,10 @@ async def _first_part(client: ChatClient, samples: Samples) -> None:
     parts: list[str] = []
     text, came = "", 0.0
     async for part in client.stream("How late is it?"):
-        if isinstance(part, Delta):
+        if isinstance(part, AnswerDelta):
             came = came or time.monotonic()
             parts.append(part.text)
-        if isinstance(part, Reply):
+        if isinstance(part, ChatReply):
             text = part.text
     check(bool(parts) and text.startswith("".join(parts)), f"{parts!r} are no part of {text!r}")
     samples.times_ms.append((came - float(text.split()[0])) * 1000)

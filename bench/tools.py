@@ -10,8 +10,8 @@ from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.sample_tools import PAUSE_S, nothing, pause, rest
 from bench.timing import Samples
-from spade_llm.services.tools import ToolsClient
 from spade_llm.tools import LocalToolbox, builtin_tools
+from spade_llm.tools.remote import ToolsClient
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:

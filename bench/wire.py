@@ -17,7 +17,7 @@ from bench.row import Goal, Row, Scale, check
 from bench.servers import ejabberd, embedded, has_ejabberd
 from bench.stage import Stage
 from bench.timing import Samples
-from spade_llm.agent import XmppAgent
+from spade_llm.agents import XmppAgent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -11,7 +11,7 @@ import asyncio
 from spade_llm import ChatAgent, LLMAgent, LocalNetwork, RAGAgent, Services
 from spade_llm.providers import OfflineProvider
 from spade_llm.rag import Document
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.remote import RagClient
 
 GUIDE = """\
 # Lighthouse guide

@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 
 from spade_llm import ChatAgent, LLMAgent, LocalNetwork, ScriptedProvider
-from spade_llm.agent import Conduct
-from spade_llm.conversation.peer_limits import PeerLimits
+from spade_llm.agents import AssistantConfig
+from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 
-CONDUCT = Conduct(
+CONDUCT = AssistantConfig(
     input_guardrails=(
         KeywordGuardrail("no-gambling", ["casino"], blocked_message="I do not talk about that."),
     ),
     output_guardrails=(
         KeywordGuardrail("secret", ["swordfish"], GuardrailAction.MODIFY, replacement="[secret]"),
     ),
-    peer_limits=PeerLimits(turns=100),
+    peer_limits=PeerQuota(turns=100),
 )
 
 

@@ -9,14 +9,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 from spade_llm.old_modules import OldModules
 
 if TYPE_CHECKING:
-    from spade_llm.agent import (
+    from spade_llm.agents import (
         AgentOptions,
         ChatAgent,
-        Connection,
+        ConnectionSettings,
         CoordinatorAgent,
         LLMAgent,
         MemoryAgent,
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
         TurnLimits,
         XmppAgent,
     )
-    from spade_llm.behaviour import (
+    from spade_llm.assistant.routing import RoutingFunction, RoutingResponse
+    from spade_llm.compat.behaviour_exports import (
         HumanInteractionBehaviour,
         LLMBehaviour,
         RetrievalBehaviour,
     )
+    from spade_llm.compat.structured_output_exports import ReadyForStructuredOutputTool
     from spade_llm.context import (
         ContextManager,
     )
@@ -56,13 +58,6 @@ if TYPE_CHECKING:
         OfflineProvider,
         ScriptedProvider,
     )
-    from spade_llm.routing import (
-        RoutingFunction,
-        RoutingResponse,
-    )
-    from spade_llm.structured_output import (
-        ReadyForStructuredOutputTool,
-    )
     from spade_llm.tools import (
         HumanInTheLoopTool,
         LangChainToolAdapter,
@@ -73,9 +68,7 @@ if TYPE_CHECKING:
         load_env_vars,
     )
     from spade_llm.version import __version__
-    from spade_llm.xmpp.local_network import (
-        LocalNetwork,
-    )
+    from spade_llm.xmpp.servers.local_network import LocalNetwork
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
@@ -85,7 +78,7 @@ __all__ = [
     "AgentOptions",
     "ChatAgent",
     "CompositeGuardrail",
-    "Connection",
+    "ConnectionSettings",
     "ContextManager",
     "CoordinatorAgent",
     "CustomFunctionGuardrail",

@@ -12,13 +12,13 @@ import pytest
 import pytest_asyncio
 from hypothesis import settings
 
-from spade_llm.xmpp.embedded import EmbeddedServer
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 # How long one example takes says how busy the machine is.
 settings.register_profile("thorough", deadline=None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from spade_llm.runtime.loop import run
+from spade_llm.core.event_loop import run_event_loop
 from tests.openai_embeddings import WordModel
 from tests.openai_rules import BadRequest, check_embeddings_request, check_request
 
@@ -336,6 +336,6 @@ def _arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     try:
-        run(_serve(_arguments()))
+        run_event_loop(_serve(_arguments()))
     except KeyboardInterrupt:
         raise SystemExit(0) from None

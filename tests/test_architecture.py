@@ -240,7 +240,7 @@ def test_only_the_seam_knows_spade() -> None:
 def test_only_the_settings_read_the_environment() -> None:
     # The package itself sets one variable, for a library that reads it while it is imported; a
     # server's process gets a part of the environment.
-    passing_on = {"spade_llm", "spade_llm.xmpp.server_process"}
+    passing_on = {"spade_llm", "spade_llm.xmpp.servers.server_process"}
     wrong = [
         where(path, node)
         for path in sources()
@@ -340,7 +340,7 @@ def test_the_context_is_quick_to_import_and_light() -> None:
 def test_an_assistant_is_imported_without_what_a_memory_agent_needs() -> None:
     unneeded = {"fsrs", "numpy", "spade_llm.memory.sqlite", "spade_llm.settings"}
     code = (
-        "import sys, spade_llm.agent.llm, spade_llm.context; "
+        "import sys, spade_llm.agents.llm, spade_llm.context; "
         f"print(sorted({unneeded!r} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

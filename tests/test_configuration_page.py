@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spade_llm import settings
+from spade_llm.core import settings
 from tests.cli.program import ROOT
 
 if TYPE_CHECKING:

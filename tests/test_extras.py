@@ -33,7 +33,7 @@ NEEDS_AN_EXTRA = [
     ("documents", "from spade_llm.rag import Chroma; Chroma()"),
     (
         "documents",
-        "from spade_llm.rag.loader import Loader; (Path.cwd() / 'a.html').write_text('<p>a');"
+        "from spade_llm.rag.loading.loader import Loader; (Path.cwd() / 'a.html').write_text('<p>a');"
         " loader = Loader([Path.cwd()]); loader.read(*loader.find('a.html'))",
     ),
     (
@@ -56,13 +56,13 @@ NEEDS_AN_EXTRA = [
     ),
     (
         "telemetry",
-        "import asyncio; from spade_llm.tracing import Telemetry, Tracer;"
+        "import asyncio; from spade_llm.core.tracing import Telemetry, Tracer;"
         " tracer = Tracer(Telemetry(endpoint='http://localhost'), service='a', instance='a');"
         " asyncio.run(tracer.__aenter__())",
     ),
     (
         "tokens",
-        "from spade_llm.context.token_tables import counter_for;"
+        "from spade_llm.context.tokenizers import counter_for;"
         " counter_for(tokenizer=Path('tokenizer.json'))",
     ),
     (

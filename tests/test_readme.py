@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.deployment.run_record import read_record
+from spade_llm.xmpp.servers.run_record import read_run_record
 from tests.cli.program import ROOT, Program, modest_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.deployment.run_record import RunRecord
+    from spade_llm.xmpp.servers.run_record import RunRecord
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_S = 60
@@ -74,7 +74,7 @@ async def test_the_commands_work_in_the_order_in_which_they_stand(tmp_path: Path
     (curl,) = commands("curl")
     async with program.up(*up[1:]) as running:
         await running.ready()
-        got = await fetched(curl, read_record(program.data)) if shutil.which("curl") else None
+        got = await fetched(curl, read_run_record(program.data)) if shutil.which("curl") else None
         asked = await program.run(*ask)
         added = await program.run(*rag[:-1], str(ROOT / rag[-1]))
         answered = await program.run(*answer)

@@ -1,4 +1,4 @@
-"""The command `spade-llm`. Each subcommand's module is imported only when it runs."""
+"""Command `spade-llm`: each subcommand's module is imported only when it runs."""
 
 from spade_llm.cli.command_line import main
 

@@ -1,4 +1,4 @@
-"""`python -m spade_llm.cli`: how `up --processes` starts its children."""
+"""Entry point of `python -m spade_llm.cli`, as `up --processes` starts its children."""
 
 import sys
 

@@ -1,17 +1,17 @@
-"""`spade-llm account JID`: an account on the server that `up` runs, for a program or a person."""
+"""`spade-llm account`: creates an account on the XMPP server of `up`."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.place import data_directory
-from spade_llm.deployment.accounts import Accounts
-from spade_llm.deployment.address import full_jid
-from spade_llm.deployment.new_account import make_account
-from spade_llm.deployment.run_record import read_record
-from spade_llm.settings import variable
-from spade_llm.xmpp.jids import bare_jid
+from spade_llm.cli.context import data_directory
+from spade_llm.core.settings import variable
+from spade_llm.xmpp.connection.jids import bare_jid
+from spade_llm.xmpp.connection.settings import full_jid
+from spade_llm.xmpp.servers.account_creation import create_account
+from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.run_record import read_run_record
 
 if TYPE_CHECKING:
     import argparse
@@ -21,8 +21,8 @@ def main(options: argparse.Namespace) -> int:
     given = options.password_env
     password = variable(given, named_in="--password-env") if given else None
     data = data_directory(options)
-    record = read_record(data)
+    record = read_run_record(data)
     jid = bare_jid(full_jid(options.account.strip(), record.domain if record else "localhost"))
-    asyncio.run(make_account(data, jid, password, is_reset=options.reset))
-    print(f"{jid} can log in; its password is in {str(Accounts(data).path(jid))!r}")
+    asyncio.run(create_account(data, jid, password, is_reset=options.reset))
+    print(f"{jid} can log in; its password is in {str(AccountPasswords(data).path(jid))!r}")
     return 0

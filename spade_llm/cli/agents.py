@@ -1,4 +1,4 @@
-"""`spade-llm agents`: who is there, what they are, and which tools they have.
+"""`spade-llm agents`: lists agents, their status and tools (service discovery).
 
 Asked are the agents of the deployment, and with --roster those of one's contacts that say that they
 are agents: never a person's chat. Who does not answer is named, too.
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.person import logged_in, person_jid
-from spade_llm.cli.place import find_place
-from spade_llm.cli.plain import one_line
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.errors import RequestError
+from spade_llm.cli.context import find_context, login, person_jid
+from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.core.errors import RequestError
 
 if TYPE_CHECKING:
     import argparse
 
-    from spade_llm.agent import ChatAgent
-    from spade_llm.cli.place import Place
+    from spade_llm.agents import ChatAgent
+    from spade_llm.cli.context import CliContext
     from spade_llm.providers.model import ToolSpec
 
 TIMEOUT_S = 5.0
@@ -35,7 +34,7 @@ MAX_LINE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundAgent:
     jid: str
     kind: str
     summary: str
@@ -44,33 +43,33 @@ class Found:
 
 
 def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_agents(options))
+    return run_until_stopped(_list_agents(options))
 
 
-async def _agents(options: argparse.Namespace) -> int:
-    place = find_place(options)
-    async with logged_in(person_jid(options, place), place) as person:
+async def _list_agents(options: argparse.Namespace) -> int:
+    place = find_context(options)
+    async with login(person_jid(options, place), place) as person:
         seen = await person.look_around(LOOK_S) if options.roster else frozenset()
         wanted = sorted(_deployed(options, place) | seen)[:MAX_ASKED]
-        found = await asyncio.gather(*(_ask(person, jid) for jid in wanted))
+        found = await asyncio.gather(*(_ask_agent(person, jid) for jid in wanted))
     for one in found:
         for line in _lines(one):
             print(line)
     return 0 if any(one.features for one in found) else 1
 
 
-def _deployed(options: argparse.Namespace, place: Place) -> frozenset[str]:
+def _deployed(options: argparse.Namespace, place: CliContext) -> frozenset[str]:
     folder = Path(options.agents) if options.agents else standard_deployment()
     domain = place.jid("x").partition("@")[2]
     return frozenset(one.jid for one in read_deployment(folder, domain=domain))
 
 
-async def _ask(person: ChatAgent, jid: str) -> Found:
+async def _ask_agent(person: ChatAgent, jid: str) -> FoundAgent:
     try:
         status, address = await person.locate(jid, timeout_s=TIMEOUT_S)
     except RequestError as error:
-        return Found(jid=jid, kind="-", summary=f"does not answer ({error.code})")
-    return Found(
+        return FoundAgent(jid=jid, kind="-", summary=f"does not answer ({error.code})")
+    return FoundAgent(
         jid=jid,
         kind=status.kind,
         summary=status.summary,
@@ -83,7 +82,7 @@ async def _features(
     person: ChatAgent, address: str, ontologies: tuple[str, ...]
 ) -> tuple[str, ...]:
     """By service discovery; on a server that does not carry it, what the status says."""
-    from spade_llm.xmpp.announcement import feature_of
+    from spade_llm.xmpp.stanzas.announcement import feature_of
 
     own = tuple(map(feature_of, ontologies))
     try:
@@ -94,7 +93,7 @@ async def _features(
 
 
 async def _tools(person: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-    from spade_llm.services.tools import ONTOLOGY, ToolsClient
+    from spade_llm.tools.remote import ONTOLOGY, ToolsClient
 
     if ONTOLOGY not in ontologies:
         return ()
@@ -104,17 +103,17 @@ async def _tools(person: ChatAgent, jid: str, ontologies: tuple[str, ...]) -> tu
         return ()
 
 
-def _lines(found: Found) -> list[str]:
-    lines = [f"{found.jid:32} {_line(found.kind):10} {_line(found.summary)}"]
+def _lines(found: FoundAgent) -> list[str]:
+    lines = [f"{found.jid:32} {_shortened(found.kind):10} {_shortened(found.summary)}"]
     if found.features:
-        lines.append(f"    features  {' '.join(map(_line, found.features))}")
+        lines.append(f"    features  {' '.join(map(_shortened, found.features))}")
     for spec in found.tools:
         asks = " (asks first)" if spec.needs_approval else ""
-        lines.append(f"    tool      {_line(spec.name)}{asks}: {_line(spec.description)}")
+        lines.append(f"    tool      {_shortened(spec.name)}{asks}: {_shortened(spec.description)}")
     return lines
 
 
-def _line(text: str) -> str:
+def _shortened(text: str) -> str:
     """Of what somebody else says."""
-    line = one_line(" ".join(text.split()))
+    line = sanitize_line(" ".join(text.split()))
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.person import assistant_jid, logged_in, person_jid
-from spade_llm.cli.place import find_place
-from spade_llm.cli.plain import many_lines, one_line
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.errors import SpadeLLMError
+from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.terminal import sanitize_line, sanitize_text
+from spade_llm.core.errors import SpadeLLMError
 
 if TYPE_CHECKING:
     import argparse
@@ -19,10 +18,10 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _ask(options: argparse.Namespace) -> int:
-    place = find_place(options)
-    async with logged_in(person_jid(options, place), place) as person:
+    place = find_context(options)
+    async with login(person_jid(options, place), place) as person:
         reply = await person.say(assistant_jid(options, place), options.question)
     if reply.failure:
-        raise SpadeLLMError(one_line(reply.text))
-    print(many_lines(reply.text))
+        raise SpadeLLMError(sanitize_line(reply.text))
+    print(sanitize_text(reply.text))
     return 0

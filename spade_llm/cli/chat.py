@@ -1,19 +1,149 @@
-"""`spade-llm chat`: a person's chat in the terminal, or lines from a script."""
+"""`spade-llm chat`: streams answers to a terminal or to a script, asks for approval."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError as FutureCancelledError
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.person import assistant_jid, logged_in, person_jid
-from spade_llm.cli.place import find_place
-from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.assistant.chat.service import AnswerDelta, ApprovalPrompt
+from spade_llm.assistant.turn.approval import ApprovalVerdict, read_answer
+from spade_llm.cli.context import assistant_jid, find_context, login, person_jid
+from spade_llm.cli.signals import STDIN, run_until_stopped
+from spade_llm.cli.terminal import sanitize_text
+from spade_llm.core.errors import RequestError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from spade_llm.agent import ChatAgent
+    from spade_llm.agents import ChatAgent
+
+ReadReply = Callable[[], Awaitable[str]]
+"""What the person says next."""
+
+QUIT_COMMANDS = frozenset({"/quit", "/exit"})
+
+
+async def write_answer(
+    person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
+) -> bool:
+    """Say `text` to `peer` and write the answer and its sources; False if there was none, or only
+    an apology.
+
+    Nothing in it steers the terminal: what a model repeats from somewhere could else hide what a
+    person is asked to agree to.
+    """
+    return await _write_answer(
+        person, peer, text, lambda piece: write(sanitize_text(piece)), listen
+    )
+
+
+async def _write_answer(
+    person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
+) -> bool:
+    written, failure = "", ""
+    try:
+        async for part in person.stream(peer, text, can_approve=True):
+            if isinstance(part, AnswerDelta):
+                write(part.text)
+                written += part.text
+            elif isinstance(part, ApprovalPrompt):
+                await _ask_approval(person, peer, part, write, listen)
+            else:
+                write(unwritten_text(part.text, written) + _source_line(part.sources) + "\n")
+                failure = part.failure
+    except RequestError as error:
+        write(f"{peer} did not answer: {error}\n")
+        return False
+    return not failure
+
+
+async def _ask_approval(
+    person: ChatAgent,
+    peer: str,
+    asked: ApprovalPrompt,
+    write: Callable[[str], None],
+    listen: ReadReply,
+) -> None:
+    """Let the person answer; whatever is no clear yes is a no."""
+    write(f"\n{asked.text}\n")
+    try:
+        async with asyncio.timeout(asked.expires_s):
+            is_approved = read_answer(await listen()) is ApprovalVerdict.YES
+        await person.approve(peer, asked.question, is_approved=is_approved)
+    except TimeoutError:
+        write("(not answered in time)\n")
+    except RequestError as error:
+        write(f"({error})\n")
+
+
+def unwritten_text(whole: str, written: str) -> str:
+    """What is still to be written; a text that is not what was streamed is written anew."""
+    if whole.startswith(written):
+        return whole[len(written) :]
+    return "\n" + whole
+
+
+def _source_line(sources: tuple[str, ...]) -> str:
+    return f"\n(read: {', '.join(sources)})" if sources else ""
+
+
+LINES_AHEAD = 100
+"""Lines read before they are said; beyond, whoever writes them waits."""
+
+
+async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
+    """False if some line was not answered."""
+    is_answered = True
+    lines = _input_lines()
+
+    async def listen() -> str:
+        return await anext(lines, "")
+
+    async for line in lines:
+        if line in QUIT_COMMANDS:
+            break
+        if line and not await write_answer(person, peer, line, _write_output, listen):
+            is_answered = False
+    return is_answered
+
+
+def _write_output(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+async def _input_lines() -> AsyncIterator[str]:
+    """Standard input, read by a daemon thread: nobody has to wait for it at the end."""
+    queue: asyncio.Queue[str | None] = asyncio.Queue(LINES_AHEAD)
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        try:
+            for line in _read_lines():
+                asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
+            asyncio.run_coroutine_threadsafe(queue.put(None), loop).result()
+        except (RuntimeError, FutureCancelledError):
+            return  # The loop has ended: nobody listens any more.
+
+    threading.Thread(target=read, daemon=True, name="stdin").start()
+    while (line := await queue.get()) is not None:
+        yield line.strip()
+
+
+def _read_lines() -> Iterator[str]:
+    """Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends."""
+    pending = b""
+    while block := os.read(STDIN, 65536):
+        *lines, pending = (pending + block).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
+    if pending:
+        yield pending.decode(errors="replace")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -21,8 +151,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _chat(options: argparse.Namespace) -> int:
-    place = find_place(options)
-    async with logged_in(person_jid(options, place), place) as person:
+    place = find_context(options)
+    async with login(person_jid(options, place), place) as person:
         return await converse(person, assistant_jid(options, place), history=place.data)
 
 
@@ -40,6 +170,5 @@ async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
 
         await converse_in_terminal(person, peer, history=history / "chat-history")
         return 0
-    from spade_llm.cli.chat_script import converse_by_lines
 
     return 0 if await converse_by_lines(person, peer) else 1

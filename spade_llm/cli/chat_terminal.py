@@ -1,4 +1,4 @@
-"""A chat in a terminal: line editing, a history over sessions, the answer as it is made."""
+"""Interactive chat in a terminal: line editing, history, Ctrl-C (prompt_toolkit)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from spade_llm.cli.answer import QUIT, write_answer
-from spade_llm.cli.stopping import ctrl_c_cancels
+from spade_llm.cli.chat import QUIT_COMMANDS, write_answer
+from spade_llm.cli.signals import cancel_on_ctrl_c
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.agent import ChatAgent
+    from spade_llm.agents import ChatAgent
 
 PROMPT = "you> "
 YES_OR_NO = "yes or no> "
@@ -39,7 +39,7 @@ async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None
             text = (await session.prompt_async(prompt, handle_sigint=False)).strip()
     except (EOFError, KeyboardInterrupt):
         return None
-    return None if text in QUIT else text
+    return None if text in QUIT_COMMANDS else text
 
 
 async def _answer(person: ChatAgent, peer: str, text: str, session: PromptSession[str]) -> None:
@@ -48,7 +48,7 @@ async def _answer(person: ChatAgent, peer: str, text: str, session: PromptSessio
 
     answering = asyncio.create_task(write_answer(person, peer, text, _write, listen))
     try:
-        with ctrl_c_cancels(answering):
+        with cancel_on_ctrl_c(answering):
             await asyncio.wait([answering])
     finally:
         answering.cancel()

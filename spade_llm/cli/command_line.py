@@ -1,4 +1,4 @@
-"""What can be typed after `spade-llm`, and how it ends. Knows no agent; imports each command late.
+"""Command line of `spade-llm`: argument parser, late import of commands, exit codes.
 
 Exit codes: 0 done, 1 it did not work (the reason is on stderr), 2 the command line is wrong, 130
 Ctrl-C, 141 nobody reads what is printed.
@@ -14,22 +14,37 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES, FAMILIES, SETTINGS_KEYS
-from spade_llm.cli.plain import lines, one_line
-from spade_llm.errors import SpadeLLMError
+from spade_llm.cli.terminal import sanitize_line, sanitize_lines
+from spade_llm.core.errors import SpadeLLMError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+TOOL_FAMILIES = {
+    "memory": "the eleven memory_* tools",
+    "further": "memory_explain, memory_similar, memory_deduplicate and links",
+    "owner": "decay and grants of your memories",
+    "documents": "search_documents, answer_from_documents and list_documents",
+    "ask": "ask_agent and list_agents",
+    "tools": "the tool agent's own",
+}
+DEFAULT_TOOL_FAMILIES = "memory,documents,ask"
+"""What serves a model most; each tool more is read by it with every turn."""
+ALL_TOOL_FAMILIES = "all"
+
+SETTINGS_KEYS = ("mcpServers", "servers")
+"""Under which MCP clients keep their list of servers: most of them, and some editors."""
+
+
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
-UNREAD = 141
+EXIT_SIGPIPE = 141
 """As a shell reports SIGPIPE."""
 HTTP_HELP = "where the gateway listens (default: its [http], else 127.0.0.1:8000 or the next free)"
 ALLOW_HOST_HELP = "a name that clients reach us by"
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
 
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A disk, a quota or a limit of the process that was reached."""
 
 
@@ -44,33 +59,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return done
     except BrokenPipeError:
-        return _unread()
+        return _discard_output()
     except SpadeLLMError as error:
-        print(f"spade-llm {options.command}: {lines(str(error))}", file=sys.stderr)
+        print(f"spade-llm {options.command}: {sanitize_lines(str(error))}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"spade-llm {options.command}: {one_line(_refused(error))}", file=sys.stderr)
+        print(
+            f"spade-llm {options.command}: {sanitize_line(_os_error_text(error))}", file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def _refused(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     """What the system did not do: as a rule, with a file that was named."""
     where = f" for {error.filename!r}" if error.filename else ""
-    if error.errno in _FULL:
+    if error.errno in _DISK_FULL:
         return f"no room on the disk{where}: {error.strerror}"
     return f"{error.strerror or error}{where}"
 
 
-def _unread() -> int:
+def _discard_output() -> int:
     """Whoever read our output has seen enough (`… | head`); what is still buffered goes nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return UNREAD
+    return EXIT_SIGPIPE
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _CommandParser(
         prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -96,7 +113,7 @@ def build_parser() -> argparse.ArgumentParser:
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """Its arguments are single lines of text, unless they say otherwise by `type`."""
 
     def __init__(self, **options: Any) -> None:  # argparse's own, two of them typed Any
@@ -116,7 +133,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _line(text: str) -> str:
     """Argument of one line. Raises ArgumentTypeError."""
-    if _CONTROL.search(_prose(text)):
+    if _CONTROL.search(_any_text(text)):
         raise argparse.ArgumentTypeError(f"{text!r} has control characters")
     return text
 
@@ -129,7 +146,7 @@ def _optional(text: str) -> str:
     return _line(text) if text else text
 
 
-def _prose(text: str) -> str:
+def _any_text(text: str) -> str:
     """Argument with any text in it. Raises ArgumentTypeError."""
     try:
         text.encode()
@@ -195,7 +212,7 @@ def _add_chat(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _add_ask(commands: Commands[argparse.ArgumentParser]) -> None:
     ask = _add(commands, "ask", "Ask one question; the answer goes to standard output.")
-    ask.add_argument("question", type=_prose, metavar="QUESTION")
+    ask.add_argument("question", type=_any_text, metavar="QUESTION")
     ask.add_argument("--to", metavar="JID", dest="jid", help="default: assistant@ the domain")
     _add_person(ask)
 
@@ -208,9 +225,9 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     listing.add_argument("namespace", nargs="?", metavar="NAMESPACE")
     stats = _add_rag_action(actions, "stats", "Say how much a namespace holds.")
     stats.add_argument("namespace", nargs="?", default="default", metavar="NAMESPACE")
-    for name, help in RAG_QUESTIONS.items():
+    for name, help in RAG_QUERY_ACTIONS.items():
         asking = _add_rag_action(actions, name, help)
-        asking.add_argument("query", type=_prose, metavar="QUERY")
+        asking.add_argument("query", type=_any_text, metavar="QUERY")
         asking.add_argument("--namespace", action="append", default=[], help="default: all")
         asking.add_argument("-k", type=int, default=5, metavar="N", help="passages, 1 to 20")
     delete = _add_rag_action(actions, "delete", "Delete a document, or a namespace with all.")
@@ -221,7 +238,7 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     _add_rag_sharing(actions)
 
 
-RAG_QUESTIONS = {
+RAG_QUERY_ACTIONS = {
     "search": "Show the best passages.",
     "answer": "Answer from documents, with its sources.",
 }
@@ -313,13 +330,13 @@ def _add_decisions(review: argparse.ArgumentParser) -> None:
     review.add_argument("--all", action="store_true", help="show rejected ones, too")
 
 
-MOST = 1_000_000
+MAX_NUMBER = 1_000_000
 """Of anything that is counted here: days, lines, uses."""
 
 
 def _positive(text: str) -> int:
     """Number from 1 to MOST. Raises ArgumentTypeError."""
-    return _number(text, most=MOST)
+    return _number(text, most=MAX_NUMBER)
 
 
 def _port(text: str) -> int:
@@ -336,8 +353,8 @@ def _number(text: str, *, most: int) -> int:
 def _add_mcp(commands: Commands[argparse.ArgumentParser]) -> None:
     mcp = _add(commands, "mcp", "Offer the network to an MCP client, on standard input and output.")
     add = mcp.add_argument
-    families = ", ".join(FAMILIES)
-    add("--tools", metavar="NAMES", help=f"of {families}, all (default: {DEFAULT_FAMILIES})")
+    families = ", ".join(TOOL_FAMILIES)
+    add("--tools", metavar="NAMES", help=f"of {families}, all (default: {DEFAULT_TOOL_FAMILIES})")
     add("--memory", metavar="JID", help="the memory agent")
     add("--rag", metavar="JID", help="the RAG agent")
     add("--tool-agent", metavar="JID", help="the tool agent")

@@ -1,17 +1,16 @@
-"""`spade-llm health`: whether the agents of this data hear their server, and gateways answer."""
+"""`spade-llm health`: health check of running agents and gateways (heartbeat, HTTP)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.agent_data import agent_homes
-from spade_llm.cli.checks_of_gateway import problem_of as http_problem_of
-from spade_llm.cli.place import data_directory
-from spade_llm.deployment.heartbeat import problem_of
-from spade_llm.deployment.http_record import read_record
-from spade_llm.deployment.lock import is_held
-from spade_llm.deployment.run_record import read_record as read_run_record
-from spade_llm.errors import ConfigurationError
+from spade_llm.cli.context import agent_directories, data_directory
+from spade_llm.cli.deployment.heartbeat import heartbeat_problem
+from spade_llm.cli.deployment.http_record import read_http_record
+from spade_llm.cli.doctor_checks import gateway_problem as http_problem_of
+from spade_llm.core.directory_lock import is_locked
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.servers.run_record import read_run_record
 
 if TYPE_CHECKING:
     import argparse
@@ -20,27 +19,27 @@ if TYPE_CHECKING:
 
 def main(options: argparse.Namespace) -> int:
     data = data_directory(options)
-    homes = _homes(data)
+    homes = _agent_directories(data)
     if not homes:
         raise ConfigurationError(f"no agent has run on the data in {str(data)!r}")
-    problems = {home.name: problem_of(home) or _unanswered(home) for home in homes}
+    problems = {home.name: heartbeat_problem(home) or _http_problem(home) for home in homes}
     for jid, problem in problems.items():
         print(f"{jid} {problem or 'hears its server'}")
     return 1 if any(problems.values()) else 0
 
 
-def _homes(data: Path) -> list[Path]:
+def _agent_directories(data: Path) -> list[Path]:
     """Of the agents that should run: those of the running `up`, and what else runs; without an
     `up`, all that ever ran here."""
-    homes = agent_homes(data)
+    homes = agent_directories(data)
     record = read_run_record(data)
     if record is None:
         return homes
-    return [home for home in homes if home.name in record.agents or is_held(home)]
+    return [home for home in homes if home.name in record.agents or is_locked(home)]
 
 
-def _unanswered(home: Path) -> str | None:
+def _http_problem(home: Path) -> str | None:
     """Why a gateway does not answer over HTTP."""
-    record = read_record(home)
+    record = read_http_record(home)
     problem = http_problem_of(record) if record else None
     return f"hears its server, but {problem} at {record.url}" if record and problem else None

@@ -1,4 +1,4 @@
-"""`spade-llm host prepare`: the folders of a deployment for people. Starts nothing, asks nobody."""
+"""`spade-llm host prepare`: writes the folders and configuration of a multi-user server."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.deployment.address import full_jid
-from spade_llm.deployment.hosted import CONFIG_FILE, PEOPLE, SERVER, Site, prepare
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.jids import bare_jid
-from spade_llm.xmpp.prosody_config import Hosting
+from spade_llm.cli.deployment.hosted import (
+    CONFIG_FILE,
+    PEOPLE_FOLDER,
+    SERVER_FOLDER,
+    DeploymentSite,
+    prepare_deployment,
+)
+from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.connection.jids import bare_jid
+from spade_llm.xmpp.connection.settings import full_jid
+from spade_llm.xmpp.servers.prosody_config import HostingOptions
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 HTTPS_PORT = 5281
 FEDERATION_PORT = 5269
@@ -30,21 +36,21 @@ def main(options: argparse.Namespace) -> int:
     root = Path(options.to).absolute()
     folder = Path(options.agents) if options.agents else standard_deployment()
     site = _site(options, read_deployment(folder, domain=options.domain))
-    prepare(root, site)
+    prepare_deployment(root, site)
     for line in _report(root, site):
         print(line)
     return 0
 
 
-def _site(options: argparse.Namespace, definitions: Sequence[Definition]) -> Site:
+def _site(options: argparse.Namespace, definitions: Sequence[DeploymentSpec]) -> DeploymentSite:
     for one in definitions:
         _check_account(one)
-    return Site(
+    return DeploymentSite(
         domain=options.domain,
         agents={one.name: one.jid for one in definitions},
         people=_jids(options.people, options.domain),
         assistants=tuple(one.jid for one in definitions if one.settings.kind == "assistant"),
-        hosting=Hosting(
+        hosting=HostingOptions(
             web_url=_web_url(options),
             admins=_jids(options.admins, options.domain),
             federation_port=FEDERATION_PORT if options.federation == "on" else None,
@@ -57,7 +63,7 @@ def _site(options: argparse.Namespace, definitions: Sequence[Definition]) -> Sit
     )
 
 
-def _check_account(one: Definition) -> None:
+def _check_account(one: DeploymentSpec) -> None:
     if one.settings.password_file or one.settings.password_env:
         raise ConfigurationError(
             f"{one.path}: password_file or password_env: remove it; `host prepare` makes one"
@@ -84,12 +90,13 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _report(root: Path, site: Site) -> list[str]:
+def _report(root: Path, site: DeploymentSite) -> list[str]:
     people = [
-        f"person      {jid}: password in {root / PEOPLE / 'accounts' / jid}" for jid in site.people
+        f"person      {jid}: password in {root / PEOPLE_FOLDER / 'accounts' / jid}"
+        for jid in site.people
     ]
     return [
-        f"server      {root / SERVER / CONFIG_FILE}",
+        f"server      {root / SERVER_FOLDER / CONFIG_FILE}",
         *(f"agent       {jid}: data in {root / name}" for name, jid in site.agents.items()),
         *people,
         f"next        as {_user()}: sh docker/accounts.sh {shlex.quote(str(root))}",

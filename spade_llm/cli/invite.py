@@ -1,4 +1,4 @@
-"""`spade-llm invite`: codes by which strangers may talk to an agent, and whom they have let in.
+"""`spade-llm invite`: creates, lists and revokes invitation codes for an agent.
 
 For whoever runs the agent, also while it runs. The code is shown once and stored nowhere.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.agent_data import kept_by
-from spade_llm.cli.place import data_directory
-from spade_llm.cli.plain import one_line
-from spade_llm.errors import ConfigurationError
+from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.xmpp.invitations import FILES, MAX_INVITATIONS, Invitations
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
 def _file(options: argparse.Namespace) -> Path:
     try:
         data = data_directory(options)
-        return kept_by(options.agent, FILES, data, what="file of invitations")
+        return agent_file(options.agent, FILES, data, what="file of invitations")
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{error}. An agent has one once it was started with a list of its own in its"
@@ -55,11 +54,11 @@ def _make(invitations: Invitations, options: argparse.Namespace) -> int:
 
 def _list(invitations: Invitations) -> int:
     for one in invitations.open_ones():
-        note = f"  {one_line(one.note)}" if one.note else ""
+        note = f"  {sanitize_line(one.note)}" if one.note else ""
         print(f"open   {one.name}  until {_date(one.expires_at)}  {one.uses_left} left{note}")
     for guest in invitations.guests():
         until = "for good" if guest.until is None else f"until {_date(guest.until)}"
-        print(f"guest  {one_line(guest.jid)}  since {_date(guest.since)}  {until}")
+        print(f"guest  {sanitize_line(guest.jid)}  since {_date(guest.since)}  {until}")
     return 0
 
 

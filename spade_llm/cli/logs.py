@@ -1,4 +1,4 @@
-"""Where log lines go: DATA/log, each file bounded. Knows nothing of what is logged."""
+"""Log files in DATA/log, bounded by rotation."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def log_path(data: Path, name: str) -> Path:
     return folder / f"{name}.log"
 
 
-def move_aside(path: Path) -> None:
+def rotate_log(path: Path) -> None:
     """A file that has grown too large makes room for a new one."""
     if path.exists() and path.stat().st_size > MAX_BYTES:
         path.replace(path.with_suffix(".log.1"))
 
 
-def tail(path: Path) -> str:
+def last_lines(path: Path) -> str:
     """Its last lines, on one line, for an error message."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))

@@ -1,4 +1,4 @@
-"""`spade-llm mcp`: the network as an MCP server, on standard streams or over HTTP.
+"""`spade-llm mcp`: serves the network as MCP tools over stdio or HTTP (bearer token).
 
 On standard streams, standard output belongs to the protocol: whatever is to be said goes to stderr.
 """
@@ -6,36 +6,199 @@ On standard streams, standard output belongs to the protocol: whatever is to be 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import secrets
+import shutil
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.cli.command_line import ALL_TOOL_FAMILIES, DEFAULT_TOOL_FAMILIES, TOOL_FAMILIES
+from spade_llm.cli.context import absolute_path, data_directory, find_context, login, person_jid
 from spade_llm.cli.logs import log_to_stderr
-from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES
-from spade_llm.cli.mcp_families import Peers, chosen, offer_of
-from spade_llm.cli.mcp_setup import setup_text
-from spade_llm.cli.mcp_token import find_token
-from spade_llm.cli.person import logged_in, person_jid
-from spade_llm.cli.place import find_place
-from spade_llm.cli.stopping import run_until_stopped
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.core.errors import ConfigurationError, SpadeLLMError
 from spade_llm.core.extras import require_extra
-from spade_llm.deployment.address import parse_address
-from spade_llm.errors import SpadeLLMError
+from spade_llm.core.settings import read_environment
+from spade_llm.xmpp.connection.settings import parse_address
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
-    from spade_llm.agent import ChatAgent
-    from spade_llm.cli.place import Place
-    from spade_llm.mcp_server.http import Address
-    from spade_llm.mcp_server.server import Calls
+    from spade_llm.agents import ChatAgent
+    from spade_llm.cli.context import CliContext
+    from spade_llm.mcp.server.http_transport import ListenAddress
+    from spade_llm.mcp.server.offered_tools import OfferedTool, ToolRegistry
+    from spade_llm.mcp.server.server import RunningCalls
+    from spade_llm.messaging.runtime import Requester
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceJids:
+    """Bare JIDs of the agents behind."""
+
+    memory: str
+    rag: str
+    tools: str
+    assistants: tuple[str, ...]
+
+
+def parse_families(names: str) -> tuple[str, ...]:
+    """Raises ConfigurationError."""
+    wanted = {name.strip() for name in names.split(",")} - {""}
+    if unknown := wanted - {*TOOL_FAMILIES, ALL_TOOL_FAMILIES}:
+        known = ", ".join([*TOOL_FAMILIES, ALL_TOOL_FAMILIES])
+        raise ConfigurationError(f"--tools: {sorted(unknown)[0]!r} is none of {known}")
+    if not wanted:
+        raise ConfigurationError(f"--tools: name at least one of {', '.join(TOOL_FAMILIES)}")
+    return tuple(name for name in TOOL_FAMILIES if name in wanted or ALL_TOOL_FAMILIES in wanted)
+
+
+def build_tool_registry(
+    families: tuple[str, ...], requester: Requester, owner: str, peers: ServiceJids
+) -> ToolRegistry:
+    from spade_llm.mcp.server.offered_tools import ForwardedTools, ToolRegistry
+    from spade_llm.tools.remote import ToolsClient
+
+    build = _builders(requester, owner, peers)
+    own = [tool for name in families if name in build for tool in build[name]()]
+    passed = ForwardedTools(ToolsClient(requester, peers.tools)) if "tools" in families else None
+    return ToolRegistry(own, passed)
+
+
+def _builders(
+    requester: Requester, owner: str, peers: ServiceJids
+) -> dict[str, Callable[[], list[OfferedTool]]]:
+    from spade_llm.mcp.server.agent_tools import AgentTools
+    from spade_llm.mcp.server.document_tools import DocumentTools
+    from spade_llm.mcp.server.memory_tools import McpMemoryTools
+    from spade_llm.memory.remote import MemoryClient
+    from spade_llm.rag.remote import RagClient
+
+    memory = McpMemoryTools(
+        MemoryClient(requester, peers.memory),
+        owner,
+        max_batch=read_environment().memory_batch_max_size,
+    )
+    services = (peers.memory, peers.rag, peers.tools)
+    return {
+        "memory": memory.of_the_specification,
+        "further": memory.further,
+        "owner": memory.of_the_owner,
+        "documents": DocumentTools(RagClient(requester, peers.rag)).all,
+        "ask": AgentTools(requester, peers.assistants, services).all,
+    }
+
+
+SERVER_NAME = "spade-llm"
+PASSED_OPTIONS = ("server", "domain", "tools", "memory", "rag", "tool_agent")
+
+
+def client_settings(options: argparse.Namespace, key: str) -> str:
+    """With absolute paths: clients start programs with another PATH, in another directory."""
+    entry = _http_settings(options) if options.http else _stdio_settings(options)
+    return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
+
+
+def _stdio_settings(options: argparse.Namespace) -> dict[str, object]:
+    command, *first = _command()
+    arguments = [*first, "mcp", "--data", str(data_directory(options)), *_passed_options(options)]
+    return {"type": "stdio", "command": command, "args": arguments}
+
+
+def _command() -> list[str]:
+    found = shutil.which("spade-llm")
+    return [found] if found else [sys.executable, "-m", "spade_llm.cli"]
+
+
+def _passed_options(options: argparse.Namespace) -> list[str]:
+    given = {"as": options.person, "ca": absolute_path(options.ca)}
+    given |= {name.replace("_", "-"): vars(options)[name] for name in PASSED_OPTIONS}
+    arguments = [part for name, value in given.items() if value for part in (f"--{name}", value)]
+    agents = [part for agent in options.agent or () for part in ("--agent", agent)]
+    return [*map(str, arguments), *agents]
+
+
+def _http_settings(options: argparse.Namespace) -> dict[str, object]:
+    """TOKEN stands for what the server's token file holds: it is not shown on a terminal."""
+    entry: dict[str, object] = {"type": "http", "url": _url(options)}
+    if options.no_token:
+        return entry
+    return {**entry, "headers": {"Authorization": "Bearer TOKEN"}}
+
+
+def _url(options: argparse.Namespace) -> str:
+
+    host, port = parse_address(options.http, named="--http", default_port=PORT)
+    own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"http://{options.allow_host[0] if options.allow_host else own}/mcp"
+
+
+TOKEN_BYTES = 32
+MIN_TOKEN_CHARS = 16
+"""A shorter one could be guessed."""
+
+
+def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> str | None:
+    """None only if --no-token says so. Raises ConfigurationError."""
+    if options.no_token:
+        return None
+    if options.token_env:
+        return _validated_token(
+            os.environ.get(options.token_env, ""), f"--token-env {options.token_env}"
+        )
+    path = Path(options.token_file) if options.token_file else token_path(place.data, owner)
+    if not options.token_file:
+        _create_token(path)
+    print(f"token       in {path}", file=sys.stderr)
+    return _validated_token(_read_token(path), str(path))
+
+
+def token_path(data: Path, owner: str) -> Path:
+    return data / "mcp-tokens" / owner
+
+
+def _create_token(path: Path) -> None:
+    """If it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(TOKEN_BYTES) + "\n")
+
+
+def _read_token(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the token file {str(path)!r} cannot be read: {error}") from None
+
+
+def _validated_token(text: str, where: str) -> str:
+    token = text.strip()
+    if (
+        len(token) < MIN_TOKEN_CHARS
+        or not token.isascii()
+        or not token.isprintable()
+        or " " in token
+    ):
+        raise ConfigurationError(
+            f"{where}: a token has at least {MIN_TOKEN_CHARS} ASCII characters without spaces"
+        )
+    return token
+
 
 PORT = 8765
 
 
 def main(options: argparse.Namespace) -> int:
     if options.print_config:
-        print(setup_text(options, options.print_config))
+        print(client_settings(options, options.print_config))
         return 0
     require_extra("mcp")
     return run_until_stopped(_serve(options))
@@ -43,20 +206,22 @@ def main(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace) -> int:
     log_to_stderr()
-    families = chosen(options.tools or DEFAULT_FAMILIES)
-    place = find_place(options)
+    families = parse_families(options.tools or DEFAULT_TOOL_FAMILIES)
+    place = find_context(options)
     owner = person_jid(options, place)
     address = _address(options, place, owner) if options.http else None
-    async with logged_in(owner, place) as person:
-        from spade_llm.mcp_server.server import Calls
+    async with login(owner, place) as person:
+        from spade_llm.mcp.server.server import RunningCalls
 
-        offer = offer_of(families, person.node.requester, owner, _peers(options, place))
-        await _until_gone(person, _transport(Calls(offer), owner, address))
+        offer = build_tool_registry(
+            families, person.node.requester, owner, _service_jids(options, place)
+        )
+        await _run_until_disconnected(person, _transport(RunningCalls(offer), owner, address))
     return 0
 
 
-def _peers(options: argparse.Namespace, place: Place) -> Peers:
-    return Peers(
+def _service_jids(options: argparse.Namespace, place: CliContext) -> ServiceJids:
+    return ServiceJids(
         memory=place.jid(options.memory or "memory"),
         rag=place.jid(options.rag or "rag"),
         tools=place.jid(options.tool_agent or "tools"),
@@ -64,12 +229,12 @@ def _peers(options: argparse.Namespace, place: Place) -> Peers:
     )
 
 
-def _address(options: argparse.Namespace, place: Place, owner: str) -> Address:
+def _address(options: argparse.Namespace, place: CliContext, owner: str) -> ListenAddress:
     """Raises ConfigurationError."""
-    from spade_llm.mcp_server.http import Address
+    from spade_llm.mcp.server.http_transport import ListenAddress
 
     host, port = parse_address(options.http, named="--http", default_port=PORT)
-    address = Address(
+    address = ListenAddress(
         host=host,
         port=port,
         names=tuple(options.allow_host or ()),
@@ -79,23 +244,23 @@ def _address(options: argparse.Namespace, place: Place, owner: str) -> Address:
     return address
 
 
-async def _transport(calls: Calls, owner: str, address: Address | None) -> None:
-    from spade_llm.mcp_server.server import build_server
+async def _transport(calls: RunningCalls, owner: str, address: ListenAddress | None) -> None:
+    from spade_llm.mcp.server.server import build_server
 
     server = build_server(calls, owner)
     if address is None:
-        from spade_llm.mcp_server.stdio import serve_stdio
+        from spade_llm.mcp.server.stdio_transport import serve_stdio
 
         if sys.stdin.isatty():
             print("an MCP client starts this: see spade-llm mcp --print-config", file=sys.stderr)
         await serve_stdio(server)
         return
-    from spade_llm.mcp_server.http import serve_http
+    from spade_llm.mcp.server.http_transport import serve_http
 
     await serve_http(server, address, calls, lambda url: print(f"ready       {url}", flush=True))
 
 
-async def _until_gone(person: ChatAgent, work: Coroutine[object, object, None]) -> None:
+async def _run_until_disconnected(person: ChatAgent, work: Coroutine[object, object, None]) -> None:
     """Raises SpadeLLMError if our connection ends for good."""
     assert person.link is not None  # we are logged in
     serving = asyncio.create_task(work)

@@ -1,4 +1,4 @@
-"""`spade-llm memory ACTION`: look after a memory agent's file, in the data directory itself.
+"""`spade-llm memory`: statistics, verification, export, import, backup of a memory file.
 
 Reading works while the agent runs; what writes needs it stopped, and says so.
 """
@@ -12,46 +12,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.embeddings import KEYWORDS_ONLY, Embedders
-from spade_llm.cli.place import data_directory
-from spade_llm.cli.progress import progress_bar
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.deployment import lock
-from spade_llm.errors import ConfigurationError
+from spade_llm.cli.context import data_directory
+from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.embeddings import KEYWORDS_ONLY, EmbedderPool
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.terminal import progress_bar
+from spade_llm.core import directory_lock
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.transfer import spade_llm_files, transfer_file
-from spade_llm.memory.transfer.verification import verify
+from spade_llm.memory.transfer import legacy_files, memory_file
+from spade_llm.memory.transfer.verification import verify_memory_file
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
-FILE = "memory.db"
+MEMORY_FILE = "memory.db"
 
 
 def main(options: argparse.Namespace) -> int:
-    home = _home(data_directory(options), options.agent)
+    home = _agent_directory(data_directory(options), options.agent)
     match options.action:
         case "stats":
-            return _stats(home / FILE)
+            return _stats(home / MEMORY_FILE)
         case "verify":
-            return _verify(home / FILE)
+            return _verify(home / MEMORY_FILE)
         case "export":
-            return _export(home / FILE, options.file)
+            return _export(home / MEMORY_FILE, options.file)
         case "backup":
-            return _backup(home / FILE, Path(options.file))
+            return _backup(home / MEMORY_FILE, Path(options.file))
         case "import":
             return _import(home, Path(options.file), options)
         case _:
             return run_until_stopped(_reindex(home, options))
 
 
-def _home(data: Path, agent: str | None) -> Path:
+def _agent_directory(data: Path, agent: str | None) -> Path:
     """The folder of the memory agent that is meant."""
-    found = sorted(path.parent for path in (data / "agents").glob(f"*/{FILE}"))
+    found = sorted(path.parent for path in (data / "agents").glob(f"*/{MEMORY_FILE}"))
     if agent:
         found = [path for path in found if agent in (path.name, path.name.partition("@")[0])]
     if len(found) == 1:
@@ -68,13 +68,13 @@ def _home(data: Path, agent: str | None) -> Path:
 
 
 def _stats(path: Path) -> int:
-    for line in transfer_file.stats_lines(path):
+    for line in memory_file.statistics_lines(path):
         print(line)
     return 0
 
 
 def _verify(path: Path) -> int:
-    faults = verify(path)
+    faults = verify_memory_file(path)
     for fault in faults:
         print(f"wrong       {fault}", file=sys.stderr)
     if not faults:
@@ -85,12 +85,12 @@ def _verify(path: Path) -> int:
 def _export(path: Path, target: str) -> int:
     """`-` is standard output."""
     if target == "-":
-        for line in transfer_file.export_lines(path, lambda _done, _total: None):
+        for line in memory_file.export_lines(path, lambda _done, _total: None):
             print(line)
         return 0
     with _new_file(Path(target)) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         with progress_bar("exported") as progress:
-            lines = transfer_file.export_lines(path, progress)
+            lines = memory_file.export_lines(path, progress)
             count = sum(file.write(f"{line}\n") > 0 for line in lines) - 1
         file.flush()
         os.fsync(file.fileno())
@@ -100,15 +100,15 @@ def _export(path: Path, target: str) -> int:
 
 def _backup(path: Path, target: Path) -> int:
     with _new_file(target) as unfinished, progress_bar("copied") as progress:
-        transfer_file.back_up(path, unfinished, progress)
+        memory_file.backup_file(path, unfinished, progress)
     print(f"copied      {target.stat().st_size} bytes to {target}")
     return 0
 
 
 def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     try:
-        with _stopped(home), _made(home):
-            done = _imported(home / FILE, source, options)
+        with _agent_stopped(home), _existing_file(home):
+            done = _imported(home / MEMORY_FILE, source, options)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{str(source)!r} cannot be read as text: {error}") from None
     for fault in done.faults:
@@ -120,29 +120,29 @@ def _import(home: Path, source: Path, options: argparse.Namespace) -> int:
     return 1 if done.left_out else 0
 
 
-def _imported(path: Path, source: Path, options: argparse.Namespace) -> transfer_file.Imported:
+def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_file.ImportSummary:
     """An export of ours, or a file of spade_llm 0.2 or 0.3: which, the file itself says."""
-    target = spade_llm_files.Target(owner=options.owner, subject=options.about)
-    records = spade_llm_files.records_in(source, target)
+    target = legacy_files.ImportTarget(owner=options.owner, subject=options.about)
+    records = legacy_files.read_legacy_file(source, target)
     if records is not None:
-        return transfer_file.import_old(path, records, is_dry_run=options.dry_run)
+        return memory_file.import_legacy_records(path, records, is_dry_run=options.dry_run)
     if options.owner or options.about:
         raise ConfigurationError(
             f"{str(source)!r} says itself whose its memories are, and about whom:"
             " leave out --owner and --about"
         )
     with source.open(encoding="utf-8", newline="\n") as lines:
-        return transfer_file.import_lines(path, lines, is_dry_run=options.dry_run)
+        return memory_file.import_lines(path, lines, is_dry_run=options.dry_run)
 
 
 async def _reindex(home: Path, options: argparse.Namespace) -> int:
     """With the embeddings that the agent's own toml names."""
     definition = _definition(home.name, options)
-    with _stopped(home):
-        async with Embedders(home.parents[1], may_download=True, say=print) as embedders:
+    with _agent_stopped(home):
+        async with EmbedderPool(home.parents[1], may_download=True, say=print) as embedders:
             embedder = await embedders.get(definition)
             async with SQLiteMemoryBackend(
-                home / FILE, embedder=embedder, is_reindexing=True
+                home / MEMORY_FILE, embedder=embedder, is_reindexing=True
             ) as backend:
                 with progress_bar("embedded") as progress:
                     await backend.reindex(progress)
@@ -150,7 +150,7 @@ async def _reindex(home: Path, options: argparse.Namespace) -> int:
     return 0
 
 
-def _definition(jid: str, options: argparse.Namespace) -> Definition:
+def _definition(jid: str, options: argparse.Namespace) -> DeploymentSpec:
     folder = Path(options.agents) if options.agents else standard_deployment()
     for definition in read_deployment(folder, domain=jid.partition("@")[2]):
         if definition.jid == jid:
@@ -161,9 +161,9 @@ def _definition(jid: str, options: argparse.Namespace) -> Definition:
 
 
 @contextmanager
-def _made(home: Path) -> Iterator[None]:
+def _existing_file(home: Path) -> Iterator[None]:
     """The file is there, and of this version."""
-    asyncio.run(_open_once(home / FILE))
+    asyncio.run(_open_once(home / MEMORY_FILE))
     yield
 
 
@@ -173,12 +173,12 @@ async def _open_once(path: Path) -> None:
 
 
 @contextmanager
-def _stopped(home: Path) -> Iterator[None]:
+def _agent_stopped(home: Path) -> Iterator[None]:
     try:
-        with lock.hold(home, what=f"{home.name} with this data"):
+        with directory_lock.lock_directory(home, what=f"{home.name} with this data"):
             yield
     except ConfigurationError as error:
-        if lock.is_held(home):
+        if directory_lock.is_locked(home):
             raise ConfigurationError(f"{error}: stop it first, this command writes") from None
         raise
 

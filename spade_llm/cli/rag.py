@@ -1,4 +1,4 @@
-"""`spade-llm rag ACTION`: the documents of an assistant, through the RAG agent.
+"""`spade-llm rag`: searches, lists, shares and deletes documents of an assistant.
 
 Documents belong to whoever sends them; so this logs in as the assistant, beside it, with the
 account that the data directory has, and without announcing itself.
@@ -6,23 +6,141 @@ account that the data directory has, and without announcing itself.
 
 from __future__ import annotations
 
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from spade_llm.cli import rag_show
-from spade_llm.cli.place import find_place
-from spade_llm.cli.rag_add import add
-from spade_llm.cli.stopping import run_until_stopped, uninterrupted
-from spade_llm.services.rag import RagClient
+from spade_llm.cli.context import find_context
+from spade_llm.cli.rag_add import add_documents
+from spade_llm.cli.signals import run_until_stopped, shield_from_stop
+from spade_llm.cli.terminal import progress_bar, sanitize_line, sanitize_lines
+from spade_llm.core.text import pluralize
+from spade_llm.rag.answers import citation_label
+from spade_llm.rag.contract import Access, RetrievalOptions
+from spade_llm.rag.remote import RagClient
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from datetime import datetime
 
-    from spade_llm.cli.place import Place
+    from spade_llm.cli.context import CliContext
+    from spade_llm.rag.contract import DocumentSummary, NamespaceSummary, Progress, ScoredChunk
 
-SHARED = "documents"
+PAGE = 1000
+
+
+async def _list(documents: RagClient, options: argparse.Namespace) -> None:
+    if options.namespace is None:
+        for namespace in await documents.namespaces():
+            print(_line_of_namespace(namespace))
+        return
+    offset, has_more = 0, True
+    while has_more:
+        page = await documents.documents(namespace=options.namespace, limit=PAGE, offset=offset)
+        for document in page.documents:
+            print(_line_of_document(document))
+        offset, has_more = offset + len(page.documents), page.has_more and bool(page.documents)
+
+
+async def _stats(documents: RagClient, options: argparse.Namespace) -> None:
+    stats = await documents.stats(options.namespace)
+    updated = _date(stats.updated_at) if stats.updated_at else "never"
+    print(f"namespace   {stats.name}" + ("" if stats.exists else " (does not exist)"))
+    print(f"documents   {stats.documents}")
+    print(f"passages    {stats.chunks}")
+    print(f"vectors     {stats.vectors} of {stats.dimension or 0} numbers, {stats.model or 'none'}")
+    print(f"updated     {updated}")
+
+
+async def _search(documents: RagClient, options: argparse.Namespace) -> None:
+    wanted = RetrievalOptions(namespaces=tuple(options.namespace))
+    found = await documents.retrieve(options.query, k=options.k, options=wanted)
+    if found.degraded:
+        print(f"degraded    {found.degraded}", file=sys.stderr)
+    for one in found.chunks:
+        print(_passage_text(one))
+
+
+async def _answer(documents: RagClient, options: argparse.Namespace) -> None:
+    wanted = RetrievalOptions(namespaces=tuple(options.namespace))
+    answer = await documents.answer(options.query, k=options.k, options=wanted)
+    if answer.degraded:
+        print(f"degraded    {answer.degraded}", file=sys.stderr)
+    print(sanitize_lines(answer.text))
+    for one in answer.citations:
+        place = f"{one.passage.chunk.namespace}: {citation_label(one.passage.chunk)}"
+        print(f"[{one.number}] {sanitize_line(place)}")
+
+
+async def _delete(documents: RagClient, options: argparse.Namespace) -> None:
+    count = await documents.delete(namespace=options.namespace, source=options.source)
+    print(f"deleted     {pluralize(count, 'document')}")
+
+
+async def _reindex(documents: RagClient, options: argparse.Namespace) -> None:
+    with progress_bar("embedding") as show:
+
+        async def tell(progress: Progress) -> None:
+            show(progress.done, progress.total)
+
+        passages = await documents.reindex(namespace=options.namespace, on_progress=tell)
+    print(f"embedded    {pluralize(passages, 'passage')}")
+
+
+async def _grant(documents: RagClient, options: argparse.Namespace) -> None:
+    access = Access.WRITE if options.write else Access.READ
+    await documents.grant(options.namespace, to=options.grantee, access=access)
+    print(f"granted     {options.namespace} to {options.grantee}: {access}")
+
+
+async def _revoke(documents: RagClient, options: argparse.Namespace) -> None:
+    was_there = await documents.revoke(options.namespace, to=options.grantee)
+    print("revoked" if was_there else "there was no such grant")
+
+
+async def _grants(documents: RagClient, _options: argparse.Namespace) -> None:
+    for one in await documents.grants():
+        print(f"{one.namespace:<20} {one.access:<6} {one.to}")
+
+
+ACTIONS: Mapping[str, Callable[[RagClient, argparse.Namespace], Awaitable[None]]] = {
+    "list": _list,
+    "stats": _stats,
+    "search": _search,
+    "answer": _answer,
+    "delete": _delete,
+    "reindex": _reindex,
+    "grant": _grant,
+    "revoke": _revoke,
+    "grants": _grants,
+}
+
+
+def _line_of_namespace(one: NamespaceSummary) -> str:
+    figures = f"{one.documents:>7} documents {one.chunks:>8} passages"
+    return f"{one.name:<20} {figures}  {_date(one.updated_at)}  {one.access}"
+
+
+def _line_of_document(one: DocumentSummary) -> str:
+    figures = f"{one.chunks:>6} passages  version {one.version:<3} {_date(one.updated_at)}"
+    return f"{figures}  {sanitize_line(one.source)}"
+
+
+def _passage_text(one: ScoredChunk) -> str:
+    chunk = one.chunk
+    heading = f" ({chunk.heading})" if chunk.heading else ""
+    text = "\n".join(f"    {line}" for line in sanitize_lines(chunk.text.strip()).split("\n"))
+    place = sanitize_line(f"{chunk.namespace}: {citation_label(chunk)}{heading}")
+    return f"{one.score:.2f}  {place}\n{text}"
+
+
+def _date(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+SHARED_FOLDER = "documents"
 """The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
 INTERRUPTED = 130
 
@@ -32,17 +150,19 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    place = find_place(options)
-    async with _logged_in(place.jid(options.owner), place) as sender:
+    place = find_context(options)
+    async with _owner_login(place.jid(options.owner), place) as sender:
         documents = RagClient(sender.node.requester, place.jid(options.rag))
         if options.action == "add":
-            return await add(sender, documents, options, shared=place.data / SHARED)
-        await rag_show.ACTIONS[options.action](documents, options)
+            return await add_documents(
+                sender, documents, options, shared=place.data / SHARED_FOLDER
+            )
+        await ACTIONS[options.action](documents, options)
         return 0
 
 
 @asynccontextmanager
-async def _logged_in(owner: str, place: Place) -> AsyncIterator[XmppAgent]:
+async def _owner_login(owner: str, place: CliContext) -> AsyncIterator[XmppAgent]:
     """The owner, beside whoever else uses this account, as long as the block runs."""
     password = place.accounts.get(owner)
     options = AgentOptions(connection=place.connection(), is_available=False)
@@ -51,4 +171,4 @@ async def _logged_in(owner: str, place: Place) -> AsyncIterator[XmppAgent]:
     try:
         yield sender
     finally:
-        await uninterrupted(sender.stop())
+        await shield_from_stop(sender.stop())

@@ -1,50 +1,106 @@
-"""`spade-llm rag add PATH…`: files by message; what lies below DATA/documents is only named, and
-the RAG agent reads it itself."""
+"""`spade-llm rag add`: ingests files, by message or by name from a shared folder."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.progress import progress_bar
-from spade_llm.cli.rag_ledger import Ledger
-from spade_llm.errors import InvalidArguments, RequestFailed, RequestRefused
-from spade_llm.rag.documents import Ingested
-from spade_llm.rag.loader import LeftOut, Loader
-from spade_llm.rag.splitter import Splitting
-from spade_llm.services.rag_ingest import Ingest
-from spade_llm.xmpp.uploads import upload
+from spade_llm.cli.terminal import progress_bar, sanitize_line
+from spade_llm.core.errors import InvalidArguments, RequestFailed, RequestRefused
+from spade_llm.core.text import pluralize
+from spade_llm.rag.contract import Ingested
+from spade_llm.rag.loading.chunking import Splitting
+from spade_llm.rag.loading.file_kinds import file_kind
+from spade_llm.rag.loading.loader import Loader, SkippedFile
+from spade_llm.rag.remote_ingestion import IngestRequest
+from spade_llm.xmpp.features.uploads import upload
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from spade_llm.rag.documents import Document, Progress
-    from spade_llm.rag.loader import FoundFile
-    from spade_llm.services.rag import RagClient
+    from spade_llm.rag.contract import Progress, SourceDocument
+    from spade_llm.rag.loading.loader import FoundFile
+    from spade_llm.rag.remote import RagClient
+    from spade_llm.rag.remote_ingestion import IngestReport
     from spade_llm.xmpp.agent import XmppAgent
 
-IN_FLIGHT = 8
+
+class IngestOutput:
+    """A line for each file in a script's log; on a terminal, where a bar shows how far it is, for
+    those that were left out alone."""
+
+    def __init__(self) -> None:
+        self._total = self._added = self._unchanged = self._left_out = self._chunks = 0
+        self._failures = 0
+
+    def note(self, done: Ingested) -> None:
+        self._total += 1
+        self._left_out += bool(done.left_out)
+        self._unchanged += done.was_unchanged
+        self._added += not (done.left_out or done.was_unchanged)
+        self._chunks += done.chunks
+        self._say(done)
+
+    def note_all(self, report: IngestReport) -> None:
+        self._total += report.total
+        self._left_out += report.left_out
+        self._unchanged += report.unchanged
+        self._added += report.added
+        self._chunks += report.chunks
+        for done in report.documents:
+            self._say(done)
+        if len(report.documents) < report.total and not sys.stderr.isatty():
+            print(f"…           and {report.total - len(report.documents)} more")
+
+    def fail(self, source: str, reason: str) -> None:
+        """What should have been added and was not, whatever its kind."""
+        self._total += 1
+        self._left_out += 1
+        self._failures += 1
+        print(f"left out    {sanitize_line(f'{source}: {reason}')}", file=sys.stderr)
+
+    def close(self) -> int:
+        """Say the sum; the exit code: 1 if something that is a document was left out."""
+        print(
+            f"documents   {self._total}: {self._added} added, {self._unchanged} unchanged,"
+            f" {self._left_out} left out; {pluralize(self._chunks, 'passage')}"
+        )
+        return 1 if self._failures else 0
+
+    def _say(self, done: Ingested) -> None:
+        if done.left_out:
+            self._failures += file_kind(done.source) is not None
+            print(
+                f"left out    {sanitize_line(f'{done.source}: {done.left_out}')}", file=sys.stderr
+            )
+        elif not sys.stderr.isatty():
+            state = "unchanged" if done.was_unchanged else pluralize(done.chunks, "passage")
+            print(f"added       {sanitize_line(done.source)}: {state}")
+
+
+MAX_IN_FLIGHT = 8
 """Files on their way at a time."""
 
 
-async def add(
+async def add_documents(
     sender: XmppAgent, documents: RagClient, options: argparse.Namespace, *, shared: Path
 ) -> int:
     """`sender`: whose server takes the files that are too large for a message."""
-    adding = _Adding(sender, documents, options)
+    adding = _DocumentAdder(sender, documents, options)
     for path in map(Path, options.path):
         name = await asyncio.to_thread(_name_below, shared, path)
         await (adding.by_message(path) if name is None else adding.by_name(name))
     return adding.ledger.close()
 
 
-class _Adding:
+class _DocumentAdder:
     def __init__(
         self, sender: XmppAgent, documents: RagClient, options: argparse.Namespace
     ) -> None:
-        self.ledger = Ledger()
+        self.ledger = IngestOutput()
         self._documents = documents
         self._sender = sender
         self._namespace: str = options.namespace
@@ -75,7 +131,7 @@ class _Adding:
 
     async def by_message(self, path: Path) -> None:
         """What the files say is read here, in a process of its own where their kind needs it."""
-        root, name = _from_last_part(path)
+        root, name = _name_from_last_part(path)
         with Loader([root]) as loader, progress_bar("adding") as show:
             try:
                 found = await asyncio.to_thread(loader.find, name, is_recursive=self._is_recursive)
@@ -87,7 +143,7 @@ class _Adding:
     async def _send_all(
         self,
         loader: Loader,
-        found: Sequence[FoundFile | LeftOut],
+        found: Sequence[FoundFile | SkippedFile],
         show: Callable[[int, int], None],
     ) -> None:
         """A few at a time, so that one travels while another is embedded."""
@@ -101,7 +157,7 @@ class _Adding:
                 done += 1
                 show(done, len(found))
 
-        workers = [asyncio.create_task(work()) for _ in range(IN_FLIGHT)]
+        workers = [asyncio.create_task(work()) for _ in range(MAX_IN_FLIGHT)]
         try:
             await asyncio.gather(*workers)
         finally:
@@ -109,8 +165,8 @@ class _Adding:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _send(self, loader: Loader, file: FoundFile | LeftOut) -> None:
-        if isinstance(file, LeftOut):
+    async def _send(self, loader: Loader, file: FoundFile | SkippedFile) -> None:
+        if isinstance(file, SkippedFile):
             self.ledger.note(
                 Ingested(
                     source=file.source, namespace=self._namespace, chunks=0, left_out=file.reason
@@ -135,9 +191,9 @@ class _Adding:
                 "namespace"
             )
 
-    async def _taken(self, document: Document, file: FoundFile) -> Ingested:
+    async def _taken(self, document: SourceDocument, file: FoundFile) -> Ingested:
         """As text in a message; what is too large for one, as a file."""
-        if Ingest(document=document, splitting=self._splitting).fits_one_message:
+        if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
             return await self._documents.ingest(document, splitting=self._splitting)
         url = await upload(self._sender, file.path)
         return await self._documents.ingest_url(
@@ -154,7 +210,7 @@ def _splitting(options: argparse.Namespace) -> Splitting | None:
     return Splitting(size=size, overlap=overlap)
 
 
-def _from_last_part(path: Path) -> tuple[Path, str]:
+def _name_from_last_part(path: Path) -> tuple[Path, str]:
     """Files are named from the path's own last part on: `docs/design/wire.md`."""
     full = path.absolute()
     return full.parent, full.name

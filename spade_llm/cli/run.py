@@ -1,4 +1,4 @@
-"""`spade-llm run FILE`: one agent in this process, until somebody stops it."""
+"""`spade-llm run`: one agent in this process, until it is stopped."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.definition import read_definition
-from spade_llm.cli.distributions import check_extras, warn_of_clashes
-from spade_llm.cli.embeddings import Embedders
-from spade_llm.cli.hosting import Host, running_agent
-from spade_llm.cli.listening import all_listening, handed_down, with_names
+from spade_llm.cli.context import check_disk_space, find_context
+from spade_llm.cli.factory.agent_factory import AgentFactory, running_agent
+from spade_llm.cli.factory.deployment_spec import read_spec
+from spade_llm.cli.factory.embeddings import EmbedderPool
+from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
 from spade_llm.cli.logs import log_to_stderr
-from spade_llm.cli.place import check_room, find_place
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.cli.up_lines import web_lines
-from spade_llm.errors import SpadeLLMError
-from spade_llm.runtime.collecting import settle, starting
-from spade_llm.settings import load_agent
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.sockets import inherited_socket, open_sockets, with_allowed_hosts
+from spade_llm.cli.startup_messages import web_lines
+from spade_llm.core.errors import SpadeLLMError
+from spade_llm.core.event_loop import freeze_gc, gc_paused
+from spade_llm.core.settings import load_agent
 
 if TYPE_CHECKING:
     import argparse
     from contextlib import AbstractContextManager
 
-    from spade_llm.agent import XmppAgent
-    from spade_llm.cli.definition import Definition
-    from spade_llm.cli.listening import Listener
+    from spade_llm.agents import XmppAgent
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.sockets import Listener
 
 
 def main(options: argparse.Namespace) -> int:
-    with starting():
+    with gc_paused():
         return run_until_stopped(_run(options), with_parent=options.with_parent)
 
 
 async def _run(options: argparse.Namespace) -> int:
     log_to_stderr()
-    warn_of_clashes(_say)
+    warn_of_package_conflicts(_say)
     path = Path(options.file)
-    place = find_place(options, load_agent(path))
-    check_room(place.data)
-    (definition,) = with_names([read_definition(path, domain=place.domain)], options)
-    check_extras([definition])
+    place = find_context(options, load_agent(path))
+    check_disk_space(place.data)
+    (definition,) = with_allowed_hosts([read_spec(path, domain=place.domain)], options)
+    require_agent_extras([definition])
     if place.may_register:
         place.accounts.get_or_make(definition.jid)
     async with AsyncExitStack() as stack:
-        listeners = stack.enter_context(_listening(definition, options))
-        embedders = Embedders(place.data, may_download=not options.no_download, say=_say)
-        host = Host(
+        listeners = stack.enter_context(_gateway_socket(definition, options))
+        embedders = EmbedderPool(place.data, may_download=not options.no_download, say=_say)
+        host = AgentFactory(
             place=place,
             embedders=await stack.enter_async_context(embedders),
             say=_say,
@@ -56,20 +56,20 @@ async def _run(options: argparse.Namespace) -> int:
             for line in web_lines([definition], host):
                 _say(line)
             _say(f"ready       {definition.jid} ({definition.settings.kind}), Ctrl-C stops it")
-            settle()
-            raise SpadeLLMError(await _lost(agent))
+            freeze_gc()
+            raise SpadeLLMError(await _connection_lost(agent))
 
 
-def _listening(
-    definition: Definition, options: argparse.Namespace
+def _gateway_socket(
+    definition: DeploymentSpec, options: argparse.Namespace
 ) -> AbstractContextManager[dict[str, Listener]]:
     """The socket of a gateway, if it is one: our own, or that of the `up` which started us."""
     if options.listen_fd is None:
-        return all_listening([definition], options.http, _say)
-    return nullcontext(handed_down(definition, options.http, options.listen_fd))
+        return open_sockets([definition], options.http, _say)
+    return nullcontext(inherited_socket(definition, options.http, options.listen_fd))
 
 
-async def _lost(agent: XmppAgent) -> str:
+async def _connection_lost(agent: XmppAgent) -> str:
     """Why it cannot go on, once that is so."""
     if agent.link is None:
         return f"{agent.jid} has no connection"

@@ -1,4 +1,4 @@
-"""`spade-llm token`: who may use a gateway over HTTP, and as whom. Also while it runs.
+"""`spade-llm token`: creates, lists and revokes API tokens of a gateway.
 
 A token is printed once, alone on standard output; the gateway keeps what recognises it.
 """
@@ -12,29 +12,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.agent_data import kept_by
-from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.place import data_directory
-from spade_llm.cli.plain import one_line
-from spade_llm.deployment.address import full_jid
-from spade_llm.deployment.run_record import read_record
-from spade_llm.errors import ConfigurationError
-from spade_llm.gateway.database import FILE, gateway_database, open_gateway_database
-from spade_llm.gateway.tokens import Tokens
-from spade_llm.xmpp.jids import bare_jid
+from spade_llm.cli.context import agent_file, data_directory
+from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.gateway.database import DATABASE_FILE, gateway_database, open_gateway_database
+from spade_llm.gateway.tokens import TokenStore
+from spade_llm.xmpp.connection.jids import bare_jid
+from spade_llm.xmpp.connection.settings import full_jid
+from spade_llm.xmpp.servers.run_record import read_run_record
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from spade_llm.gateway.tokens import Token
+    from spade_llm.gateway.tokens import ApiToken
 
 DAY_S = 86_400.0
 MAX_DAYS = 36_500
 
 
 def main(options: argparse.Namespace) -> int:
-    home = _home(options)
+    home = _gateway_directory(options)
     with _tokens(home) as tokens:
         match options.action:
             case "create":
@@ -45,28 +44,28 @@ def main(options: argparse.Namespace) -> int:
                 return _revoke(tokens, options.name)
 
 
-def _home(options: argparse.Namespace) -> Path:
+def _gateway_directory(options: argparse.Namespace) -> Path:
     """The gateway's folder, which has its JID as a name."""
     data = data_directory(options)
     try:
-        return kept_by(options.agent, FILE, data, what="gateway's state").parent
+        return agent_file(options.agent, DATABASE_FILE, data, what="gateway's state").parent
     except ConfigurationError as error:
         raise ConfigurationError(f"{error}. A gateway has one once it was started") from None
 
 
 @contextmanager
-def _tokens(home: Path) -> Iterator[Tokens]:
+def _tokens(home: Path) -> Iterator[TokenStore]:
     database = gateway_database(home)
     open_gateway_database(database)
     try:
-        yield Tokens(database)
+        yield TokenStore(database)
     finally:
         database.close()
 
 
-def _create(tokens: Tokens, home: Path, options: argparse.Namespace) -> int:
+def _create(tokens: TokenStore, home: Path, options: argparse.Namespace) -> int:
     principal = bare_jid(full_jid(options.principal.strip(), home.name.partition("@")[2]))
-    if principal in _agents(options, home):
+    if principal in _agent_jids(options, home):
         raise ConfigurationError(
             f"--principal: {principal} is an agent: name the person, or the program with an account"
             " of its own, whose sessions and memories they will be"
@@ -85,32 +84,32 @@ def _create(tokens: Tokens, home: Path, options: argparse.Namespace) -> int:
     return 0
 
 
-def _agents(options: argparse.Namespace, home: Path) -> frozenset[str]:
+def _agent_jids(options: argparse.Namespace, home: Path) -> frozenset[str]:
     """JIDs of the deployment's own: those of its files, those that run, those with data here."""
     folder = Path(options.agents) if options.agents else standard_deployment()
     described = read_deployment(folder, domain=home.name.partition("@")[2])
-    record = read_record(data_directory(options))
+    record = read_run_record(data_directory(options))
     running = record.agents if record else ()
     here = (path.name for path in home.parent.iterdir())
     return frozenset(map(str.lower, (*(one.jid for one in described), *running, *here)))
 
 
-def _list(tokens: Tokens) -> int:
+def _list(tokens: TokenStore) -> int:
     for one in tokens.all():
         print(_line(one, time.time()))
     return 0
 
 
-def _line(token: Token, now_s: float) -> str:
+def _line(token: ApiToken, now_s: float) -> str:
     ends = "for good" if token.expires is None else f"until {_date(token.expires)}"
     if token.expires is not None and token.expires <= now_s:
         ends = f"expired {_date(token.expires)}"
     used = f"used {_date(token.used)}" if token.used else "never used"
     rights = "  admin" if token.is_admin else ""
-    return f"{token.name:20} {one_line(token.principal)}{rights}  {ends}  {used}"
+    return f"{token.name:20} {sanitize_line(token.principal)}{rights}  {ends}  {used}"
 
 
-def _revoke(tokens: Tokens, name: str) -> int:
+def _revoke(tokens: TokenStore, name: str) -> int:
     if not tokens.revoke(name):
         raise ConfigurationError(f"no token is called {name!r}: see `spade-llm token list`")
     print(f"revoked {name}")

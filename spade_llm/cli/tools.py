@@ -1,29 +1,27 @@
-"""`spade-llm tools ACTION`: what a tool agent offers, and what it was called for.
-
-`list` asks the agent, by message, what the person may call. `log` reads the agent's own file, also
-while it runs. `review` is in tools_review.py.
-"""
+"""`spade-llm tools`: lists tools, shows the call log, reviews changed MCP tools."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
-from spade_llm.cli.agent_data import kept_by
-from spade_llm.cli.place import data_directory, find_place
-from spade_llm.cli.plain import one_line
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.errors import RequestError, SpadeLLMError
+from spade_llm.cli.context import agent_file, data_directory, find_context
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
+from spade_llm.mcp.client.definitions import offered_name, side_by_side
+from spade_llm.mcp.client.pins import PINS_FILE, PendingDefinition, Pins
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from spade_llm.tools import ToolSpec
-    from spade_llm.tools.call_file import LoggedCall
-    from spade_llm.tools.call_log import CallBegun
+    from spade_llm.tools.call_log import CallBegun, LoggedCall
 
-FOLDER = "calls"
+CALL_LOG_FOLDER = "calls"
 """Below the agent's data (agent/tools.py)."""
 LIST_TIMEOUT_S = 10.0
 
@@ -33,22 +31,20 @@ def main(options: argparse.Namespace) -> int:
         case "list":
             return run_until_stopped(_list(options))
         case "review":
-            from spade_llm.cli.tools_review import review
-
             return review(options)
         case _:
             return _log(options)
 
 
 async def _list(options: argparse.Namespace) -> int:
-    from spade_llm.cli.person import logged_in, person_jid
-    from spade_llm.services.status import ask_status
-    from spade_llm.services.tools import ToolsClient
+    from spade_llm.cli.context import login, person_jid
+    from spade_llm.messaging.agent_status import ask_status
+    from spade_llm.tools.remote import ToolsClient
 
-    place = find_place(options)
+    place = find_context(options)
     jid = place.jid(options.agent)
     person = person_jid(options, place)
-    async with logged_in(person, place) as agent:
+    async with login(person, place) as agent:
         tools = ToolsClient(agent.node.requester, jid, timeout_s=LIST_TIMEOUT_S)
         try:
             specs = await tools.list()
@@ -56,34 +52,34 @@ async def _list(options: argparse.Namespace) -> int:
         except RequestError as error:
             raise SpadeLLMError(f"{jid} did not say what it offers: {error}") from error
     for spec in specs:
-        print(_described(spec))
+        print(_tool_line(spec))
     if not specs:
         print(f"{jid} has no tool that {person} may call")
     for note in status.notes:
-        print(f"note {one_line(note)}")
+        print(f"note {sanitize_line(note)}")
     return 0
 
 
-def _described(spec: ToolSpec) -> str:
+def _tool_line(spec: ToolSpec) -> str:
     mark = "ask " if spec.needs_approval else "    "
-    return f"{mark}{one_line(spec.name):<28} {_first_line(spec.description)}"
+    return f"{mark}{sanitize_line(spec.name):<28} {_first_line(spec.description)}"
 
 
 def _first_line(text: str) -> str:
-    return one_line(text.strip().partition("\n")[0])[:200]
+    return sanitize_line(text.strip().partition("\n")[0])[:200]
 
 
 def _log(options: argparse.Namespace) -> int:
-    from spade_llm.tools.call_file import read_calls
+    from spade_llm.tools.call_log import read_calls
 
     data = data_directory(options)
-    folder = kept_by(options.agent, FOLDER, data, what="log of calls")
-    for call in read_calls(folder, last=options.last, wanted=_wanted(options)):
+    folder = agent_file(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
+    for call in read_calls(folder, last=options.last, wanted=_call_filter(options)):
         print(json.dumps(_fields(call)) if options.json else _line(call))
     return 0
 
 
-def _wanted(options: argparse.Namespace) -> Callable[[CallBegun], bool]:
+def _call_filter(options: argparse.Namespace) -> Callable[[CallBegun], bool]:
     def is_wanted(call: CallBegun) -> bool:
         is_tool = options.tool in (None, call.tool)
         return is_tool and options.caller in (None, call.caller, call.on_behalf_of)
@@ -113,4 +109,92 @@ def _line(call: LoggedCall) -> str:
     who += f", approved by {begun.approved_by}" if begun.approved_by else ""
     how = f"{ended.outcome}, {ended.duration_ms:.0f} ms" if ended else "not ended"
     when = begun.at.astimezone().isoformat(sep=" ", timespec="seconds")
-    return one_line(f"{when}  {begun.tool}: {how}  ({who})  {begun.arguments}")
+    return sanitize_line(f"{when}  {begun.tool}: {how}  ({who})  {begun.arguments}")
+
+
+QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
+
+
+def review(options: argparse.Namespace) -> int:
+    data = data_directory(options)
+    pins = Pins(agent_file(options.agent, PINS_FILE, data, what="list of MCP tools"))
+    waiting = pins.waiting()
+    if options.accept or options.reject:
+        return _decide(pins, waiting, options.accept, options.reject)
+    shown = [one for one in waiting if options.all or not one.is_rejected]
+    for one in shown:
+        _show_change(one)
+        if sys.stdin.isatty():
+            _ask_decision(pins, one)
+    print(_summary(waiting, shown))
+    return 0
+
+
+def _decide(
+    pins: Pins,
+    waiting: Sequence[PendingDefinition],
+    accepted: Sequence[str] | None,
+    rejected: Sequence[str] | None,
+) -> int:
+    chosen = [(one, True) for name in accepted or () for one in _find_pending(waiting, name)]
+    chosen += [(one, False) for name in rejected or () for one in _find_pending(waiting, name)]
+    for one, is_accepted in chosen:
+        _record_decision(pins, one, is_accepted=is_accepted)
+    return 0
+
+
+def _find_pending(waiting: Sequence[PendingDefinition], wanted: str) -> list[PendingDefinition]:
+    """`NAME@DIGEST` is exactly what was shown; NAME alone whatever waits now, and it is shown."""
+    name, _, digest = wanted.partition("@")
+    found = [one for one in waiting if name in (_name(one), one.server)]
+    if not found:
+        names = ", ".join(map(_name, waiting))
+        raise ConfigurationError(f"{name!r} does not wait for review; waiting: {names or 'none'}")
+    if any(not one.digest.startswith(digest) for one in found):
+        raise ConfigurationError(f"{name!r} is no longer what was shown: review it again")
+    for one in found if not digest else ():
+        _show_change(one)
+    return found
+
+
+def _record_decision(pins: Pins, one: PendingDefinition, *, is_accepted: bool) -> None:
+    (pins.accept if is_accepted else pins.reject)(one)
+    print(f"{'accepted' if is_accepted else 'rejected':11} {_reference(one)}")
+
+
+def _show_change(one: PendingDefinition) -> None:
+    kind = "rejected" if one.is_rejected else "changed" if one.accepted else "new"
+    print(f"{_reference(one)}: {kind} since {one.since}")
+    width = shutil.get_terminal_size((120, 24)).columns
+    for line in side_by_side(one.accepted, one.offered, width=width):
+        print(f"  {line}")
+    print()
+
+
+def _ask_decision(pins: Pins, one: PendingDefinition) -> None:
+    try:
+        answer = input(QUESTION).strip().lower()
+    except EOFError:
+        answer = ""
+    match answer:
+        case "y" | "yes":
+            _record_decision(pins, one, is_accepted=True)
+        case "n" | "no":
+            _record_decision(pins, one, is_accepted=False)
+        case _:
+            print(f"{'later':11} {_name(one)}")
+
+
+def _summary(waiting: Sequence[PendingDefinition], shown: Sequence[PendingDefinition]) -> str:
+    hidden = len(waiting) - len(shown)
+    rejected = f"; {hidden} rejected (--all shows them)" if hidden else ""
+    return f"{len(shown)} definitions were waiting for review{rejected}"
+
+
+def _name(one: PendingDefinition) -> str:
+    return offered_name(one.server, one.tool)
+
+
+def _reference(one: PendingDefinition) -> str:
+    """What `--accept` and `--reject` take for exactly this definition."""
+    return f"{_name(one)}@{one.digest[:12]}"

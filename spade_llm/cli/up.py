@@ -1,4 +1,4 @@
-"""`spade-llm up`: a server, every agent, and a person's login, until somebody stops it.
+"""`spade-llm up`: starts a server, every agent and a chat, until it is stopped.
 
 lock the data → server and accounts → agents → each has answered → `ready` → chat or serve.
 """
@@ -11,42 +11,41 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.cli import place
+from spade_llm.cli import context
 from spade_llm.cli.chat import converse, is_terminal
-from spade_llm.cli.definition import read_deployment, standard_deployment
-from spade_llm.cli.distributions import check_extras, warn_of_clashes
-from spade_llm.cli.embeddings import Embedders
-from spade_llm.cli.group import local_group
-from spade_llm.cli.hosting import Host
-from spade_llm.cli.listening import OFF, all_listening, with_names
+from spade_llm.cli.context import DEFAULT_PERSON, login
+from spade_llm.cli.factory.agent_factory import AgentFactory
+from spade_llm.cli.factory.deployment_spec import read_deployment, standard_deployment
+from spade_llm.cli.factory.embeddings import EmbedderPool
+from spade_llm.cli.factory.model_choice import read_model_record
+from spade_llm.cli.installed_packages import require_agent_extras, warn_of_package_conflicts
 from spade_llm.cli.logs import log_to_file
-from spade_llm.cli.model_record import read_model_record
-from spade_llm.cli.person import PERSON, logged_in
-from spade_llm.cli.plain import one_line
-from spade_llm.cli.processes import process_group
-from spade_llm.cli.stopping import run_until_stopped
-from spade_llm.cli.up_lines import (
-    announce,
+from spade_llm.cli.signals import run_until_stopped
+from spade_llm.cli.sockets import HTTP_OFF, open_sockets, with_allowed_hosts
+from spade_llm.cli.startup_messages import (
+    announce_models,
     first_assistant,
     login_line,
     ready_line,
     say,
     web_lines,
 )
-from spade_llm.cli.up_server import domain_of, server_of
-from spade_llm.deployment import lock
-from spade_llm.deployment.run_record import RunRecord, remove_record
-from spade_llm.errors import ConfigurationError, RequestError, SpadeLLMError
-from spade_llm.runtime.collecting import settle, starting
+from spade_llm.cli.supervisor import supervise_local, supervise_processes
+from spade_llm.cli.terminal import sanitize_line
+from spade_llm.cli.xmpp_server import server_domain, xmpp_server
+from spade_llm.core import directory_lock
+from spade_llm.core.errors import ConfigurationError, RequestError, SpadeLLMError
+from spade_llm.core.event_loop import freeze_gc, gc_paused
+from spade_llm.xmpp.servers.run_record import RunRecord, remove_run_record
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
-    from spade_llm.agent import ChatAgent
-    from spade_llm.cli.definition import Definition
-    from spade_llm.cli.group import Group
-    from spade_llm.cli.place import Place
+    from spade_llm.agents import ChatAgent
+    from spade_llm.cli.context import CliContext
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.supervisor import Supervisor
 
 T = TypeVar("T")
 
@@ -54,69 +53,74 @@ READY_TIMEOUT_S = 90.0
 STATUS_TIMEOUT_S = 3.0
 STATUS_PAUSE_S = 0.1
 MODELS_EVERY_S = 2.0
-HEARD_S = 5.0
+HEARTBEAT_TIMEOUT_S = 5.0
 """Then an agent is asked whose sign of life was not seen."""
 
 
 def main(options: argparse.Namespace) -> int:
-    with starting():
+    with gc_paused():
         return run_until_stopped(_up(options))
 
 
 async def _up(options: argparse.Namespace) -> int:
-    data = place.data_directory(options)
-    place.check_room(data)
-    with lock.hold(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
+    data = context.data_directory(options)
+    context.check_disk_space(data)
+    with directory_lock.lock_directory(data, what=f"`spade-llm up` on the data in {str(data)!r}"):
         log_to_file(data, "up")
         say(f"data        {data}")
-        warn_of_clashes(say)
+        warn_of_package_conflicts(say)
         try:
             return await _serve(options, data)
         finally:
-            remove_record(data)
+            remove_run_record(data)
 
 
 async def _serve(options: argparse.Namespace, data: Path) -> int:
-    everybody = with_names(_definitions(options), options)
-    is_off = options.http == OFF
+    everybody = with_allowed_hosts(_specs(options), options)
+    is_off = options.http == HTTP_OFF
     definitions = [one for one in everybody if not (is_off and one.settings.kind == "gateway")]
-    check_extras(definitions)
-    with all_listening(definitions, None if is_off else options.http, say) as listeners:
+    require_agent_extras(definitions)
+    with open_sockets(definitions, None if is_off else options.http, say) as listeners:
         async with (
-            Embedders(data, may_download=not options.no_download, say=say) as embedders,
-            server_of(options, data, everybody, say) as here,
+            EmbedderPool(data, may_download=not options.no_download, say=say) as embedders,
+            xmpp_server(options, data, everybody, say) as here,
         ):
-            host = Host(place=here, embedders=embedders, say=say, listeners=listeners)
-            await announce(definitions, host)
+            host = AgentFactory(place=here, embedders=embedders, say=say, listeners=listeners)
+            await announce_models(definitions, host)
             _record(host, definitions)
-            start = process_group if options.processes else local_group
+            start = supervise_processes if options.processes else supervise_local
             async with start(definitions, host) as group:
-                return await _attend(options, host, definitions, group)
+                return await _serve_agents(options, host, definitions, group)
 
 
-async def _attend(
-    options: argparse.Namespace, host: Host, definitions: Sequence[Definition], group: Group
+async def _serve_agents(
+    options: argparse.Namespace,
+    host: AgentFactory,
+    definitions: Sequence[DeploymentSpec],
+    group: Supervisor,
 ) -> int:
     """From here on the agents run: see that they answer, then chat or wait."""
     here = host.place
-    person = here.jid(PERSON)
-    async with logged_in(person, here) as client:
+    person = here.jid(DEFAULT_PERSON)
+    async with login(person, here) as client:
         await _unless_failed(_all_answer(client, definitions, group), group)
         group.settle()
         say(login_line(here, person))
         for line in web_lines(definitions, host):
             say(line)
         say(ready_line(definitions))
-        settle()
-        async with _told_of_models(definitions, here):
+        freeze_gc()
+        async with _reporting_model_faults(definitions, here):
             if is_terminal() and not options.no_chat:
                 return await _unless_failed(_chat(client, definitions, here), group)
             raise SpadeLLMError(await group.wait_failed())
 
 
 @asynccontextmanager
-async def _told_of_models(definitions: Sequence[Definition], here: Place) -> AsyncIterator[None]:
-    telling = asyncio.create_task(_tell_of_models(definitions, here))
+async def _reporting_model_faults(
+    definitions: Sequence[DeploymentSpec], here: CliContext
+) -> AsyncIterator[None]:
+    telling = asyncio.create_task(_report_model_faults(definitions, here))
     try:
         yield
     finally:
@@ -124,7 +128,7 @@ async def _told_of_models(definitions: Sequence[Definition], here: Place) -> Asy
         await asyncio.wait((telling,))
 
 
-async def _tell_of_models(definitions: Sequence[Definition], here: Place) -> None:
+async def _report_model_faults(definitions: Sequence[DeploymentSpec], here: CliContext) -> None:
     """A line when an assistant's model fails, in whichever process, and when it answers again."""
     homes = {one.jid: here.data / "agents" / one.jid for one in definitions}
     told: dict[str, str] = {}
@@ -134,12 +138,14 @@ async def _tell_of_models(definitions: Sequence[Definition], here: Place) -> Non
                 continue
             text = record.fault.text if record.fault else ""
             if text != told.get(jid, ""):
-                say(f"model       {jid}: {one_line(text) or 'answers again'}")
+                say(f"model       {jid}: {sanitize_line(text) or 'answers again'}")
                 told[jid] = text
         await asyncio.sleep(MODELS_EVERY_S)
 
 
-async def _all_answer(client: ChatAgent, definitions: Sequence[Definition], group: Group) -> None:
+async def _all_answer(
+    client: ChatAgent, definitions: Sequence[DeploymentSpec], group: Supervisor
+) -> None:
     """Raises ConfigurationError if one agent does not answer in time."""
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
@@ -150,10 +156,10 @@ async def _all_answer(client: ChatAgent, definitions: Sequence[Definition], grou
         ) from None
 
 
-async def _answers(client: ChatAgent, jid: str, group: Group) -> None:
+async def _answers(client: ChatAgent, jid: str, group: Supervisor) -> None:
     """Asked before it is there, it would be asked again seconds later only."""
     while True:
-        await group.wait_heard(jid, within_s=HEARD_S)
+        await group.wait_heard(jid, within_s=HEARTBEAT_TIMEOUT_S)
         try:
             status = await client.status(jid, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
@@ -163,7 +169,7 @@ async def _answers(client: ChatAgent, jid: str, group: Group) -> None:
             return
 
 
-async def _unless_failed(work: Coroutine[object, object, T], group: Group) -> T:
+async def _unless_failed(work: Coroutine[object, object, T], group: Supervisor) -> T:
     """The work's result. Raises SpadeLLMError if an agent ends for good meanwhile."""
     working = asyncio.create_task(work)
     failing = asyncio.create_task(group.wait_failed())
@@ -178,16 +184,16 @@ async def _unless_failed(work: Coroutine[object, object, T], group: Group) -> T:
         await asyncio.wait([working, failing])
 
 
-async def _chat(client: ChatAgent, definitions: Sequence[Definition], here: Place) -> int:
+async def _chat(client: ChatAgent, definitions: Sequence[DeploymentSpec], here: CliContext) -> int:
     assistant = first_assistant(definitions)
     if assistant is None:
         raise ConfigurationError("--agents: no assistant to chat with; serve with --no-chat")
     return await converse(client, assistant.jid, history=here.data)
 
 
-def _definitions(options: argparse.Namespace) -> tuple[Definition, ...]:
+def _specs(options: argparse.Namespace) -> tuple[DeploymentSpec, ...]:
     folder = Path(options.agents) if options.agents else standard_deployment()
-    definitions = read_deployment(folder, domain=domain_of(options))
+    definitions = read_deployment(folder, domain=server_domain(options))
     for one in definitions:
         if one.settings.server.model_fields_set:
             raise ConfigurationError(
@@ -197,7 +203,7 @@ def _definitions(options: argparse.Namespace) -> tuple[Definition, ...]:
     return definitions
 
 
-def _record(host: Host, definitions: Sequence[Definition]) -> None:
+def _record(host: AgentFactory, definitions: Sequence[DeploymentSpec]) -> None:
     here = host.place
     RunRecord(
         pid=os.getpid(),
@@ -207,6 +213,6 @@ def _record(host: Host, definitions: Sequence[Definition]) -> None:
         ca=here.ca,
         server=here.server,
         agents=tuple(one.jid for one in definitions),
-        person=here.jid(PERSON),
+        person=here.jid(DEFAULT_PERSON),
         web=tuple(listener.url for listener in host.listeners.values()),
     ).write(here.data)

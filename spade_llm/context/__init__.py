@@ -1,23 +1,21 @@
-"""What of a conversation reaches the model. Pure: knows no agent and no storage.
-
-A door, too, to what programs written for spade_llm 0.2/0.3 import from here.
-"""
+"""Context management: selects the messages of a conversation that reach the model."""
 
 from typing import TYPE_CHECKING
 
-from spade_llm.context.adaptive_smart import AdaptiveSmartContext
-from spade_llm.context.adaptive_window import AdaptiveWindow
-from spade_llm.context.combined import CombinedContext
+from spade_llm.context.adaptive import AdaptiveSmartContext, AdaptiveWindow
 from spade_llm.context.compression import Compression
-from spade_llm.context.no_management import NoContextManagement
 from spade_llm.context.semantic import SemanticRetention
-from spade_llm.context.smart_window import SmartWindowSizeContext
 from spade_llm.context.strategy import ContextManagement, ContextStats
-from spade_llm.context.token_budget import TokenBudget
 from spade_llm.context.token_counter import EstimatedTokens, TokenCounter
-from spade_llm.context.token_tables import counter_for
-from spade_llm.context.window import WindowSizeContext
-from spade_llm.lazy import lazy_exports
+from spade_llm.context.tokenizers import counter_for
+from spade_llm.context.windows import (
+    CombinedContext,
+    NoContextManagement,
+    SmartWindowSizeContext,
+    TokenBudget,
+    WindowSizeContext,
+)
+from spade_llm.core.lazy_exports import lazy_exports
 from spade_llm.providers.messages import (
     AssistantMessage,
     ContextMessage,
@@ -29,8 +27,8 @@ from spade_llm.providers.messages import FunctionCall as ToolCallFunction
 from spade_llm.providers.messages import ToolCallEntry as ToolCall
 
 if TYPE_CHECKING:
-    from spade_llm.programs.context_manager import ContextManager
-    from spade_llm.programs.context_messages import (
+    from spade_llm.compat.context_manager import (
+        ContextManager,
         create_assistant_message,
         create_assistant_tool_call_message,
         create_system_message,

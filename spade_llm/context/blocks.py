@@ -1,18 +1,15 @@
-"""Cuts a history into blocks that a model must see whole or not at all. Knows no window.
-
-A block is a range of indices: one message, or an exchange, which is an assistant message with tool
-calls and the results right behind it. OpenAI-compatible servers answer 400 to half an exchange. A
-result whose call is not in the history is a block of its own: mending a broken history belongs to
-whoever keeps it.
-"""
+"""Message blocks: tool calls and their results stay together; repair of incomplete histories."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spade_llm.context.strategy import leading_system_messages
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from spade_llm.context.strategy import ContextManagement
     from spade_llm.providers.messages import ContextMessage
 
 
@@ -71,3 +68,45 @@ def _start_of_results(messages: list[ContextMessage], first: int, stop: int) -> 
     while stop > first and messages[stop - 1]["role"] == "tool":
         stop -= 1
     return stop
+
+
+def repair_history(
+    messages: list[ContextMessage], strategy: ContextManagement
+) -> list[ContextMessage]:
+    """A list that opens with the history's system messages and ends with its current turn."""
+    kept = list(strategy.apply_context_strategy(list(messages), None))
+    if len(kept) == len(messages) and kept == messages:
+        return messages
+    first = leading_system_messages(messages)
+    turn = _current_turn(messages, first)
+    here = {id(message) for message in (*messages[:first], *turn)}
+    others = [message for message in kept if id(message) not in here]
+    return [*messages[:first], *_complete_exchanges(others), *turn]
+
+
+def _current_turn(messages: list[ContextMessage], first: int) -> list[ContextMessage]:
+    """From the newest user message on."""
+    for block in blocks_newest_first(messages, first):
+        if messages[block.start]["role"] == "user":
+            return messages[block.start :]
+    return []
+
+
+def _complete_exchanges(messages: list[ContextMessage]) -> list[ContextMessage]:
+    return [
+        message
+        for block in blocks_oldest_first(messages, 0)
+        for message in (messages[index] for index in block)
+        if _is_complete(messages, block)
+    ]
+
+
+def _is_complete(messages: list[ContextMessage], block: range) -> bool:
+    head = messages[block.start]
+    if head["role"] == "tool":
+        return False
+    if head["role"] != "assistant" or not calls_tools(head):
+        return True
+    wanted = [call["id"] for call in head.get("tool_calls", [])]
+    results = (messages[index] for index in block[1:])
+    return wanted == [one["tool_call_id"] for one in results if one["role"] == "tool"]

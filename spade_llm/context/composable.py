@@ -1,9 +1,4 @@
-"""Composable: a strategy that shares one context with others. Knows none of them.
-
-A context is filled in this order, within the strictest of all limits: what parts reserve, the
-current turn, what parts claim (in the order in which they were given), the newest messages, what
-parts write with what they reserved.
-"""
+"""Composable: base class of strategies that share one context, and the context being built."""
 
 from __future__ import annotations
 
@@ -12,23 +7,103 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.context.arguments import checked_count
-from spade_llm.context.cutting import Cutting
-from spade_llm.context.filling import Filling
-from spade_llm.context.mending import narrowed
-from spade_llm.context.noted_histories import NotedHistories
-from spade_llm.context.retention import Retention
-from spade_llm.context.room import Room
-from spade_llm.context.strategy import ContextManagement, ContextStats
-from spade_llm.context.system_prompt import leading_system_messages, with_system_prompt
+from spade_llm.context.blocks import repair_history
+from spade_llm.context.note_cache import HistoryNotesCache
+from spade_llm.context.retention import ContextBudget, ContextCost, Retention
+from spade_llm.context.strategy import (
+    ContextManagement,
+    ContextStats,
+    leading_system_messages,
+    with_system_prompt,
+)
+from spade_llm.context.truncation import Truncator
 from spade_llm.providers.messages import SystemMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from spade_llm.context.counted import Counted
-    from spade_llm.context.notes import Notes
+    from spade_llm.context.note_cache import NotedHistory
+    from spade_llm.context.notes import HistoryNotes
+    from spade_llm.context.token_counter import CachedTokenCounter
     from spade_llm.providers.messages import ContextMessage
+
+
+class ContextDraft:
+    def __init__(self, retention: Retention, histories: HistoryNotesCache) -> None:
+        self.retention = retention
+        self._histories = histories
+        self.reserved = ContextCost(0, 0)
+        """For a summary: there is one, by the first part that writes one."""
+        self.summariser: object = None
+        self.is_whole = False
+        """Everything fits."""
+        self.summarised: tuple[int, frozenset[int]] = (0, frozenset())
+        """A summary stands for so many of the first noted blocks, but for these."""
+
+    @cached_property
+    def question_at(self) -> int:
+        """Where the newest user message stands; behind the end if there is none."""
+        return self.retention.question
+
+    @cached_property
+    def question(self) -> str:
+        messages = self.retention.messages
+        at = self.question_at
+        return messages[at]["content"] or "" if at < len(messages) else ""
+
+    @property
+    def summarised_messages(self) -> int:
+        stop, shown = self.summarised
+        blocks = self.noted.notes.blocks[:stop] if stop else []
+        return sum(len(block.place) for i, block in enumerate(blocks) if i not in shown)
+
+    @cached_property
+    def noted(self) -> NotedHistory:
+        """Of the turns before the current one."""
+        retention = self.retention
+        return self._histories.of(retention.messages, retention.first, self.question_at)
+
+    def in_steps(self, size: int) -> Iterator[NotedHistory]:
+        """Note what has not been noted yet, by so many messages at a time."""
+        retention = self.retention
+        return self._histories.in_steps(retention.messages, retention.first, self.question_at, size)
+
+    def share(self, part: float) -> ContextBudget:
+        return self.retention.room.part(part)
+
+
+def check_count(name: str, value: int, *, minimum: int) -> int:
+    """`value`, if it is an int of at least `minimum`.
+
+    Raises:
+        ValueError: it is not; the message names the argument.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}, not {value!r}")
+    return value
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """`value`, if it is a bool.
+
+    Raises:
+        ValueError: it is not; the message names the argument.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def check_share(name: str, value: float) -> float:
+    """`value`, if it is a number from 0 to 1.
+
+    Raises:
+        ValueError: it is not; the message names the argument.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
 
 DEFAULT_MESSAGES = 20
 """Where no part of a composition has a limit."""
@@ -39,10 +114,10 @@ STEP_MESSAGES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ContextLimits:
     max_messages: float = inf
     token_limit: float = inf
-    counted: Counted | None = None
+    counted: CachedTokenCounter | None = None
     """By whom tokens are counted."""
 
 
@@ -69,23 +144,23 @@ class Composable(ContextManagement):
         """Strategies of others: what they leave out is not looked at."""
         return ()
 
-    def limits(self) -> Limits:
-        return Limits()
+    def limits(self) -> ContextLimits:
+        return ContextLimits()
 
-    def reserve(self, filling: Filling) -> None:
+    def reserve(self, filling: ContextDraft) -> None:
         """Take room for what `finish` writes."""
 
-    def claim(self, filling: Filling) -> None:
+    def claim(self, filling: ContextDraft) -> None:
         """Keep what is more important than the newest messages."""
 
-    def claim_rest(self, filling: Filling) -> None:
+    def claim_rest(self, filling: ContextDraft) -> None:
         """Keep more of it, in room that the newest messages do not need."""
 
-    def oldest(self, filling: Filling) -> int:
+    def oldest(self, filling: ContextDraft) -> int:
         """Where the newest messages begin at the earliest."""
         return 0
 
-    def tools_from(self, filling: Filling) -> int:
+    def tools_from(self, filling: ContextDraft) -> int:
         """Where exchanges begin at the earliest that are kept only for being new."""
         return 0
 
@@ -94,19 +169,19 @@ class Composable(ContextManagement):
         """What room is left is for messages that are no exchange."""
         return False
 
-    def finish(self, filling: Filling) -> None:
+    def finish(self, filling: ContextDraft) -> None:
         """Write something of what was left out."""
 
-    async def enrich(self, notes: Notes, question: str) -> None:
+    async def enrich(self, notes: HistoryNotes, question: str) -> None:
         """Part of `prepare`; the history does not fit."""
 
-    async def enrich_ahead(self, notes: Notes) -> None:
+    async def enrich_ahead(self, notes: HistoryNotes) -> None:
         """Part of `work_ahead`; the history does not fit."""
 
     def describe(self, stats: ContextStats) -> None:
         """Write what this part was made with."""
 
-    def degraded(self, filling: Filling) -> str:
+    def degraded(self, filling: ContextDraft) -> str:
         """What this context had to do without; empty if nothing."""
         return ""
 
@@ -117,11 +192,11 @@ class Composable(ContextManagement):
         return with_system_prompt(kept, system_prompt)
 
     def get_stats(self, total_messages: int) -> ContextStats:
-        total = checked_count("total_messages", total_messages, minimum=0)
+        total = check_count("total_messages", total_messages, minimum=0)
         limits = self._limits()
         kept = int(min(total, limits.max_messages, limits.token_limit // TYPICAL_TOKENS))
         stats = ContextStats(
-            strategy="+".join([one.name for one in self.parts] + _names(self.filters)),
+            strategy="+".join([one.name for one in self.parts] + _filter_names(self.filters)),
             total_messages=total,
             messages_in_context=kept,
             messages_dropped=total - kept,
@@ -173,7 +248,7 @@ class Composable(ContextManagement):
             for part in self.parts:
                 await part.enrich_ahead(filling.noted.notes)
 
-    async def _noted(self, messages: Sequence[ContextMessage]) -> Filling | None:
+    async def _noted(self, messages: Sequence[ContextMessage]) -> ContextDraft | None:
         """None: the history fits, or nobody reads it: there is nothing to know of it."""
         if not any(part.reads_notes for part in self.parts):
             return None
@@ -187,7 +262,7 @@ class Composable(ContextManagement):
             await asyncio.sleep(0)
         return filling
 
-    def _filled(self, messages: list[ContextMessage], system_prompt: str | None) -> Filling:
+    def _filled(self, messages: list[ContextMessage], system_prompt: str | None) -> ContextDraft:
         filling = self._filling(self._narrowed(messages), system_prompt)
         retention = filling.retention
         if self._keeps_all(filling):
@@ -206,7 +281,7 @@ class Composable(ContextManagement):
             part.finish(filling)
         return filling
 
-    def _keep_newest(self, filling: Filling) -> None:
+    def _keep_newest(self, filling: ContextDraft) -> None:
         oldest = max(part.oldest(filling) for part in self.parts)
         if any(part.fills_with_talk for part in self.parts):
             filling.retention.keep_recent_talk(oldest=oldest)
@@ -219,7 +294,7 @@ class Composable(ContextManagement):
             filling.retention.keep_recent(tools_from=tools_from)
             filling.retention.keep_recent()
 
-    def _keeps_all(self, filling: Filling) -> bool:
+    def _keeps_all(self, filling: ContextDraft) -> bool:
         return self._uses_all_room and filling.retention.has_all
 
     @property
@@ -228,47 +303,49 @@ class Composable(ContextManagement):
 
     def _narrowed(self, messages: list[ContextMessage]) -> list[ContextMessage]:
         for one in self.filters:
-            messages = narrowed(messages, one)
+            messages = repair_history(messages, one)
         return messages
 
-    def _filling(self, messages: list[ContextMessage], system_prompt: str | None) -> Filling:
+    def _filling(self, messages: list[ContextMessage], system_prompt: str | None) -> ContextDraft:
         limits = self._limits()
-        room = Room(messages=limits.max_messages, tokens=limits.token_limit, counted=limits.counted)
+        room = ContextBudget(
+            messages=limits.max_messages, tokens=limits.token_limit, counted=limits.counted
+        )
         if system_prompt and room.counted:
             prompt = SystemMessage(role="system", content=system_prompt)
             is_there = bool(messages) and messages[0] == prompt
             room.tokens -= 0 if is_there else room.counted.message(prompt)
         cutting = self._cutting(limits) if limits.counted else None
-        return Filling(Retention(messages, room, cutting=cutting), self._histories)
+        return ContextDraft(Retention(messages, room, cutting=cutting), self._histories)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> ContextLimits:
         """The strictest of all; 20 messages if there is none."""
         every = [part.limits() for part in self.parts]
         strictest = min(every, key=lambda one: one.token_limit)
         messages = min(one.max_messages for one in every)
         if messages == inf and strictest.counted is None:
             messages = DEFAULT_MESSAGES
-        return Limits(
+        return ContextLimits(
             max_messages=messages, token_limit=strictest.token_limit, counted=strictest.counted
         )
 
-    def _cutting(self, limits: Limits) -> Cutting | None:
+    def _cutting(self, limits: ContextLimits) -> Truncator | None:
         if limits.counted is None:
             return None
         known = self._cuttings.get(limits.token_limit)
         if known is None:
-            known = Cutting(int(limits.token_limit), limits.counted)
+            known = Truncator(int(limits.token_limit), limits.counted)
             self._cuttings = {limits.token_limit: known}
         return known
 
     @cached_property
-    def _histories(self) -> NotedHistories:
-        return NotedHistories()
+    def _histories(self) -> HistoryNotesCache:
+        return HistoryNotesCache()
 
     @cached_property
-    def _cuttings(self) -> dict[float, Cutting]:
+    def _cuttings(self) -> dict[float, Truncator]:
         return {}
 
 
-def _names(filters: Sequence[ContextManagement]) -> list[str]:
+def _filter_names(filters: Sequence[ContextManagement]) -> list[str]:
     return [type(one).__name__ for one in filters]

@@ -1,8 +1,4 @@
-"""What has been noted of a history, message by message: it is read once, however often it is asked.
-
-Notes are made of finished turns only, and never change but by the turns behind them. Knows no
-strategy.
-"""
+"""History notes: incremental analysis of a conversation (topics, open questions, points)."""
 
 from __future__ import annotations
 
@@ -12,11 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.context.blocks import blocks_oldest_first
-from spade_llm.context.points import points_of
-from spade_llm.context.salient import is_question
-from spade_llm.context.terms import MAX_CHARS, terms_of, text_of
-from spade_llm.context.told import Told
-from spade_llm.text.sentences import sentences
+from spade_llm.context.salience import (
+    MAX_TERM_CHARS,
+    is_question_sentence,
+    message_text,
+    text_terms,
+)
+from spade_llm.context.summary_points import PointSequence, summary_points_of
+from spade_llm.core.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.context.points import Point
+    from spade_llm.context.summary_points import SummaryPoint
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.text.vectors import Vectors
+    from spade_llm.search.vectors import QuantizedVectors
 
 BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12
 """Measured: 4 KB for a block of 150 characters."""
 MAX_TERM_BLOCKS = 64
 """Of one word the latest places; a word of more says little."""
-SIDE_TURNS = 2
+TOPIC_WINDOW_TURNS = 2
 """What is compared before and behind the beginning of a turn, to see whether a topic begins."""
-NOT_SHARED = 0.04
+TOPIC_SHIFT_OVERLAP = 0.04
 """Less of the smaller side's words in common: it does."""
 MAX_DISTANCES = 32
 """Of the latest answers it is known how far back they referred."""
@@ -43,7 +42,7 @@ RARE_BLOCKS = 3
 MAX_OPEN = 200
 """Questions that wait for an answer; beyond, the oldest is given up."""
 
-_PUT_OFF = re.compile(
+_POSTPONED = re.compile(
     r"\b(?:don'?t know|not sure|no idea|let me (?:check|see|look|think)|later|not yet|unknown|"
     r"i(?:'ll| will) (?:check|look|see|get back|tell you|let you know|find out)|try again|"
     r"no (?:lo )?s[eé]|ni idea|luego|m[aá]s tarde|todav[ií]a no|a[uú]n no|"
@@ -81,7 +80,7 @@ class OpenQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class ModelSummary:
     """A summary that a model wrote of the first `blocks` blocks, with everything that had to be
     in it."""
 
@@ -89,7 +88,7 @@ class Written:
     text: str
 
 
-class Notes:
+class HistoryNotes:
     """Of one history; grows at its end."""
 
     def __init__(self) -> None:
@@ -111,12 +110,12 @@ class Notes:
         """The latest turn that opened a topic, of those behind which two more were noted."""
         self.distances: list[int] = []
         """How many turns back the latest answers referred that referred to something."""
-        self.told = (Told(), Told())
+        self.told = (PointSequence(), PointSequence())
         """Of people, and of assistants and tools."""
-        self.written: Written | None = None
+        self.written: ModelSummary | None = None
         self.tried = 0
         """Up to which block a model was asked for a summary."""
-        self.vectors: Vectors | None = None
+        self.vectors: QuantizedVectors | None = None
         self.with_vector = 0
         """Blocks that have theirs: the first so many."""
         self.question_vector: tuple[str, NDArray[np.float32]] | None = None
@@ -137,12 +136,12 @@ class Notes:
             self._look_for_break()
             self.turn_starts.append(index)
             self.turns += 1
-        text = " ".join(map(text_of, messages))
-        self.bytes += BYTES_OF_BLOCK + BYTES_OF_CHAR * min(len(text), MAX_CHARS)
-        terms = terms_of(text)
+        text = " ".join(map(message_text, messages))
+        self.bytes += BYTES_OF_BLOCK + BYTES_OF_CHAR * min(len(text), MAX_TERM_CHARS)
+        terms = text_terms(text)
         self._answer_questions(messages[0])
         self._measure(messages, terms)
-        points = [point for message in messages for point in points_of(message)]
+        points = [point for message in messages for point in summary_points_of(message)]
         self._open_questions(points, index)
         self._index(terms, index)
         for point in filter(self._is_new, points):
@@ -160,15 +159,15 @@ class Notes:
 
     def opens_topic(self, turn: int) -> bool:
         """Whether it and what is behind it share no words with what is before."""
-        before = self.terms_of_turns(turn - SIDE_TURNS, turn)
-        return is_break(before, self.terms_of_turns(turn, turn + SIDE_TURNS))
+        before = self.terms_of_turns(turn - TOPIC_WINDOW_TURNS, turn)
+        return is_topic_shift(before, self.terms_of_turns(turn, turn + TOPIC_WINDOW_TURNS))
 
     def _look_for_break(self) -> None:
         """Once for each turn, when all that it is compared with is noted."""
-        if self.opens_topic(self.turns - SIDE_TURNS):
-            self.last_break = self.turns - SIDE_TURNS
+        if self.opens_topic(self.turns - TOPIC_WINDOW_TURNS):
+            self.last_break = self.turns - TOPIC_WINDOW_TURNS
 
-    def _is_new(self, point: Point) -> bool:
+    def _is_new(self, point: SummaryPoint) -> bool:
         """What was said once in these words is not told twice."""
         key = f"{point.speaker}:{point.forms[0]}"
         if not point.forms[0] or key in self._said:
@@ -181,17 +180,17 @@ class Notes:
         text, role = message["content"] or "", message["role"]
         if not text.strip() or role not in ("user", "assistant"):
             return
-        if not _tells(text):
+        if not _is_statement(text):
             self.open = [one if one.speaker == role else one.put_off() for one in self.open]
             return
-        terms = terms_of(text)
+        terms = text_terms(text)
         self.open = [
             one for one in self.open if one.speaker == role or not one.is_answered_by(terms)
         ]
 
-    def _open_questions(self, points: Sequence[Point], index: int) -> None:
+    def _open_questions(self, points: Sequence[SummaryPoint], index: int) -> None:
         self.open += [
-            OpenQuestion(index, point.speaker, point.question, terms_of(point.question))
+            OpenQuestion(index, point.speaker, point.question, text_terms(point.question))
             for point in points
             if point.question and point.speaker != "tool"
         ]
@@ -221,12 +220,12 @@ class Notes:
             self._last_turn_of[term] = self.turns - 1
 
 
-def is_break(before: frozenset[int], behind: frozenset[int]) -> bool:
+def is_topic_shift(before: frozenset[int], behind: frozenset[int]) -> bool:
     if not before or not behind:
         return False
-    return len(before & behind) < NOT_SHARED * min(len(before), len(behind))
+    return len(before & behind) < TOPIC_SHIFT_OVERLAP * min(len(before), len(behind))
 
 
-def _tells(text: str) -> bool:
+def _is_statement(text: str) -> bool:
     """Whether it is more than questions, and does not put off."""
-    return not _PUT_OFF.search(text) and not all(map(is_question, sentences(text)))
+    return not _POSTPONED.search(text) and not all(map(is_question_sentence, split_sentences(text)))

@@ -1,11 +1,9 @@
-"""A context being filled: which blocks stay, within how much room. Knows no strategy.
-
-What is kept first has the first claim on the room. Only the current turn may take more than there
-is: without its question, or the exchange that the model is about to answer, a context is useless.
-"""
+"""Retention: fills a context with message blocks within a budget of messages and tokens."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from spade_llm.context.blocks import (
@@ -14,17 +12,16 @@ from spade_llm.context.blocks import (
     calls_tools,
     tool_blocks_newest_first,
 )
-from spade_llm.context.system_prompt import leading_system_messages
+from spade_llm.context.strategy import leading_system_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from spade_llm.context.cutting import Cutting
-    from spade_llm.context.room import Cost, Room
+    from spade_llm.context.token_counter import CachedTokenCounter
+    from spade_llm.context.truncation import Truncator
     from spade_llm.providers.messages import ContextMessage
 
-
-SMALLEST_EXCHANGE = 2
+MIN_EXCHANGE_MESSAGES = 2
 """A call and its result."""
 
 
@@ -32,7 +29,11 @@ class Retention:
     """One history, one room; call the keep_ methods in order of importance."""
 
     def __init__(
-        self, messages: list[ContextMessage], room: Room, *, cutting: Cutting | None = None
+        self,
+        messages: list[ContextMessage],
+        room: ContextBudget,
+        *,
+        cutting: Truncator | None = None,
     ) -> None:
         """`cutting`: with a limit of tokens, what is too long is shortened."""
         self.messages = messages
@@ -127,7 +128,7 @@ class Retention:
         Where not even the smallest has room, no further one is looked for.
         """
         for block in tool_blocks_newest_first(self.messages, self.first):
-            if self.room.is_used_up or self.room.messages < min(len(block), SMALLEST_EXCHANGE):
+            if self.room.is_used_up or self.room.messages < min(len(block), MIN_EXCHANGE_MESSAGES):
                 return
             self.keep(block)
 
@@ -150,7 +151,7 @@ class Retention:
             if not self._is_tools(block):
                 self.keep(block)
 
-    def keep(self, block: range, *, within: Room | None = None) -> bool:
+    def keep(self, block: range, *, within: ContextBudget | None = None) -> bool:
         """Whether it is kept; `within` is a share of the room, and pays, too."""
         if block.start in self._kept:
             return True
@@ -204,7 +205,57 @@ class Retention:
     def _keep_whatever_it_takes(self, block: range, shown: list[ContextMessage]) -> None:
         self._keep(block, shown, self.room.cost(shown))
 
-    def _keep(self, block: range, shown: list[ContextMessage], cost: Cost) -> None:
+    def _keep(self, block: range, shown: list[ContextMessage], cost: ContextCost) -> None:
         if block.start not in self._kept:
             self._kept[block.start] = (block, shown)
             self.room.take(cost)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCost:
+    messages: int
+    tokens: int
+
+
+class ContextBudget:
+    """Tokens are counted only where they have a limit."""
+
+    def __init__(
+        self,
+        *,
+        messages: float = inf,
+        tokens: float = inf,
+        counted: CachedTokenCounter | None = None,
+    ) -> None:
+        """`counted`: needed for a limit of tokens."""
+        self.messages = messages
+        self.tokens = tokens
+        self.counted = counted if tokens < inf else None
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.messages <= 0 or self.tokens <= 0
+
+    def cost(self, messages: Sequence[ContextMessage]) -> ContextCost:
+        tokens = self.counted.messages(messages) if self.counted else 0
+        return ContextCost(len(messages), tokens)
+
+    def has_for(self, cost: ContextCost) -> bool:
+        return cost.messages <= self.messages and cost.tokens <= self.tokens
+
+    def take(self, cost: ContextCost) -> None:
+        """May leave less than nothing: the current turn is never left out."""
+        self.messages -= cost.messages
+        self.tokens -= cost.tokens
+
+    def give_back(self, cost: ContextCost) -> None:
+        self.messages += cost.messages
+        self.tokens += cost.tokens
+
+    def part(self, share: float) -> ContextBudget:
+        """A room of its own, as large as this share of what is left."""
+        return ContextBudget(
+            messages=self.messages if self.messages == inf else int(self.messages * share),
+            tokens=self.tokens if self.tokens == inf else int(self.tokens * share),
+            counted=self.counted,
+        )

@@ -1,26 +1,102 @@
-"""SemanticRetention: beside the newest messages those that are nearest to the present question."""
+"""SemanticRetention: keeps the messages most relevant to the question, by words and vectors."""
 
 from __future__ import annotations
 
 import logging
-from math import inf
+from collections import defaultdict
+from math import inf, log
 from typing import TYPE_CHECKING
 
-from spade_llm.context.arguments import checked_count, checked_share
-from spade_llm.context.composable import Composable, Limits
-from spade_llm.context.nearness import has_vectors, nearest
-from spade_llm.context.terms import text_of
-from spade_llm.errors import ModelError
+from spade_llm.context.composable import Composable, ContextLimits, check_count, check_share
+from spade_llm.context.salience import message_text, text_terms
+from spade_llm.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from spade_llm.context.filling import Filling
-    from spade_llm.context.notes import Block, Notes
+    from spade_llm.context.composable import ContextDraft
+    from spade_llm.context.notes import Block, HistoryNotes
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.embedder import Embedder
 
+MAX_TERMS = 12
+"""Of a question the rarest words."""
+FEW_BLOCKS = 8
+"""A word of no more blocks than these tells by itself what is asked for."""
+MAX_CANDIDATES = 48
+MIN_COSINE = 0.25
+"""Below, two texts of MiniLM have nothing to do with each other."""
+VECTOR_SHARE = 0.5
+
+
+def most_relevant_blocks(notes: HistoryNotes, question: str, *, threshold: float) -> list[int]:
+    """Blocks, the nearest first, of equal ones the newer.
+
+    Those that are at least `threshold` times as near as the nearest, and of each rare word of the
+    question the nearest that has it: a question may ask for several things.
+    """
+    asked = _rarest_terms(notes, text_terms(question))
+    scores = _term_scores(notes, asked, _cosines(notes, question))
+    if not scores:
+        return []
+    best = max(scores.values())
+    near = {block for block, score in scores.items() if score >= threshold * best}
+    for term in asked:
+        if notes.counts[term] <= FEW_BLOCKS:
+            near.add(max(notes.places[term], key=lambda block: (scores[block], block)))
+    return sorted(near, key=lambda block: (-scores[block], -block))[:MAX_CANDIDATES]
+
+
+def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
+    """Whether nearness is by vectors, too, and of every block."""
+    asked = notes.question_vector
+    is_asked = asked is not None and asked[0] == question
+    return is_asked and notes.with_vector >= len(notes.blocks)
+
+
+def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
+    known = [term for term in terms if notes.counts.get(term)]
+    return sorted(known, key=lambda term: (notes.counts[term], term))[:MAX_TERMS]
+
+
+def _term_scores(
+    notes: HistoryNotes, asked: list[int], cosines: dict[int, float]
+) -> dict[int, float]:
+    """Which part of the question's weight a block has: rare words weigh more."""
+    weights = {term: log(1 + len(notes.blocks) / notes.counts[term]) for term in asked}
+    total = sum(weights.values()) or 1.0
+    scores: defaultdict[int, float] = defaultdict(float)
+    for term, weight in weights.items():
+        for block in notes.places[term]:
+            scores[block] += weight / total
+    if not cosines:
+        return scores
+    return {
+        block: (1 - VECTOR_SHARE) * scores.get(block, 0.0) + VECTOR_SHARE * cosines.get(block, 0.0)
+        for block in {*scores, *cosines}
+    }
+
+
+def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
+    """Of the blocks whose vectors are nearest."""
+    if notes.vectors is None or notes.question_vector is None:
+        return {}
+    text, vector = notes.question_vector
+    if text != question:
+        return {}
+    import numpy as np
+
+    near = notes.vectors.near_cosines(vector)
+    rows = np.argsort(-near, kind="stable")[:MAX_CANDIDATES]
+    exact = notes.vectors.cosines(rows, vector)
+    return {
+        int(row): float(cosine)
+        for row, cosine in zip(rows, exact, strict=True)
+        if cosine >= MIN_COSINE
+    }
+
+
 logger = logging.getLogger(__name__)
 
-NEAR_SHARE = 0.5
+RELEVANT_SHARE = 0.5
 """Of the room that the current turn leaves: the newest messages have the rest."""
 BATCH = 32
 """Blocks that are embedded together: 30 ms, and a deadline may come between two batches."""
@@ -45,29 +121,31 @@ class SemanticRetention(Composable):
         those of different models, and of questions and answers, cannot be compared.
         """
         self.max_messages = (
-            None if max_messages is None else checked_count("max_messages", max_messages, minimum=1)
+            None if max_messages is None else check_count("max_messages", max_messages, minimum=1)
         )
-        self.similarity_threshold = checked_share("similarity_threshold", similarity_threshold)
+        self.similarity_threshold = check_share("similarity_threshold", similarity_threshold)
         self.embedder = embedder
 
-    def limits(self) -> Limits:
-        return Limits(max_messages=inf if self.max_messages is None else self.max_messages)
+    def limits(self) -> ContextLimits:
+        return ContextLimits(max_messages=inf if self.max_messages is None else self.max_messages)
 
-    def claim(self, filling: Filling) -> None:
-        self._keep_near(filling, NEAR_SHARE)
+    def claim(self, filling: ContextDraft) -> None:
+        self._keep_near(filling, RELEVANT_SHARE)
 
-    def claim_rest(self, filling: Filling) -> None:
+    def claim_rest(self, filling: ContextDraft) -> None:
         self._keep_near(filling, 1.0)
 
-    def _keep_near(self, filling: Filling, part: float) -> None:
+    def _keep_near(self, filling: ContextDraft, part: float) -> None:
         noted, share = filling.noted, filling.share(part)
-        for index in nearest(noted.notes, filling.question, threshold=self.similarity_threshold):
-            for block in _with_partner(noted.notes, index):
+        for index in most_relevant_blocks(
+            noted.notes, filling.question, threshold=self.similarity_threshold
+        ):
+            for block in _with_adjacent_turn(noted.notes, index):
                 place = noted.place(block)
                 if place is not None and not share.is_used_up:
                     filling.retention.keep(place, within=share)
 
-    async def enrich(self, notes: Notes, question: str) -> None:
+    async def enrich(self, notes: HistoryNotes, question: str) -> None:
         """The question's vector first, then those of blocks that have none yet."""
         if self.embedder is None or not question:
             return
@@ -79,23 +157,24 @@ class SemanticRetention(Composable):
         except ModelError as error:
             logger.warning("nearness is by words only for now: %s", error)
 
-    async def enrich_ahead(self, notes: Notes) -> None:
+    async def enrich_ahead(self, notes: HistoryNotes) -> None:
         if self.embedder is not None:
             await self._embed_rest(notes, self.embedder)
 
-    async def _embed_rest(self, notes: Notes, embedder: Embedder) -> None:
+    async def _embed_rest(self, notes: HistoryNotes, embedder: Embedder) -> None:
         import numpy as np
 
-        from spade_llm.text.packed import quantize
-        from spade_llm.text.vectors import Vectors
+        from spade_llm.search.vectors import QuantizedVectors, quantize_vectors
 
         while notes.with_vector < len(notes.blocks):
             start = notes.with_vector
             blocks = notes.blocks[start : start + BATCH]
-            values, _ = quantize(await embedder.embed([_text(notes, block) for block in blocks]))
+            values, _ = quantize_vectors(
+                await embedder.embed([_block_text(notes, block) for block in blocks])
+            )
             if notes.with_vector != start:
                 continue  # Somebody else did it meanwhile.
-            notes.vectors = notes.vectors or Vectors()
+            notes.vectors = notes.vectors or QuantizedVectors()
             notes.vectors.extend(len(blocks))
             notes.vectors.put(np.arange(start, start + len(blocks), dtype=np.int32), values)
             notes.with_vector = start + len(blocks)
@@ -106,13 +185,13 @@ class SemanticRetention(Composable):
         if self.max_messages is not None:
             stats["max_messages"] = self.max_messages
 
-    def degraded(self, filling: Filling) -> str:
+    def degraded(self, filling: ContextDraft) -> str:
         if self.embedder is None or filling.is_whole:
             return ""
-        return "" if has_vectors(filling.noted.notes, filling.question) else "vectors"
+        return "" if ranks_by_vectors(filling.noted.notes, filling.question) else "vectors"
 
 
-def _with_partner(notes: Notes, index: int) -> list[Block]:
+def _with_adjacent_turn(notes: HistoryNotes, index: int) -> list[Block]:
     """A question with the answer right behind it, an answer with the question right before it."""
     block = notes.blocks[index]
     other = index + 1 if block.role == "user" else index - 1
@@ -120,6 +199,6 @@ def _with_partner(notes: Notes, index: int) -> list[Block]:
     return [block, notes.blocks[other]] if is_there else [block]
 
 
-def _text(notes: Notes, block: Block) -> str:
+def _block_text(notes: HistoryNotes, block: Block) -> str:
     messages = notes.messages[block.place.start : block.place.stop]
-    return " ".join(map(text_of, messages))[:MAX_EMBEDDED_CHARS] or "-"
+    return " ".join(map(message_text, messages))[:MAX_EMBEDDED_CHARS] or "-"

@@ -1,21 +1,23 @@
-"""How many tokens a text has: the TokenCounter role, and an estimate that says that it is one.
-
-Knows no model's table (token_tables.py).
-"""
+"""Token counters: estimate, and a cache of counts per text."""
 
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spade_llm.providers.messages import ContextMessage
 
 _PIECES = re.compile(r"[A-Za-zÀ-ɏ]+|[0-9]+|[^\sA-Za-zÀ-ɏ0-9]")
 _LINE_ENDS = re.compile(r"\n+")
 LETTERS_PER_TOKEN = 4
 DIGITS_PER_TOKEN = 2
-LATE_TWO_BYTES = 0x800
+THREE_BYTES_FROM = 0x800
 """Below, letters of Greek, Cyrillic, Hebrew and Arabic: a little more than half a token each."""
 
-MAX_KNOWN, MAX_KNOWN_CHARS = 20_000, 20
+MAX_CACHED_WORDS, MAX_CACHED_WORD_CHARS = 20_000, 20
 """Words whose estimates are kept, and how long one may be: 2 MB."""
 
 
@@ -33,19 +35,19 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
 
 
-class _Known(dict[str, float]):
+class _WordEstimates(dict[str, float]):
     """What words are estimated at: most come again."""
 
     def __missing__(self, word: str) -> float:
         tokens = sum(map(_tokens_of, _PIECES.findall(word)))
-        if len(word) <= MAX_KNOWN_CHARS:
-            if len(self) >= MAX_KNOWN:
+        if len(word) <= MAX_CACHED_WORD_CHARS:
+            if len(self) >= MAX_CACHED_WORDS:
                 self.clear()
             self[word] = tokens
         return tokens
 
 
-_KNOWN = _Known()
+_WORD_ESTIMATES = _WordEstimates()
 
 
 class EstimatedTokens:
@@ -59,7 +61,7 @@ class EstimatedTokens:
     is_exact = False
 
     def count(self, text: str) -> int:
-        words = sum(map(_KNOWN.__getitem__, text.split()))
+        words = sum(map(_WORD_ESTIMATES.__getitem__, text.split()))
         return int(words + len(_LINE_ENDS.findall(text)) + 0.5)
 
 
@@ -69,6 +71,54 @@ def _tokens_of(piece: str) -> float:
         return -(-len(piece) // LETTERS_PER_TOKEN)
     if first < 0x80:
         return 0.5 - (-len(piece) // DIGITS_PER_TOKEN) if piece[0].isdigit() else 1
-    if first < LATE_TWO_BYTES:
+    if first < THREE_BYTES_FROM:
         return 0.7 * len(piece)
     return 1.7 if first < 0x10000 else 3
+
+
+TOKENS_PER_MESSAGE = 4
+"""Role and separators, as OpenAI counts them."""
+TOKENS_PER_CALL = 8
+MAX_CACHED_CHARS = 4_000_000
+"""Of the texts whose counts are kept; when half of it is used, the older half is forgotten."""
+
+
+class CachedTokenCounter:
+    """A counter that remembers."""
+
+    def __init__(self, counter: TokenCounter | None = None) -> None:
+        self.counter = counter or EstimatedTokens()
+        self._new: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._chars = 0
+
+    def text(self, text: str) -> int:
+        known = self._new.get(text)
+        return self._count(text) if known is None else known
+
+    def message(self, message: ContextMessage) -> int:
+        tokens = TOKENS_PER_MESSAGE + self.text(message["content"] or "")
+        if message["role"] == "assistant":
+            calls = message.get("tool_calls")
+            return tokens + sum(
+                TOKENS_PER_CALL
+                + self.text(call["function"]["name"])
+                + self.text(call["function"]["arguments"])
+                for call in calls or ()
+            )
+        if message["role"] == "user" and (name := message.get("name")):
+            return tokens + self.text(name)
+        return tokens
+
+    def messages(self, messages: Iterable[ContextMessage]) -> int:
+        return sum(map(self.message, messages))
+
+    def _count(self, text: str) -> int:
+        tokens = self._old.get(text)
+        if tokens is None:
+            tokens = self.counter.count(text)
+        if self._chars > MAX_CACHED_CHARS // 2:
+            self._old, self._new, self._chars = self._new, {}, 0
+        self._new[text] = tokens
+        self._chars += len(text)
+        return tokens

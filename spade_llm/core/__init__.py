@@ -1,1 +1,1 @@
-"""Building blocks that every other package may use."""
+"""Core building blocks that every other package may use."""

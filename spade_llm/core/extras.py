@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 
 PACKAGES = {
     "documents": ("chromadb", "pypdf", "docx", "lxml"),

@@ -1,4 +1,4 @@
-"""Limits: rate limiting (token bucket, sliding window), concurrency limiter, quota, LRU dictionary.
+"""Limits: rate limit (token bucket, sliding window), concurrency (semaphore), quota, LRU dict.
 
 What is allowed to whom is decided where these are used. Nothing here reads a clock that it was not
 given, and nothing logs.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spade_llm.errors import Busy
+from spade_llm.core.errors import Busy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

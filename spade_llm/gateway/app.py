@@ -1,34 +1,71 @@
-"""The HTTP application: every route that there is, behind the layers that all share."""
+"""HTTP application: routes, stack of middleware, static files of the console."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from fastapi import APIRouter
+from starlette.datastructures import MutableHeaders
+from starlette.responses import RedirectResponse
+from starlette.staticfiles import StaticFiles
+
 from spade_llm.gateway import routes
-from spade_llm.gateway.console_files import mount_console
-from spade_llm.gateway.description import DescribedApp
-from spade_llm.gateway.errors import handle_errors
-from spade_llm.gateway.front import Front
-from spade_llm.gateway.gate import Gate
-from spade_llm.gateway.reading import Reading
-from spade_llm.gateway.repeating import Repeating
+from spade_llm.gateway.errors import install_error_handlers
+from spade_llm.gateway.middleware.auth import AuthMiddleware
+from spade_llm.gateway.middleware.body_limit import BodyLimitMiddleware
+from spade_llm.gateway.middleware.idempotency import IdempotencyMiddleware
+from spade_llm.gateway.middleware.request_context import RequestContextMiddleware
+from spade_llm.gateway.openapi import OpenApiApp
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from spade_llm.gateway.gateway import Gateway
+
+CONSOLE_FOLDER = Path(__file__).parent / "console"
+CONSOLE_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;"
+    " font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'none';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+"""`blob:` is for what the page makes itself, such as an export."""
+
+
+def mount_console(app: FastAPI) -> None:
+    app.add_route("/console", _redirect_to_console, methods=["GET"], include_in_schema=False)
+    app.mount("/console", _ConsoleFiles(directory=CONSOLE_FOLDER, html=True))
+
+
+async def _redirect_to_console(_request: object) -> RedirectResponse:
+    return RedirectResponse("/console/", status_code=307)
+
+
+class _ConsoleFiles(StaticFiles):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_page(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = CONSOLE_CSP
+                headers["Cache-Control"] = "no-cache"
+            await send(message)
+
+        await super().__call__(scope, receive, send_page)
 
 
 def build_app(gateway: Gateway) -> FastAPI:
     """The routes, their errors and their description. `build_server_app` puts the layers around
     it, without which nobody is asking."""
-    app = DescribedApp(gateway)
-    handle_errors(app)
+    app = OpenApiApp(gateway)
+    install_error_handlers(app)
     for found in sorted(iter_modules(routes.__path__), key=lambda one: one.name):
-        app.include_router(import_module(f"{routes.__name__}.{found.name}").router)
+        module = import_module(f"{routes.__name__}.{found.name}")
+        for router in vars(module).values():
+            if isinstance(router, APIRouter):
+                app.include_router(router)
     if gateway.options.console:
         mount_console(app)
     return app
@@ -37,14 +74,14 @@ def build_app(gateway: Gateway) -> FastAPI:
 def build_server_app(gateway: Gateway) -> ASGIApp:
     """From the inside out: what is asked again, how much is read, who comes in, what all have."""
     inner = build_app(gateway)
-    _build_routes(inner)
-    app: ASGIApp = Repeating(inner, gateway.answers)
-    app = Reading(app, gateway)
-    app = Gate(app, gateway)
-    return Front(app, gateway)
+    _warm_up_routes(inner)
+    app: ASGIApp = IdempotencyMiddleware(inner, gateway.answers)
+    app = BodyLimitMiddleware(app, gateway)
+    app = AuthMiddleware(app, gateway)
+    return RequestContextMiddleware(app, gateway)
 
 
-def _build_routes(app: FastAPI) -> None:
+def _warm_up_routes(app: FastAPI) -> None:
     """FastAPI does so when somebody first asks for one: all others would wait 0.1 s."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:

@@ -1,4 +1,4 @@
-"""How a session is set: what was said for it, for all sessions, and what holds otherwise. Pure."""
+"""Session configuration in layers: request, session, global, defaults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from spade_llm.gateway.bodies.common import (  # pydantic reads them
+from spade_llm.gateway.schemas.common import (
     MAX_NAMES,
     ContextPriority,
     ContextTokens,
@@ -18,7 +18,7 @@ from spade_llm.gateway.bodies.common import (  # pydantic reads them
     TopK,
 )
 
-ALL_TYPES: list[MemoryTypeName] = ["semantic", "episodic", "profile", "procedural"]
+ALL_MEMORY_TYPES: list[MemoryTypeName] = ["semantic", "episodic", "profile", "procedural"]
 
 
 class MemoryPart(HttpBody):
@@ -53,7 +53,7 @@ class PreferencesPart(HttpBody):
     max_context_tokens: ContextTokens | None = None
 
 
-class Configuration(HttpBody):
+class ConfigurationLayer(HttpBody):
     """One layer; None: this layer says nothing about it."""
 
     memory: MemoryPart = MemoryPart()
@@ -62,17 +62,17 @@ class Configuration(HttpBody):
     preferences: PreferencesPart = PreferencesPart()
 
 
-NOTHING_SAID = Configuration()
+EMPTY_LAYER = ConfigurationLayer()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effective:
+class EffectiveConfiguration:
     """What holds. The defaults are those of specs/4."""
 
     use_memory: bool = True
     use_history: bool | None = None
     """None: nothing was said of it, and it is read."""
-    memory_types: list[MemoryTypeName] = field(default_factory=ALL_TYPES.copy)
+    memory_types: list[MemoryTypeName] = field(default_factory=ALL_MEMORY_TYPES.copy)
     use_rag: bool = False
     namespaces: list[str] = field(default_factory=list)
     """Empty: all."""
@@ -90,19 +90,19 @@ class Effective:
         return self.use_history is not None or self.use_tools is not None
 
 
-def merged(below: Configuration, above: Configuration) -> Configuration:
+def merge_layers(below: ConfigurationLayer, above: ConfigurationLayer) -> ConfigurationLayer:
     """Field by field, what `above` says and else what `below` says."""
     low, high = below.model_dump(exclude_none=True), above.model_dump(exclude_none=True)
-    return Configuration.model_validate(
-        {part: low.get(part, {}) | high.get(part, {}) for part in Configuration.model_fields}
+    return ConfigurationLayer.model_validate(
+        {part: low.get(part, {}) | high.get(part, {}) for part in ConfigurationLayer.model_fields}
     )
 
 
-def effective(*layers: Configuration) -> Effective:
+def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfiguration:
     """Of the layers, each above the next: the request's own fields, the session's, the global."""
-    said = NOTHING_SAID
+    said = EMPTY_LAYER
     for layer in reversed(layers):
-        said = merged(said, layer)
+        said = merge_layers(said, layer)
     values = {
         "use_memory": said.memory.enabled,
         "use_history": said.memory.enable_short_term,
@@ -115,4 +115,5 @@ def effective(*layers: Configuration) -> Effective:
         "priority": said.preferences.context_priority,
         "max_context_tokens": said.preferences.max_context_tokens,
     }
-    return Effective(**{name: value for name, value in values.items() if value is not None})  # type: ignore[arg-type]  # each is of its field's type
+    given = {name: value for name, value in values.items() if value is not None}
+    return EffectiveConfiguration(**given)  # type: ignore[arg-type]  # each has its field's type

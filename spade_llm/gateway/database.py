@@ -1,17 +1,17 @@
-"""gateway.db: one small file that every part of a gateway's state has a table in."""
+"""Database of the gateway (gateway.db): schema, expiry and bounds of its tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.small_database import SmallDatabase
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = 1
-FILE = "gateway.db"
+SCHEMA_VERSION = 1
+DATABASE_FILE = "gateway.db"
 KEEP_ANSWERS_S = 24 * 3600.0
 MAX_ANSWERS = 10_000
 MAX_ANSWERS_BYTES = 64 * 1024 * 1024
@@ -75,25 +75,25 @@ _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid 
     FROM answers WINDOW latest AS (ORDER BY at DESC, rowid DESC)) WHERE n > ? OR bytes > ?)"""
 
 
-def gateway_database(folder: Path | None) -> SmallDatabase:
+def gateway_database(folder: Path | None) -> SqliteFile:
     """Not open yet. `folder`: the gateway's data; None: in RAM."""
-    path = folder / FILE if folder else None
-    return SmallDatabase(path, schema=_SCHEMA, what="the gateway's state")
+    path = folder / DATABASE_FILE if folder else None
+    return SqliteFile(path, schema=_SCHEMA, what="the gateway's state")
 
 
-def open_gateway_database(database: SmallDatabase) -> None:
+def open_gateway_database(database: SqliteFile) -> None:
     """Raises ConfigurationError; also for a file of a later version."""
     database.open()
     version = database.run("PRAGMA user_version")[0][0]
-    if isinstance(version, int) and version > VERSION:
+    if isinstance(version, int) and version > SCHEMA_VERSION:
         database.close()
         raise ConfigurationError(
-            f"{FILE} was written by a later version of this software: use that, or move the file"
+            f"{DATABASE_FILE} was written by a later version of this software: use that, or move the file"
         )
-    database.run(f"PRAGMA user_version={VERSION}")
+    database.run(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
-async def hold_bounds(database: SmallDatabase, now: float) -> None:
+async def enforce_bounds(database: SqliteFile, now: float) -> None:
     """After each row that was put, whatever it was. Raises StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
     await database.hold_bound(_BOUND_ANSWERS, *bounds)

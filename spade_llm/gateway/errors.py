@@ -1,25 +1,25 @@
-"""What goes wrong, as HTTP says it: a status, a sentence, and when to try again."""
+"""HTTP errors: status codes, Retry-After, the error format of OpenAI below /v1."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from spade_llm.errors import (
+from spade_llm.core.errors import (
     ModelDenied,
     PeerUnavailable,
     RequestError,
     RequestTimeout,
     ServiceError,
 )
-from spade_llm.gateway.openai_errors import DO_NOT_RETRY, envelope, is_openai_path
-from spade_llm.gateway.stopping import STOPPING
+from spade_llm.gateway.schemas.openai import ErrorEnvelope, OpenAIErrorDetail
+from spade_llm.gateway.shutdown import SHUTTING_DOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,15 +28,92 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Scope
 
-    from spade_llm.gateway.bodies.openai import ErrorEnvelope
+_RETRY_AFTER_HEADER = {
+    "Retry-After": {"schema": {"type": "string"}, "description": "Seconds.", "required": True}
+}
+_ERROR_DESCRIPTIONS: dict[int, str] = {
+    400: "Something in it is not right, beyond its form: the detail names it.",
+    401: "No token, or one that is not known.",
+    403: "This may not be done by whoever asks.",
+    404: "There is no such thing among what is theirs.",
+    408: "The body came too slowly.",
+    409: "It cannot be done now, or this Idempotency-Key is of another request.",
+    413: "It is larger than what is taken.",
+    429: "Too much is going on, or was asked.",
+    500: "Ours; the log has it under the X-Request-ID.",
+    503: "An agent that is needed, or the XMPP server, is away.",
+}
+
+
+def error_content(*names: str) -> dict[str, Any]:
+    """One of these schemas. A model here would be built once for each status of each operation,
+    half a second in all; gateway/description.py has them once."""
+    schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"application/json": {"schema": schema}}
+
+
+# FastAPI's own type of it.
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {
+        "content": error_content("ErrorDetail"),
+        "description": why,
+        **({"headers": _RETRY_AFTER_HEADER} if status in (429, 503) else {}),
+    }
+    for status, why in _ERROR_DESCRIPTIONS.items()
+}
+
+
+OPENAI_PATHS = "/v1/"
+_TYPE_BY_STATUS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_OPENAI_CODE_BY_STATUS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+_OPENAI_CODE_BY_CODE: Mapping[str, str] = {"context-too-long": "context_length_exceeded"}
+"""Where OpenAI has a code of its own for one of ours (spade_llm/core/errors.py)."""
+DO_NOT_RETRY = {"x-should-retry": "false"}
+"""OpenAI's clients repeat 429 and 5xx by themselves unless an answer says this."""
+
+# FastAPI's own type of it.
+OPENAI_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **{
+        status: {**how, "content": error_content("ErrorEnvelope")}
+        for status, how in ERROR_RESPONSES.items()
+    },
+    422: {
+        "content": error_content("ErrorEnvelope"),
+        "description": "It is not of the form of a request.",
+    },
+}
+
+
+def is_openai_path(path: str) -> bool:
+    return path.startswith(OPENAI_PATHS)
+
+
+def openai_error(status: int, detail: str, *, code: str = "", param: str = "") -> ErrorEnvelope:
+    """`code`: ours; OpenAI's own word for it is used where there is one."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    known = (
+        _OPENAI_CODE_BY_STATUS.get(status)
+        or _OPENAI_CODE_BY_CODE.get(code)
+        or code.replace("-", "_")
+    )
+    return ErrorEnvelope(
+        error=OpenAIErrorDetail(
+            message=detail,
+            type=_TYPE_BY_STATUS.get(status, kind),
+            param=param or None,
+            code=known or None,
+        )
+    )
+
 
 logger = logging.getLogger(__name__)
 
-BUSY_AGAIN_S = 1
-AWAY_AGAIN_S = 5
+BUSY_RETRY_AFTER_S = 1
+UNAVAILABLE_RETRY_AFTER_S = 5
 """In Retry-After: soon enough for a person, seldom enough for a service that comes up."""
 
-STATUS_OF: Mapping[str, int] = {
+STATUS_BY_CODE: Mapping[str, int] = {
     "invalid-arguments": 400,
     "malformed": 400,
     "context-too-long": 400,
@@ -64,14 +141,14 @@ STATUS_OF: Mapping[str, int] = {
     "storage-failed": 503,
     "unavailable": 503,
 }
-"""By the code on the wire (spade_llm/errors.py). Others are 500."""
-_AGAIN_S = {429: BUSY_AGAIN_S, 503: AWAY_AGAIN_S}
-LONGEST_AGAIN_S = 86_400
+"""By the code on the wire (spade_llm/core/errors.py). Others are 500."""
+_RETRY_AFTER_S = {429: BUSY_RETRY_AFTER_S, 503: UNAVAILABLE_RETRY_AFTER_S}
+MAX_RETRY_AFTER_S = 86_400
 NEEDS_OPERATOR = ModelDenied.code
 """The assistant's own key, quota or model name is refused: the same request fails again until its
 operator has acted. Not 401, which would say that the *caller's* token is bad."""
-DENIED_AGAIN_S = 60
-INTERNAL = "Internal error; the gateway's log has it under this answer's X-Request-ID."
+DENIED_RETRY_AFTER_S = 60
+INTERNAL_ERROR = "Internal error; the gateway's log has it under this answer's X-Request-ID."
 
 
 class HttpError(HTTPException):
@@ -87,64 +164,68 @@ class HttpError(HTTPException):
         param: str = "",
     ) -> None:
         """`code`, `param`: OpenAI's envelope has room for them."""
-        again_s = _AGAIN_S.get(status)
+        again_s = _RETRY_AFTER_S.get(status)
         more = {"Retry-After": str(again_s)} if again_s else {}
         super().__init__(status, detail, {**more, **(headers or {})})
         self.code = code
         self.param = param
 
 
-class NetworkAway(HttpError):
+class NetworkUnavailable(HttpError):
     """There is no connection to the XMPP server now; the gateway comes back by itself."""
 
     def __init__(self) -> None:
         super().__init__(503, "The XMPP server is away; try again in a few seconds.")
 
 
-class Stopping(HttpError):
+class ShuttingDown(HttpError):
     """The gateway was told to stop, and takes no more requests."""
 
     def __init__(self) -> None:
-        super().__init__(503, STOPPING, headers={"Connection": "close"})
+        super().__init__(503, SHUTTING_DOWN, headers={"Connection": "close"})
 
 
 def status_of(error: RequestError | ServiceError) -> int:
     if isinstance(error, PeerUnavailable | RequestTimeout):
         return 503
-    return STATUS_OF.get(_code_of(error), 500)
+    return STATUS_BY_CODE.get(_code_of(error), 500)
 
 
 def http_error(error: RequestError | ServiceError) -> HttpError:
     """What an agent (or we) could not do, as HTTP says it. No JID of the network in it."""
     status = status_of(error)
     if isinstance(error, PeerUnavailable):
-        return HttpError(status, f"The agent {_name(error)} is away; try again in a few seconds.")
+        return HttpError(
+            status, f"The agent {_agent_name(error)} is away; try again in a few seconds."
+        )
     if isinstance(error, RequestTimeout):
-        return HttpError(status, f"The agent {_name(error)} did not answer in time; try again.")
+        return HttpError(
+            status, f"The agent {_agent_name(error)} did not answer in time; try again."
+        )
     code = _code_of(error)
-    detail = INTERNAL if code == "internal" else str(error)
-    return HttpError(status, detail, headers=_when_again(error, status), code=code)
+    detail = INTERNAL_ERROR if code == "internal" else str(error)
+    return HttpError(status, detail, headers=_retry_after(error, status), code=code)
 
 
 def _code_of(error: RequestError | ServiceError) -> str:
     return error.wire_code if isinstance(error, RequestError) else error.code
 
 
-def _when_again(error: RequestError | ServiceError, status: int) -> dict[str, str]:
+def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, str]:
     """Retry-After, where more is known than the status."""
     if _code_of(error) == NEEDS_OPERATOR:
-        return {"Retry-After": str(DENIED_AGAIN_S), **DO_NOT_RETRY}
+        return {"Retry-After": str(DENIED_RETRY_AFTER_S), **DO_NOT_RETRY}
     asked_s = error.retry_after_s if isinstance(error, RequestError) else None
-    if asked_s is None or status not in _AGAIN_S:
+    if asked_s is None or status not in _RETRY_AFTER_S:
         return {}
-    return {"Retry-After": str(min(max(math.ceil(asked_s), 1), LONGEST_AGAIN_S))}
+    return {"Retry-After": str(min(max(math.ceil(asked_s), 1), MAX_RETRY_AFTER_S))}
 
 
-def _name(error: RequestError) -> str:
+def _agent_name(error: RequestError) -> str:
     return error.peer.partition("@")[0]
 
 
-def error_answer(error: HTTPException, scope: Scope) -> JSONResponse:
+def error_response(error: HTTPException, scope: Scope) -> JSONResponse:
     """In the form that clients of this path read."""
     body: dict[str, object] = {"detail": error.detail}
     if is_openai_path(scope["path"]):
@@ -154,27 +235,27 @@ def error_answer(error: HTTPException, scope: Scope) -> JSONResponse:
 
 def openai_envelope(error: HTTPException) -> ErrorEnvelope:
     if isinstance(error, HttpError):
-        return envelope(error.status_code, error.detail, code=error.code, param=error.param)
-    return envelope(error.status_code, error.detail)
+        return openai_error(error.status_code, error.detail, code=error.code, param=error.param)
+    return openai_error(error.status_code, error.detail)
 
 
-def handle_errors(app: FastAPI) -> None:
-    app.exception_handler(HTTPException)(_http)
-    app.exception_handler(RequestError)(_failed)
-    app.exception_handler(ServiceError)(_failed)
-    app.exception_handler(RequestValidationError)(_invalid)
-    app.exception_handler(Exception)(_internal)
+def install_error_handlers(app: FastAPI) -> None:
+    app.exception_handler(HTTPException)(_handle_http_error)
+    app.exception_handler(RequestError)(_handle_request_error)
+    app.exception_handler(ServiceError)(_handle_request_error)
+    app.exception_handler(RequestValidationError)(_handle_validation_error)
+    app.exception_handler(Exception)(_handle_internal_error)
 
 
-async def _http(request: Request, error: HTTPException) -> JSONResponse:
-    answer = error_answer(error, request.scope)
-    if error.status_code == 405 and (described := await _described(request)):
+async def _handle_http_error(request: Request, error: HTTPException) -> JSONResponse:
+    answer = error_response(error, request.scope)
+    if error.status_code == 405 and (described := await _documented_statuses(request)):
         # Starlette says the methods of the first route of the path (RFC 9110 §10.2.1).
         answer.headers["Allow"] = ", ".join(sorted(method.upper() for method in described))
     return answer
 
 
-async def _described(request: Request) -> Mapping[str, object]:
+async def _documented_statuses(request: Request) -> Mapping[str, object]:
     """What its path is said to do, by method. The first time it takes 0.2 s to say, and only of
     this request."""
     paths = (await asyncio.to_thread(request.app.openapi))["paths"]
@@ -182,27 +263,29 @@ async def _described(request: Request) -> Mapping[str, object]:
     return found
 
 
-async def _failed(request: Request, error: RequestError | ServiceError) -> JSONResponse:
+async def _handle_request_error(
+    request: Request, error: RequestError | ServiceError
+) -> JSONResponse:
     answer = http_error(error)
     if answer.status_code == 500:
         logger.error("an agent could not answer: %s: %s", type(error).__name__, error)
-    return error_answer(answer, request.scope)
+    return error_response(answer, request.scope)
 
 
-async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-    return invalid_answer(error, request.scope)
+async def _handle_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+    return validation_error_response(error, request.scope)
 
 
-def invalid_answer(error: RequestValidationError, scope: Scope) -> JSONResponse:
+def validation_error_response(error: RequestValidationError, scope: Scope) -> JSONResponse:
     """FastAPI's own list, without what was sent: that may be large, and no JSON."""
     if is_openai_path(scope["path"]):
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:])
-        return error_answer(HttpError(422, f"{field}: {first['msg']}", param=field), scope)
+        return error_response(HttpError(422, f"{field}: {first['msg']}", param=field), scope)
     detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
     return JSONResponse({"detail": detail}, status_code=422)
 
 
-async def _internal(request: Request, _error: Exception) -> JSONResponse:
+async def _handle_internal_error(request: Request, _error: Exception) -> JSONResponse:
     """The server logs the traceback."""
-    return error_answer(HttpError(500, INTERNAL), request.scope)
+    return error_response(HttpError(500, INTERNAL_ERROR), request.scope)

@@ -1,4 +1,4 @@
-"""State that all routes of the gateway share, with its rate limit and concurrency quotas."""
+"""Gateway: state shared by all routes, with rate limit and concurrency quotas."""
 
 from __future__ import annotations
 
@@ -6,39 +6,37 @@ import time
 from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import ConcurrencyQuota, Rate, TokenBuckets
-from spade_llm.gateway.conversations import Conversations
+from spade_llm.core.tracing import Tracer
 from spade_llm.gateway.database import gateway_database, open_gateway_database
-from spade_llm.gateway.doors import Doors
-from spade_llm.gateway.idempotency import KeptAnswers
+from spade_llm.gateway.document_uploads import UploadSpool
+from spade_llm.gateway.liveness import AgentAvailability, LivenessRequester
 from spade_llm.gateway.metrics import Metrics
+from spade_llm.gateway.middleware.idempotency import AnswerStore
 from spade_llm.gateway.network import Network
-from spade_llm.gateway.outlook import Outlook
-from spade_llm.gateway.state import State
-from spade_llm.gateway.stopping import Shutdown
-from spade_llm.gateway.tokens import Tokens
-from spade_llm.gateway.uploads import Uploads
-from spade_llm.gateway.watching import Watched
-from spade_llm.tracing import Tracer
+from spade_llm.gateway.options import OriginPolicy
+from spade_llm.gateway.sessions import ConversationIndex, GatewaySessions
+from spade_llm.gateway.shutdown import GracefulShutdown
+from spade_llm.gateway.tokens import TokenStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from typing import Self
 
-    from spade_llm.gateway.network import Addresses
+    from spade_llm.gateway.document_uploads import PutFile
+    from spade_llm.gateway.network import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
-    from spade_llm.gateway.uploads import Put
-    from spade_llm.runtime import Asks
+    from spade_llm.messaging.runtime import RequestSender
 
-BODIES = 64
+MAX_LARGE_BODIES = 64
 """Of the largest size, in RAM at once, half of them one principal's."""
-MAX_KNOWN = 10_000
+MAX_RATED_PRINCIPALS = 10_000
 """Principals with a token bucket; the least recently seen one is evicted, and starts anew."""
 BURST_S = 10.0
 """Burst after a rest, as seconds of the steady rate."""
 
 
-class RequestRates:
+class RequestRateLimiter:
     """Rate limit of requests per principal (token bucket)."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +44,7 @@ class RequestRates:
         per_s = per_minute / 60
         self._rate = Rate(per_s=per_s, burst=max(1, int(per_s * BURST_S))) if per_minute else None
         self._clock = clock
-        self._buckets: TokenBuckets[str] = TokenBuckets(MAX_KNOWN)
+        self._buckets: TokenBuckets[str] = TokenBuckets(MAX_RATED_PRINCIPALS)
 
     def take(self, principal: str) -> bool:
         """One request more; False: too many."""
@@ -61,13 +59,13 @@ class Gateway:
 
     def __init__(
         self,
-        requester: Asks,
-        addresses: Addresses,
+        requester: RequestSender,
+        addresses: AgentAddresses,
         options: HttpOptions,
         *,
         data: Path | None,
         is_connected: Callable[[], bool],
-        put: Put | None = None,
+        put: PutFile | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """`data=None`: nothing survives. `is_connected`: to the XMPP server, now. `put`: gives it
@@ -81,26 +79,29 @@ class Gateway:
         """Asks as the gateway itself: for what belongs to nobody, such as an agent's status."""
         self.options = options
         self.addresses = addresses
-        self._watched = Watched(requester)
+        self._watched = LivenessRequester(requester)
         self.network = Network(self._watched, addresses)
-        self.shutdown = Shutdown(self._watched.end)
+        self.shutdown = GracefulShutdown(self._watched.end)
         self.is_connected = is_connected
         self.tracer = tracer or Tracer(None, service="gateway", instance="gateway")
-        self.doors = Doors(options)
-        self.rates = RequestRates(options.requests_per_minute)
+        self.doors = OriginPolicy(options)
+        self.rates = RequestRateLimiter(options.requests_per_minute)
         self.streams = ConcurrencyQuota(options.max_streams, busy="{} answers are being streamed")
         self.bodies = ConcurrencyQuota(
-            BODIES * options.max_body_bytes, busy="requests of {} bytes are being worked on"
+            MAX_LARGE_BODIES * options.max_body_bytes,
+            busy="requests of {} bytes are being worked on",
         )
         self.metrics = Metrics()
         self.metrics.watch(streams=lambda: self.streams.held, is_connected=is_connected)
-        self.outlook = Outlook(requester, addresses, self.metrics, is_connected=is_connected)
-        self.uploads = Uploads(data / "uploads" if data else None, put)
+        self.outlook = AgentAvailability(
+            requester, addresses, self.metrics, is_connected=is_connected
+        )
+        self.uploads = UploadSpool(data / "uploads" if data else None, put)
         self._db = gateway_database(data)
-        self.state = State(self._db)
-        self.conversations = Conversations(self._db)
-        self.tokens = Tokens(self._db)
-        self.answers = KeptAnswers(self._db)
+        self.state = GatewaySessions(self._db)
+        self.conversations = ConversationIndex(self._db)
+        self.tokens = TokenStore(self._db)
+        self.answers = AnswerStore(self._db)
 
     @property
     def is_storage_failing(self) -> bool:

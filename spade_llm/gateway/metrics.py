@@ -1,4 +1,4 @@
-"""What /metrics says (Prometheus): numbers, by route and status. No text, and nobody's name."""
+"""Prometheus metrics of /metrics: requests, streams, tokens, agents."""
 
 from __future__ import annotations
 

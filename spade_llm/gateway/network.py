@@ -1,27 +1,30 @@
-"""The agents behind a gateway, as one principal reaches them. Knows no HTTP."""
+"""Agents behind the gateway: addresses, clients per principal (LRU), model names."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.core.limits import LruDict
-from spade_llm.runtime import SpeakingFor
-from spade_llm.services.chat import ChatClient
-from spade_llm.services.rag import RagClient
-from spade_llm.services.sessions import SessionsClient
-from spade_llm.services.tools import ToolsClient
+from spade_llm.messaging.runtime import PrincipalRequester
+from spade_llm.rag.remote import RagClient
+from spade_llm.tools.remote import ToolsClient
 
 if TYPE_CHECKING:
-    from spade_llm.runtime import Asks
-    from spade_llm.services.sessions import Sessions
+    from collections.abc import Mapping
+
+    from spade_llm.assistant.history.remote_sessions import CallerSessions
+    from spade_llm.messaging.runtime import RequestSender
 
 MAX_PRINCIPALS = 1000
 """Whose clients are kept ready; they hold no state that matters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
+class AgentAddresses:
     """Bare JIDs of the agents behind a gateway."""
 
     assistants: tuple[str, ...]
@@ -37,12 +40,12 @@ class Addresses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clients:
+class AgentClients:
     """All that is asked here is asked for one principal."""
 
     chats: dict[str, ChatClient]
     """By the assistant's bare JID, in the order of Addresses."""
-    sessions_of: dict[str, Sessions]
+    sessions_of: dict[str, CallerSessions]
     """In the same order."""
     rag: RagClient | None
     tools: tuple[ToolsClient, ...]
@@ -52,28 +55,42 @@ class Clients:
         return next(iter(self.chats.values()))
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> CallerSessions:
         """Of the first assistant."""
         return next(iter(self.sessions_of.values()))
 
 
 class Network:
-    def __init__(self, requester: Asks, addresses: Addresses) -> None:
+    def __init__(self, requester: RequestSender, addresses: AgentAddresses) -> None:
         self.addresses = addresses
         self._requester = requester
-        self._clients: LruDict[str, Clients] = LruDict(MAX_PRINCIPALS)
+        self._clients: LruDict[str, AgentClients] = LruDict(MAX_PRINCIPALS)
 
-    def of(self, principal: str) -> Clients:
+    def of(self, principal: str) -> AgentClients:
         """`principal`: a bare JID. Asks nobody."""
         clients = self._clients.get(principal) or self._made(principal)
         self._clients[principal] = clients
         return clients
 
-    def _made(self, principal: str) -> Clients:
-        ask, to = SpeakingFor(self._requester, principal), self.addresses
-        return Clients(
+    def _made(self, principal: str) -> AgentClients:
+        ask, to = PrincipalRequester(self._requester, principal), self.addresses
+        return AgentClients(
             chats={jid: ChatClient(ask, jid) for jid in to.assistants},
             sessions_of={jid: SessionsClient(ask, jid) for jid in to.assistants},
             rag=RagClient(ask, to.rag) if to.rag else None,
             tools=tuple(ToolsClient(ask, jid) for jid in to.tools),
         )
+
+
+def jids_by_model(addresses: AgentAddresses) -> Mapping[str, str]:
+    """Bare JIDs by the models' names, the first one first: an assistant's own name; where two of
+    different domains share it, their JIDs."""
+    names = Counter(map(_local_part, addresses.assistants))
+    return {
+        _local_part(jid) if names[_local_part(jid)] == 1 else jid: jid
+        for jid in addresses.assistants
+    }
+
+
+def _local_part(jid: str) -> str:
+    return jid.partition("@")[0]

@@ -1,7 +1,4 @@
-"""uvicorn within an event loop that is somebody else's, and what it lacks: bounds of a request's
-head, in bytes and in time, of connections, and of how long answers are left unread. Knows no
-route.
-"""
+"""HTTP server: uvicorn with limits on connections, request heads and slow readers."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from spade_llm.errors import ConfigurationError, PortTaken
-from spade_llm.gateway.front import REQUEST_ID
-from spade_llm.gateway.request_ids import name_request
+from spade_llm.core.errors import ConfigurationError, PortInUse
+from spade_llm.gateway.middleware.request_context import REQUEST_ID, identify_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +43,7 @@ END_S = 1
 MAX_PIPELINED = 32
 """Requests of one connection that wait for the answer to the one before; browsers send none."""
 _REQUEST_ID = REQUEST_ID.lower().encode()
-_NOW = struct.pack("ii", 1, 0)
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 """For SO_LINGER: a connection ends without what it has not sent."""
 _NO_HTTP = "This is no request of HTTP/1.1."
 _TOO_LARGE = (
@@ -64,7 +60,7 @@ class HeadTooLarge(ConnectionError):
     """As TooManyPipelined; the answer is 431."""
 
 
-class _Protocol(HttpToolsProtocol):
+class _BoundedHttpProtocol(HttpToolsProtocol):
     _cycles: Sequence[RequestResponseCycle] = ()
     """Requests that are not answered yet, the one being answered first."""
     _head_bytes = 0
@@ -168,7 +164,7 @@ class _Protocol(HttpToolsProtocol):
             self.transport.close()
             return
         said = next((value for name, value in self.headers or () if name == _REQUEST_ID), b"")
-        request_id = name_request(said.decode("latin-1"), "").request_id
+        request_id = identify_request(said.decode("latin-1"), "").request_id
         logger.info("no request: %s %s, request %s", status.value, status.phrase, request_id)
         self.transport.write(_refusal(status, detail, request_id))
         self.transport.write_eof()
@@ -189,7 +185,7 @@ class _Protocol(HttpToolsProtocol):
         logger.warning("a client that reads nothing is left")
         # The kernel would keep what it took of the answer, too.
         self.transport.get_extra_info("socket").setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, _NOW
+            socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
         )
         self.transport.abort()
 
@@ -202,7 +198,7 @@ class _Protocol(HttpToolsProtocol):
             self._timer = None
 
 
-class _Uvicorn(uvicorn.Server):
+class _GatewayUvicorn(uvicorn.Server):
     """Leaves the signals to whoever runs the loop."""
 
     @contextmanager
@@ -223,7 +219,7 @@ def _refusal(status: HTTPStatus, detail: str, request_id: str) -> bytes:
     return "\r\n".join([*lines, "", body]).encode()
 
 
-class HttpServer:
+class GatewayHttpServer:
     """Serves from `async with` on, and ends what runs at its end, within END_S."""
 
     def __init__(
@@ -234,7 +230,7 @@ class HttpServer:
         self._host = host
         self._port = port
         self._listener = listener
-        self._uvicorn: _Uvicorn | None = None
+        self._uvicorn: _GatewayUvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
 
     @property
@@ -246,7 +242,7 @@ class HttpServer:
         """Raises ConfigurationError: nobody can listen there."""
         bound = self._listener or _bind(self._host, self._port)
         self._port = bound.getsockname()[1]
-        self._uvicorn = _Uvicorn(_config(self._app))
+        self._uvicorn = _GatewayUvicorn(_config(self._app))
         self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[bound]))
         return self
 
@@ -261,7 +257,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     # proxy_headers: whoever sends X-Forwarded-For would be from wherever they say.
     return uvicorn.Config(
         app,
-        http=_Protocol,
+        http=_BoundedHttpProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -288,7 +284,7 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.listen(2048)
     except OSError as error:
         bound.close()
-        raise PortTaken(
+        raise PortInUse(
             f"[http] port: nobody can listen on {host} port {port} ({error.strerror}): take"
             " another, or stop the program that has it"
         ) from error

@@ -1,4 +1,4 @@
-"""API tokens: who may ask over HTTP, and as whom. Knows no HTTP.
+"""API tokens (bearer) with expiry, and the principals they stand for.
 
 A token is 256 random bits, shown once; what is kept is its SHA-256. It is found by that: how long
 the search takes says nothing of a token, and there is nothing to guess.
@@ -14,15 +14,27 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from spade_llm.errors import InvalidArguments, StorageFailed
-from spade_llm.gateway.principal import Principal
+from spade_llm.core.errors import InvalidArguments, StorageFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spade_llm.small_database import SmallDatabase
+    from spade_llm.core.sqlite_file import SqliteFile
 
-PREFIX = "slm_"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Sessions, memories and documents belong to `jid`; agents are told it in every request."""
+
+    jid: str
+    """Bare. A person's own account, where they use XMPP too: it is one memory."""
+    is_admin: bool = False
+    """May see all agents' work, and delete everything."""
+    token: str = ""
+    """Name of the token that said so; empty: it came over loopback without one."""
+
+
+TOKEN_PREFIX = "slm_"
 """So that people and scanners of secrets know one when they see it."""
 USED_EVERY_S = 300.0
 """How exactly `used` is known: a write for each request would be too much."""
@@ -40,7 +52,7 @@ _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class ApiToken:
     """What is known of one; times in seconds since 1970, UTC."""
 
     name: str
@@ -54,10 +66,10 @@ class Token:
     """None: never."""
 
 
-class Tokens:
+class TokenStore:
     """On an open gateway database; the command line may use the same file at the same time."""
 
-    def __init__(self, database: SmallDatabase, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
         self._clock = clock
 
@@ -78,13 +90,13 @@ class Tokens:
             raise InvalidArguments(f"principal: {principal!r} is no bare JID, as ada@example.org")
         if len(self.all()) >= MAX_TOKENS:
             raise InvalidArguments(f"there are {MAX_TOKENS} tokens, the most: revoke one first")
-        token = PREFIX + secrets.token_urlsafe(32)
+        token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         values = (_hash(token), name, principal.lower(), int(is_admin), self._clock(), expires)
         if not self._db.run(_ADD, *values):
             raise InvalidArguments(f"name: there is a token {name!r}: revoke it, or take another")
         return token
 
-    def all(self) -> list[Token]:
+    def all(self) -> list[ApiToken]:
         return [_read(row) for row in self._db.run(_LIST)]
 
     def revoke(self, name: str) -> bool:
@@ -114,12 +126,12 @@ def _hash(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="replace")).digest()
 
 
-def _read(row: tuple[object, ...]) -> Token:
+def _read(row: tuple[object, ...]) -> ApiToken:
     # SQLite gives what `_ADD` put into these columns.
     name, principal, is_admin, created, used, expires = cast(
         "tuple[str, str, int, float, float | None, float | None]", row
     )
-    return Token(
+    return ApiToken(
         name=name,
         principal=principal,
         is_admin=bool(is_admin),

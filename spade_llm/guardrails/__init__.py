@@ -1,4 +1,4 @@
-"""Guards on what is said to an assistant and on what it answers; they fail closed.
+"""Guardrails: checks of user input and model output that fail closed.
 
 Names are loaded at first use, so that importing this package costs nothing.
 """
@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.guardrails.apply import apply_input_guardrails, apply_output_guardrails
-    from spade_llm.guardrails.composite import CompositeGuardrail
-    from spade_llm.guardrails.custom import CustomFunctionGuardrail
-    from spade_llm.guardrails.guardrail import Guardrail, GuardrailAction, GuardrailResult
+    from spade_llm.guardrails.chain import (
+        CompositeGuardrail,
+        apply_input_guardrails,
+        apply_output_guardrails,
+    )
+    from spade_llm.guardrails.guardrail import (
+        CustomFunctionGuardrail,
+        Guardrail,
+        GuardrailAction,
+        GuardrailResult,
+        InputGuardrail,
+        OutputGuardrail,
+        PartGuard,
+    )
     from spade_llm.guardrails.keyword import KeywordGuardrail
-    from spade_llm.guardrails.model_judged import LLMGuardrail
-    from spade_llm.guardrails.part_guard import PartGuard
+    from spade_llm.guardrails.model_judge import LLMGuardrail
     from spade_llm.guardrails.regex import RegexGuardrail
-    from spade_llm.guardrails.sides import InputGuardrail, OutputGuardrail
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

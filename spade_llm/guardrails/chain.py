@@ -1,4 +1,4 @@
-"""Guardrails one after another: what goes on, or what the asker is told. Knows no agent."""
+"""Guardrail chain: applies guardrails in order, stops at the first block, reports triggers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from spade_llm.guardrails.guardrail import GuardrailAction, GuardrailResult
-from spade_llm.guardrails.others_code import given_by
-from spade_llm.guardrails.sides import Side, default_message
+from spade_llm.guardrails.guardrail import (
+    Guardrail,
+    GuardrailAction,
+    GuardrailDirection,
+    GuardrailResult,
+    PartGuardPipeline,
+    call_user_code,
+    default_message,
+)
 
 if TYPE_CHECKING:
-    from spade_llm.guardrails.guardrail import Guardrail
+    from spade_llm.guardrails.guardrail import PartGuard
 
 logger = logging.getLogger(__name__)
 
@@ -25,20 +31,20 @@ side. What it raises is logged, and harms nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class ChainResult:
     text: str
     """What goes on; of what is blocked: what the asker is told."""
     is_blocked: bool = False
 
 
-async def judged(
+async def run_chain(
     content: str,
     context: Mapping[str, object],
     guardrails: Sequence[Guardrail],
     *,
-    side: Side,
+    side: GuardrailDirection,
     on_trigger: OnTrigger | None = None,
-) -> Judged:
+) -> ChainResult:
     """Each judges what those before it have left; the first that blocks is the last. Raises
     nothing."""
     current = content
@@ -51,14 +57,14 @@ async def judged(
         await _tell(result, guardrail, side, context, on_trigger)
         if result.action is GuardrailAction.BLOCK or not current.strip():
             text = result.custom_message or default_message(side, content)
-            return Judged(text=text, is_blocked=True)
-    return Judged(text=current)
+            return ChainResult(text=text, is_blocked=True)
+    return ChainResult(text=current)
 
 
 async def _tell(
     result: GuardrailResult,
     guardrail: Guardrail,
-    side: Side,
+    side: GuardrailDirection,
     context: Mapping[str, object],
     on_trigger: OnTrigger | None,
 ) -> None:
@@ -69,6 +75,141 @@ async def _tell(
     if on_trigger is not None:
         added = {"guardrail": guardrail.name, "on": side.value}
         told = replace(result, metadata={**result.metadata, **added})
-        await given_by(
+        await call_user_code(
             partial(on_trigger, told), timeout_s=TRIGGER_TIMEOUT_S, what="on_guardrail_trigger"
         )
+
+
+class GuardedMessage(Protocol):
+    """What of a message guardrails are told."""
+
+    @property
+    def sender(self) -> object:
+        """A JID; `str()` of it."""
+        ...
+
+    @property
+    def to(self) -> object: ...
+
+    @property
+    def thread(self) -> str | None: ...
+
+
+class Answer(Protocol):
+    body: str | None
+
+
+A_co = TypeVar("A_co", bound=Answer, covariant=True)
+A = TypeVar("A", bound=Answer)
+
+
+class AnswerableMessage(GuardedMessage, Protocol, Generic[A_co]):
+    def make_reply(self) -> A_co: ...
+
+
+async def apply_input_guardrails(
+    content: str,
+    message: AnswerableMessage[A],
+    guardrails: Sequence[Guardrail],
+    on_trigger: OnTrigger | None = None,
+    send_reply: Callable[[A], Awaitable[None] | None] | None = None,
+) -> str | None:
+    """What goes on to the model. None: it is blocked; `send_reply` was given what says so."""
+    context = {"message": message, "sender": str(message.sender), **_conversation(message)}
+    found = await run_chain(
+        content, context, guardrails, side=GuardrailDirection.INPUT, on_trigger=on_trigger
+    )
+    if not found.is_blocked:
+        return found.text
+    if send_reply is not None:
+        reply = message.make_reply()
+        reply.body = found.text
+        sent = send_reply(reply)
+        if sent is not None:
+            await sent
+    return None
+
+
+async def apply_output_guardrails(
+    content: str,
+    original_message: GuardedMessage,
+    guardrails: Sequence[Guardrail],
+    on_trigger: OnTrigger | None = None,
+) -> str:
+    """What goes to the asker: the answer, or what is said instead of it."""
+    context = {
+        "original_message": original_message,
+        "sender": str(original_message.sender),
+        "llm_response": content,
+        **_conversation(original_message),
+    }
+    found = await run_chain(
+        content, context, guardrails, side=GuardrailDirection.OUTPUT, on_trigger=on_trigger
+    )
+    return found.text
+
+
+def _conversation(message: GuardedMessage) -> dict[str, object]:
+    return {"conversation_id": message.thread or f"{message.sender}_{message.to}"}
+
+
+class CompositeGuardrail(Guardrail):
+    def __init__(
+        self,
+        name: str,
+        guardrails: Sequence[Guardrail],
+        stop_on_block: bool = True,
+        enabled: bool = True,
+        blocked_message: str | None = None,
+    ) -> None:
+        """`stop_on_block=False`: the others are asked, too, for their reasons; it still blocks."""
+        super().__init__(name, enabled, blocked_message)
+        self.guardrails = guardrails
+        self.stop_on_block = stop_on_block
+
+    def limit_s(self) -> float:
+        """Each has its own limit within."""
+        return sum(one.limit_s() for one in self.guardrails) + _OWN_S
+
+    async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
+        current = content
+        triggered: list[GuardrailResult] = []
+        for guardrail in self.guardrails:
+            result = await guardrail(current, context)
+            if result.action is GuardrailAction.MODIFY and result.content is not None:
+                current = result.content
+            if result.action is not GuardrailAction.PASS:
+                triggered.append(result)
+            if result.action is GuardrailAction.BLOCK and self.stop_on_block:
+                break
+        return self._of_all(triggered, current)
+
+    def part_guard(self) -> PartGuard | None:
+        return part_guard_of(self.guardrails)
+
+    def _of_all(self, triggered: Sequence[GuardrailResult], current: str) -> GuardrailResult:
+        actions = {one.action for one in triggered}
+        strictest = next((one for one in _STRICTEST_FIRST if one in actions), GuardrailAction.PASS)
+        message = next((one.custom_message for one in triggered if one.custom_message), None)
+        return GuardrailResult(
+            action=strictest,
+            content=current,
+            reason="; ".join(one.reason for one in triggered if one.reason) or None,
+            custom_message=self.blocked_message or message,
+        )
+
+
+def part_guard_of(guardrails: Sequence[Guardrail]) -> PartGuard | None:
+    """Of all that are enabled; None if one of them wants the whole text."""
+    stages: list[PartGuard] = []
+    for guardrail in guardrails:
+        if guardrail.enabled:
+            stage = guardrail.part_guard()
+            if stage is None:
+                return None
+            stages.append(stage)
+    return PartGuardPipeline(stages)
+
+
+_OWN_S = 1.0
+_STRICTEST_FIRST = (GuardrailAction.BLOCK, GuardrailAction.MODIFY, GuardrailAction.WARNING)

@@ -1,23 +1,67 @@
-"""Guardrail: looks at a text on its way to the model or to a person. Knows no agent and no wire.
-
-The names and their meaning are those of spade_llm 0.2/0.3.
-"""
+"""Guardrail base classes: input and output guardrails, custom check functions, part guards."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import logging
+import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
-from spade_llm.guardrails.others_code import Failed, given_by
-from spade_llm.text.surrogates import is_encodable
+from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.core.text import is_encodable
+from spade_llm.core.threads import run_in_task, run_in_thread
+from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from spade_llm.guardrails.part_guard import PartGuard
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class UserCodeFailed:
+    reason: str
+    """Without anything of the text: exceptions may quote it."""
+
+
+async def call_user_code(
+    call: Callable[[], object], *, timeout_s: float, what: str
+) -> object | UserCodeFailed:
+    """What it returns, awaited if it is to be; `what` is what the log calls it."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await run_in_task(call)
+    except TimeoutError:
+        return _log_failure(what, f"it took over {timeout_s:g} s")
+    except asyncio.CancelledError:
+        if _are_we_cancelled():
+            raise
+        return _log_failure(what, "it was cancelled")
+    except Exception as error:  # noqa: BLE001 - somebody's own check or callback failed
+        return _log_failure(what, _kind_and_place(error))
+
+
+def _are_we_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _log_failure(what: str, reason: str) -> UserCodeFailed:
+    logger.error("%s failed: %s", what, reason)
+    return UserCodeFailed(reason)
+
+
+def _kind_and_place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
 
 CHECK_TIMEOUT_S = 10.0
 MAX_CHARS = 200_000
@@ -69,12 +113,12 @@ class Guardrail(ABC):
             return GuardrailResult(action=GuardrailAction.PASS, content=content)
         if len(content) > MAX_CHARS:
             return self._blocked(f"over {MAX_CHARS} characters are not checked")
-        given = await given_by(
+        given = await call_user_code(
             partial(self.check, content, dict(context)),
             timeout_s=self.limit_s(),
             what=f"guardrail {self.name!r}",
         )
-        if isinstance(given, Failed):
+        if isinstance(given, UserCodeFailed):
             return self._blocked(given.reason)
         return self._worded(given) if _is_sound(given) else self._blocked("it gave no sound result")
 
@@ -107,3 +151,100 @@ def _is_sound(given: object) -> TypeGuard[GuardrailResult]:
 
 def _is_text(given: object) -> bool:
     return isinstance(given, str) and is_encodable(given)
+
+
+class InputGuardrail(Guardrail):
+    """Of what is said to the assistant."""
+
+
+class OutputGuardrail(Guardrail):
+    """Of what the assistant answers."""
+
+
+class GuardrailDirection(Enum):
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+def default_message(side: GuardrailDirection, said: str) -> str:
+    """For an asker whose message, or the answer to it, was blocked; in the language of `said`."""
+    return _BLOCKED_MESSAGES[side][language_of(said)]
+
+
+_BLOCKED_MESSAGES = {
+    GuardrailDirection.INPUT: {
+        "en": "I may not take this message. Please put it another way.",
+        "es": "No puedo aceptar este mensaje. Por favor, dilo de otra manera.",
+    },
+    GuardrailDirection.OUTPUT: {
+        "en": "I may not give the answer that I had. Please ask for something else.",
+        "es": "No puedo dar la respuesta que tenía. Por favor, pregunta otra cosa.",
+    },
+}
+
+
+MAX_HELD_CHARS = 20_000
+"""Where more would have to be held back, nothing more goes out before the whole is judged."""
+
+
+class PartGuard(Protocol):
+    """For one answer. All that `feed` has given is always the beginning of what the guardrail
+    makes of the whole answer, however the answer goes on and wherever it was cut."""
+
+    def feed(self, text: str) -> str:
+        """The next piece of the answer → the next piece that no continuation can change."""
+        ...
+
+
+class PassThroughGuard:
+    """Lets everything go at once."""
+
+    def feed(self, text: str) -> str:
+        return text
+
+
+class PartGuardPipeline:
+    """One after another: what goes out of the last."""
+
+    def __init__(self, stages: Sequence[PartGuard]) -> None:
+        self._stages = stages
+
+    def feed(self, text: str) -> str:
+        for stage in self._stages:
+            text = stage.feed(text)
+        return text
+
+
+MAX_THREADS = 8
+"""Of one guardrail. A function that never returns keeps its own; when all are kept, everything is
+blocked."""
+
+CheckFunction = Callable[[str, dict[str, object]], GuardrailResult | Awaitable[GuardrailResult]]
+
+
+class CustomFunctionGuardrail(InputGuardrail):
+    """A coroutine function runs on the event loop, any other in a thread."""
+
+    def __init__(
+        self,
+        name: str,
+        check_function: CheckFunction,
+        enabled: bool = True,
+        blocked_message: str | None = None,
+    ) -> None:
+        super().__init__(name, enabled, blocked_message)
+        self.check_function = check_function
+        self._places = ConcurrencyLimiter(MAX_THREADS, of=f"guardrail {name!r}")
+
+    async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
+        if inspect.iscoroutinefunction(self.check_function):
+            return await _awaited(self.check_function(content, dict(context)))
+        await self._places.acquire()
+        given = await run_in_thread(
+            lambda: self.check_function(content, dict(context)), at_end=self._places.release
+        )
+        return await _awaited(given)
+
+
+async def _awaited(given: GuardrailResult | Awaitable[GuardrailResult]) -> GuardrailResult:
+    return await given if inspect.isawaitable(given) else given

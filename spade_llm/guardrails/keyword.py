@@ -1,22 +1,175 @@
-"""KeywordGuardrail: blocks, replaces or notes texts that contain certain words. Asks no model."""
+"""Keyword guardrail: blocks, replaces or flags listed words; normalizes text against evasion."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.guardrails.folding import folded
-from spade_llm.guardrails.guardrail import GuardrailAction, GuardrailResult
-from spade_llm.guardrails.keyword_search import KeywordSearch
-from spade_llm.guardrails.part_guard import MAX_HELD_CHARS, Unguarded
-from spade_llm.guardrails.sides import InputGuardrail
-from spade_llm.tools.threads import run_in_thread
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.redaction import is_invisible
+from spade_llm.core.threads import run_in_thread
+from spade_llm.guardrails.guardrail import (
+    MAX_HELD_CHARS,
+    GuardrailAction,
+    GuardrailResult,
+    InputGuardrail,
+    PassThroughGuard,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spade_llm.guardrails.keyword_search import Span
-    from spade_llm.guardrails.part_guard import PartGuard
+    from spade_llm.guardrails.guardrail import PartGuard
+
+MAX_CLUSTER = 32
+"""Characters of one letter with its marks that count; ordering more costs time that is squared."""
+_DIACRITICS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_ASCII_BLANKS = re.compile(r"\s[\s\x00-\x1f\x7f]*")
+_JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff]")
+
+
+@dataclass(slots=True)
+class NormalizedText:
+    """Character i of `text` comes from the original's characters `starts[i]` to `ends[i]`."""
+
+    text: str = ""
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    closed: int = 0
+    """So much of the original is in it."""
+
+
+def normalize(original: str, *, keeps_case: bool = False, is_whole: bool = True) -> NormalizedText:
+    """Without `is_whole`, the last letter is left out: what follows may still change it."""
+    found = NormalizedText()
+    pieces: list[str] = []
+    for start, end in _clusters(original):
+        if end == len(original) and not is_whole:
+            break
+        letter = _known_letter if end - start <= MAX_CLUSTER else _letter
+        piece = letter(original[start:end], keeps_case)
+        pieces.append(piece)
+        found.starts += [start] * len(piece)
+        found.ends += [end] * len(piece)
+        found.closed = end
+    found.text = "".join(pieces)
+    return found
+
+
+def normalize_text(original: str, *, keeps_case: bool = False) -> str:
+    """As `folded`, quicker, where nobody asks for places."""
+    if original.isascii():
+        shown = _CONTROLS.sub("", _ASCII_BLANKS.sub(" ", original))
+        return shown if keeps_case else shown.lower()
+    return normalize(original, keeps_case=keeps_case).text
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """What is folded as one: white space, or a letter with all that belongs to it."""
+    start = 0
+    while start < len(text):
+        is_part = _is_blank if text[start].isspace() else _continues
+        end = start + 1
+        while end < len(text) and is_part(text[end]):
+            end += 1
+        yield start, end
+        start = end
+
+
+@lru_cache(maxsize=4096)
+def _is_blank(char: str) -> bool:
+    return char.isspace() or is_invisible(char)
+
+
+@lru_cache(maxsize=4096)
+def _continues(char: str) -> bool:
+    if char.isspace() or char.isascii() and char.isprintable():
+        return False
+    is_mark = unicodedata.category(char).startswith("M")
+    return is_mark or is_invisible(char) or _JAMO.match(char) is not None
+
+
+@lru_cache(maxsize=4096)
+def _known_letter(cluster: str, keeps_case: bool) -> str:
+    return _letter(cluster, keeps_case)
+
+
+def _letter(cluster: str, keeps_case: bool) -> str:
+    if cluster[0].isspace():
+        return " "
+    text = _decomposed(_bare(cluster)[:MAX_CLUSTER])
+    if not keeps_case:
+        # Unicode's folding keeps them apart, as Turkish does.
+        text = _decomposed(text.casefold().replace("ı", "i"))
+    return unicodedata.normalize("NFC", text)
+
+
+def _decomposed(text: str) -> str:
+    return _bare(unicodedata.normalize("NFKD", text))
+
+
+def _bare(text: str) -> str:
+    shown = "".join(char for char in text if not is_invisible(char))
+    return _DIACRITICS.sub("", shown)
+
+
+Span = tuple[int, int]
+"""From a character up to, and without, another."""
+
+
+class KeywordSearch:
+    def __init__(self, keywords: Iterable[str], *, keeps_case: bool) -> None:
+        self.keeps_case = keeps_case
+        self.keywords = tuple(
+            dict.fromkeys(normalize_text(one, keeps_case=keeps_case) for one in keywords)
+        )
+        self._beginnings = {one[:end] for one in self.keywords for end in range(1, len(one))}
+        self._longest = max(map(len, self.keywords), default=0)
+
+    def is_in(self, text: str) -> bool:
+        """`text`: as it was written."""
+        searched = normalize_text(text, keeps_case=self.keeps_case)
+        return any(keyword in searched for keyword in self.keywords)
+
+    def spans(self, searched: str) -> list[Span]:
+        """Of folded text, in order; occurrences that overlap are one."""
+        merged: list[Span] = []
+        for start, end in sorted(self._occurrences(searched)):
+            if merged and start < merged[-1][1]:
+                start, last = merged.pop()
+                end = max(end, last)
+            merged.append((start, end))
+        return merged
+
+    def begun_at(self, searched: str) -> int:
+        """Where the first keyword stands that may have begun at the end of this folded text."""
+        reach = min(self._longest - 1, len(searched))
+        lengths = range(reach, 0, -1)
+        begun = (length for length in lengths if searched[-length:] in self._beginnings)
+        return len(searched) - next(begun, 0)
+
+    def may_begin_or_end_in(self, replacement: str) -> bool:
+        """Together with what stands around it, this text may make a keyword."""
+        put = normalize_text(replacement, keeps_case=self.keeps_case)
+        return any(_is_partly_in(keyword, put) for keyword in self.keywords)
+
+    def _occurrences(self, searched: str) -> Iterator[Span]:
+        for keyword in self.keywords:
+            start = searched.find(keyword)
+            while start >= 0:
+                yield start, start + len(keyword)
+                start = searched.find(keyword, start + 1)
+
+
+def _is_partly_in(keyword: str, put: str) -> bool:
+    cuts = range(1, len(keyword))
+    is_at_an_end = any(put.endswith(keyword[:cut]) or put.startswith(keyword[cut:]) for cut in cuts)
+    return is_at_an_end or (put in keyword and put != keyword)
+
 
 LONG_CHARS = 5_000
 """From here on a text is searched off the event loop."""
@@ -66,11 +219,11 @@ class KeywordGuardrail(InputGuardrail):
     def part_guard(self) -> PartGuard | None:
         match self.action:
             case GuardrailAction.WARNING:
-                return Unguarded()
+                return PassThroughGuard()
             case GuardrailAction.BLOCK if self._early_parts:
-                return _Parts(self._search, replacement=None)
+                return _KeywordPartGuard(self._search, replacement=None)
             case GuardrailAction.MODIFY if not self._makes_keywords:
-                return _Parts(self._search, replacement=self.replacement)
+                return _KeywordPartGuard(self._search, replacement=self.replacement)
         return None
 
     def _result(self, content: str) -> GuardrailResult:
@@ -98,7 +251,7 @@ _NO_END = "replacing keywords made keywords again and again"
 
 
 def replaced_all(search: KeywordSearch, content: str, replacement: str) -> str:
-    found = folded(content, keeps_case=search.keeps_case)
+    found = normalize(content, keeps_case=search.keeps_case)
     pieces: list[str] = []
     place = 0
     for start, end in _originals(found.starts, found.ends, search.spans(found.text)):
@@ -118,7 +271,7 @@ def _originals(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]
     return places
 
 
-class _Parts:
+class _KeywordPartGuard:
     """Holds back what may be, or become, a part of a keyword."""
 
     def __init__(self, search: KeywordSearch, *, replacement: str | None) -> None:
@@ -141,7 +294,7 @@ class _Parts:
 
     def _sure(self) -> tuple[int, bool]:
         """How much cannot change any more, and whether there is a keyword."""
-        found = folded(self._held, keeps_case=self._search.keeps_case, is_whole=False)
+        found = normalize(self._held, keeps_case=self._search.keeps_case, is_whole=False)
         places = _originals(found.starts, found.ends, self._search.spans(found.text))
         begun = self._search.begun_at(found.text)
         cut = found.starts[begun] if begun < len(found.text) else found.closed

@@ -1,23 +1,25 @@
-"""A door for programs written for spade_llm 0.2/0.3: MCP servers of an agent's own.
-
-Each name is loaded from `spade_llm.programs` when it is first used.
-"""
+"""MCP (Model Context Protocol): servers used by an agent, and the server of this package."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.programs.mcp_configs import (
+    from spade_llm.mcp.server_configs import (
         MCPServerConfig,
         SseServerConfig,
         StdioServerConfig,
         StreamableHttpServerConfig,
     )
-    from spade_llm.programs.mcp_session import MCPSession, MCPToolAdapter
-    from spade_llm.programs.mcp_tools import get_all_mcp_tools, get_mcp_server_tools, get_mcp_tool
+    from spade_llm.mcp.sessions import (
+        MCPSession,
+        MCPToolAdapter,
+        get_all_mcp_tools,
+        get_mcp_server_tools,
+        get_mcp_tool,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -1,42 +1,40 @@
-"""What agents remember: one record, one store, several vocabularies. Knows no wire.
-
-Names are imported when they are first used: the records cost nothing, SQLite only its users.
-"""
+"""Long-term memory of agents: entries, conversations, search, learning."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from spade_llm.agents.interaction_memory import AgentInteractionMemory, AgentMemoryTool
+    from spade_llm.agents.local_memory import create_base_memory_tools
     from spade_llm.memory.agent_memory import AgentBaseMemory
-    from spade_llm.memory.backend import MemoryBackend, OwnedMemory
-    from spade_llm.memory.learning.learner import Learner
-    from spade_llm.memory.retrieve import retrieve_memory
-    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-    from spade_llm.memory.sqlite.store import SqliteMemoryStore
-    from spade_llm.memory.store import (
+    from spade_llm.memory.contract import (
         Category,
         HistoryStore,
+        MemoryBackend,
         MemoryDraft,
         MemoryEntry,
         MemoryPage,
         MemoryStore,
         MemoryType,
         ObservedMessage,
+        OwnedMemory,
         ScoredMemory,
         Tier,
     )
-    from spade_llm.memory.tools import (
+    from spade_llm.memory.learning.learner import Learner
+    from spade_llm.memory.retrieval import retrieve_memory
+    from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
+    from spade_llm.memory.sqlite.store import SqliteMemoryStore
+    from spade_llm.memory.tools.category_tools import (
         AgentBaseMemoryListTool,
         AgentBaseMemorySearchTool,
         AgentBaseMemoryStoreTool,
         MemoryTool,
         MemoryTools,
     )
-    from spade_llm.programs.memory_interactions import AgentInteractionMemory, AgentMemoryTool
-    from spade_llm.programs.memory_tools import create_base_memory_tools
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -1,4 +1,4 @@
-"""AgentBaseMemory: one agent's long-term memory, as specs/1 names it. Knows no model."""
+"""AgentBaseMemory: long-term memory of one agent, as in spade_llm 0.3."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.memory.categorised import SubjectMemory
-from spade_llm.memory.one_line import one_line
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.text import single_line
+from spade_llm.memory.categories import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT, SubjectMemory
+from spade_llm.memory.contract import ANY_MEMORY, Category, MemoryFilter
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
-from spade_llm.memory.store import ANY, Category, MemoryFilter
-from spade_llm.memory.tool_texts import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT
-from spade_llm.memory.transfer.adopting import adopted
+from spade_llm.memory.transfer.legacy_files import migrated_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
     from types import TracebackType
 
-    from spade_llm.memory.categorised import KnowledgeBackend, KnowledgeStore
-    from spade_llm.memory.store import MemoryEntry, MemoryPage
+    from spade_llm.memory.categories import CategoryBackend, CategoryStore
+    from spade_llm.memory.contract import MemoryEntry, MemoryPage
 
 
 class BaseMemoryStats(TypedDict, total=False):
@@ -38,7 +37,7 @@ class InvalidMemory(InvalidArguments, ValueError):
 
 
 @runtime_checkable
-class CountsItself(Protocol):
+class HasStatistics(Protocol):
     """A store that has statistics of its own."""
 
     async def memory_stats(self) -> BaseMemoryStats: ...
@@ -63,7 +62,7 @@ class AgentBaseMemory:
     def __init__(
         self,
         agent_id: str,
-        backend: KnowledgeBackend | None = None,
+        backend: CategoryBackend | None = None,
         memory_path: str | Path | None = None,
     ) -> None:
         self.agent_id = agent_id
@@ -103,7 +102,7 @@ class AgentBaseMemory:
         """Newest first, of any category."""
         store = await self._opened()
         with _value_errors():
-            return (await store.list(ANY, limit=limit)).entries
+            return (await store.list(ANY_MEMORY, limit=limit)).entries
 
     async def get_relevant_memories(
         self, context: str | None = None, limit: int = SEARCH_DEFAULT
@@ -130,23 +129,25 @@ class AgentBaseMemory:
     async def delete_memory(self, memory_id: str) -> bool:
         """Whether there was one."""
         try:
-            return bool(await (await self._opened()).delete(ANY, ids=[memory_id]))
+            return bool(await (await self._opened()).delete(ANY_MEMORY, ids=[memory_id]))
         except InvalidArguments:
             return False
 
     async def get_memory_stats(self) -> BaseMemoryStats:
         """Counts and times; a program's own backend gives its own."""
         store = await self._opened()
-        if isinstance(store, CountsItself):
+        if isinstance(store, HasStatistics):
             return await store.memory_stats()
-        counts = {one.value: await _count(store, MemoryFilter(category=one)) for one in Category}
-        newest = await store.list(ANY, limit=1)
-        oldest = await store.list(ANY, limit=1, offset=max(newest.total - 1, 0))
+        counts = {
+            one.value: await _count_entries(store, MemoryFilter(category=one)) for one in Category
+        }
+        newest = await store.list(ANY_MEMORY, limit=1)
+        oldest = await store.list(ANY_MEMORY, limit=1, offset=max(newest.total - 1, 0))
         return {
             "total_memories": newest.total,
             "category_counts": {category: count for category, count in counts.items() if count},
-            "oldest_memory": _creation_of(oldest.entries),
-            "newest_memory": _creation_of(newest.entries),
+            "oldest_memory": _creation_times(oldest.entries),
+            "newest_memory": _creation_times(newest.entries),
         }
 
     async def close(self) -> None:
@@ -175,10 +176,10 @@ class AgentBaseMemory:
     async def _memory(self) -> SubjectMemory:
         return SubjectMemory(await self._opened())
 
-    async def _opened(self) -> KnowledgeStore:
+    async def _opened(self) -> CategoryStore:
         async with self._opening:
             if self._store is None:
-                path = await asyncio.to_thread(_made, self._path)
+                path = await asyncio.to_thread(_ensure_folder, self._path)
                 self._own_backend = await SQLiteMemoryBackend(path).open()
                 self._store = self._own_backend.for_owner(self.agent_id)
         return self._store
@@ -192,10 +193,10 @@ def _file_of(agent_id: str, folder: str | Path | None) -> Path:
     return old if old.exists() else Path(re.sub(r"[^\w.-]", "_", agent_id) + "_memory.db")
 
 
-def _made(path: Path) -> Path:
+def _ensure_folder(path: Path) -> Path:
     """Where the memory is, with its folder. Raises ConfigurationError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return adopted(path)
+    return migrated_path(path)
 
 
 @contextmanager
@@ -211,11 +212,11 @@ def local_time(moment: datetime) -> datetime:
     return moment.astimezone().replace(tzinfo=None)
 
 
-def _creation_of(entries: Sequence[MemoryEntry]) -> str | None:
+def _creation_times(entries: Sequence[MemoryEntry]) -> str | None:
     return local_time(entries[0].created_at).isoformat() if entries else None
 
 
-async def _count(store: KnowledgeStore, which: MemoryFilter) -> int:
+async def _count_entries(store: CategoryStore, which: MemoryFilter) -> int:
     return (await store.list(which, limit=1)).total
 
 
@@ -223,7 +224,7 @@ def _as_sections(memories: Sequence[MemoryEntry]) -> str:
     sections = []
     for category in Category:
         lines = [
-            f"- {one_line(one.content, SHOWN_CHARS)}"
+            f"- {single_line(one.content, SHOWN_CHARS)}"
             for one in memories
             if one.category == category
         ]

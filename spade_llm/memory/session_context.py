@@ -1,8 +1,4 @@
-"""The context of a session within a token budget (specs/4 §5.1). Knows no wire and no HTTP.
-
-Facts are those of the session; profile and patterns also those of the person it is held with,
-from all sessions. Everything remembered is one line behind a dash: it cannot pass for a heading.
-"""
+"""Session context: recent messages and known facts as Markdown within a token budget."""
 
 from __future__ import annotations
 
@@ -10,17 +6,15 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from spade_llm.memory.limits import check_name, check_number
-from spade_llm.memory.one_line import is_longer, one_line
-from spade_llm.memory.session_records import SessionContext
-from spade_llm.memory.store import MemoryFilter, MemoryType
-from spade_llm.text.tokens import CHARS_PER_TOKEN, estimated_tokens
+from spade_llm.core.text import CHARS_PER_TOKEN, estimate_tokens, exceeds_line, single_line
+from spade_llm.memory.contract import MemoryFilter, MemoryType
+from spade_llm.memory.sessions import SessionContext
+from spade_llm.memory.validation import check_name, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spade_llm.memory.backend import OwnedMemory
-    from spade_llm.memory.store import MemoryEntry, ObservedMessage
+    from spade_llm.memory.contract import MemoryEntry, ObservedMessage, OwnedMemory
 
 Language = Literal["en", "es"]
 
@@ -39,12 +33,12 @@ SECTIONS: tuple[tuple[MemoryType | None, float, Mapping[Language, str]], ...] = 
     (MemoryType.EPISODIC, 0.1, {"en": "## Episodes", "es": "## Resumen de Episodios"}),
     (MemoryType.PROCEDURAL, 0.1, {"en": "## Patterns", "es": "## Patrones"}),
 )
-LONGEST_LINE = 0.2
+MAX_LINE_SHARE = 0.2
 """Of the budget: one long message must not fill it alone."""
-AROUND_HEADING = len("\n\n\n\n")
-AROUND_TEXT = len("- \n")
+HEADING_OVERHEAD = len("\n\n\n\n")
+LINE_OVERHEAD = len("- \n")
 ALL_TYPES = tuple(MemoryType)
-OF_THE_PERSON = (MemoryType.PROFILE, MemoryType.PROCEDURAL)
+PERSON_TYPES = (MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 async def session_context(
@@ -65,7 +59,7 @@ async def session_context(
     check_name("session_id", session)
     check_number("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS)
     history = memory.history(session, limit=MAX_MESSAGES)
-    messages, known = await asyncio.gather(history, _known(memory, session, types, subject))
+    messages, known = await asyncio.gather(history, _load_known(memory, session, types, subject))
     context = build_context(
         session, messages, known.texts(), max_tokens=max_tokens, language=language
     )
@@ -84,28 +78,31 @@ def build_context(
     """`messages`: oldest first; `known`: of each type the most useful first. Pure."""
     budget = max_tokens * CHARS_PER_TOKEN
     sections = [
-        _Section(
+        _ContextSection(
             type=type,
             heading=headings[language],
             share=share,
-            texts=_said(messages) if type is None else known.get(type, ()),
-            max_chars=_longest(budget, share, headings[language]),
+            texts=_message_lines(messages) if type is None else known.get(type, ()),
+            max_chars=_max_line_chars(budget, share, headings[language]),
         )
         for type, share, headings in SECTIONS
     ]
-    _fill(sections, budget)
-    return _written(session, sections)
+    _fill_sections(sections, budget)
+    return _render_sections(session, sections)
 
 
-def _longest(budget: int, share: float, heading: str) -> int:
+def _max_line_chars(budget: int, share: float, heading: str) -> int:
     """Characters of one text: at least one fits into its section's share, and none fills it all."""
     return int(
-        min(budget * share - len(heading) - AROUND_HEADING - AROUND_TEXT, budget * LONGEST_LINE)
+        min(
+            budget * share - len(heading) - HEADING_OVERHEAD - LINE_OVERHEAD,
+            budget * MAX_LINE_SHARE,
+        )
     )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Known:
+class _KnownEntries:
     """Entries by type, the most useful first."""
 
     entries: dict[MemoryType, list[MemoryEntry]] = field(default_factory=dict)
@@ -121,20 +118,20 @@ class _Known:
                 same_type.append(entry)
 
 
-async def _known(
+async def _load_known(
     memory: OwnedMemory, session: str, types: Sequence[MemoryType], subject: str | None
-) -> _Known:
-    known = _Known()
-    await _look(memory, known, MemoryFilter(session=session), types)
+) -> _KnownEntries:
+    known = _KnownEntries()
+    await _load_entries(memory, known, MemoryFilter(session=session), types)
     person = subject or _subject_of(known)
     if person is not None:
-        wanted = [type for type in types if type in OF_THE_PERSON]
-        await _look(memory, known, MemoryFilter(subject=person), wanted)
+        wanted = [type for type in types if type in PERSON_TYPES]
+        await _load_entries(memory, known, MemoryFilter(subject=person), wanted)
     return known
 
 
-async def _look(
-    memory: OwnedMemory, known: _Known, where: MemoryFilter, types: Sequence[MemoryType]
+async def _load_entries(
+    memory: OwnedMemory, known: _KnownEntries, where: MemoryFilter, types: Sequence[MemoryType]
 ) -> None:
     filters = [
         MemoryFilter(subject=where.subject, session=where.session, types=(type,)) for type in types
@@ -145,18 +142,18 @@ async def _look(
         known.has_more |= page.total > len(page.entries)
 
 
-def _subject_of(known: _Known) -> str | None:
+def _subject_of(known: _KnownEntries) -> str | None:
     entries = (entry for entries in known.entries.values() for entry in entries)
     return next((entry.subject for entry in entries if entry.subject), None)
 
 
-def _said(messages: Sequence[ObservedMessage]) -> list[str]:
+def _message_lines(messages: Sequence[ObservedMessage]) -> list[str]:
     """Newest first: what is cut is the oldest."""
     return [f"{one.speaker or one.role}: {one.content}" for one in reversed(messages)]
 
 
 @dataclass(slots=True, kw_only=True)
-class _Section:
+class _ContextSection:
     type: MemoryType | None
     heading: str
     share: float
@@ -169,7 +166,7 @@ class _Section:
 
     def next_cost(self) -> int:
         """Characters that one line more takes, with what stands around it."""
-        heading = 0 if self.kept else len(self.heading) + AROUND_HEADING
+        heading = 0 if self.kept else len(self.heading) + HEADING_OVERHEAD
         return heading + len(self._line(self.kept)) + len("\n")
 
     def take(self, room: int) -> int:
@@ -188,13 +185,13 @@ class _Section:
 
     def is_cut(self) -> bool:
         kept = self.texts[: self.kept]
-        return len(kept) < len(self.texts) or any(is_longer(one, self.max_chars) for one in kept)
+        return len(kept) < len(self.texts) or any(exceeds_line(one, self.max_chars) for one in kept)
 
     def _line(self, number: int) -> str:
-        return f"- {one_line(self.texts[number], self.max_chars)}"
+        return f"- {single_line(self.texts[number], self.max_chars)}"
 
 
-def _fill(sections: Sequence[_Section], room: int) -> None:
+def _fill_sections(sections: Sequence[_ContextSection], room: int) -> None:
     """First each its share, then the rest to whoever comes first."""
     budget = room
     for section in sections:
@@ -203,13 +200,13 @@ def _fill(sections: Sequence[_Section], room: int) -> None:
         room -= section.take(room)
 
 
-def _written(session: str, sections: Sequence[_Section]) -> SessionContext:
+def _render_sections(session: str, sections: Sequence[_ContextSection]) -> SessionContext:
     shown = [section for section in sections if section.kept]
     text = "\n\n".join(section.text() for section in shown)
     return SessionContext(
         session_id=session,
         context_text=text,
-        token_count=estimated_tokens(text),
+        token_count=estimate_tokens(text),
         memory_types_included=tuple(section.type for section in shown if section.type),
         truncated=any(section.is_cut() for section in sections),
     )

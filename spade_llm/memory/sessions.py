@@ -1,27 +1,84 @@
-"""History, statistics, search and clearing of a session (specs/4 §5.2–5.5), over any memory.
-
-Knows no wire and no HTTP.
-"""
+"""Sessions: history, statistics, search and clearing, and their records."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.limits import check_name, check_number
-from spade_llm.memory.session_records import (
-    SessionCounts,
-    SessionHistory,
-    SessionHit,
-    SessionSearch,
+from spade_llm.memory.contract import (
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    ObservedMessage,
+    SearchMode,
 )
-from spade_llm.memory.store import MemoryFilter, MemoryQuery, MemoryType, SearchMode
+from spade_llm.memory.validation import check_name, check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from spade_llm.memory.contract import OwnedMemory, ScoredMemory
 
-    from spade_llm.memory.backend import OwnedMemory
-    from spade_llm.memory.store import ObservedMessage, ScoredMemory
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionContext:
+    """What a model should know when a session goes on."""
+
+    session_id: str
+    context_text: str
+    token_count: int
+    """Estimated; never more than was asked for."""
+    memory_types_included: tuple[MemoryType, ...]
+    """Those that `context_text` has something of."""
+    truncated: bool
+    """There is more than fitted in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHistory:
+    session_id: str
+    messages: tuple[ObservedMessage, ...]
+    """The latest, oldest first."""
+    total_count: int
+    """How many the session has in all."""
+    left: int = 0
+    """How many older ones were asked for that one answer from afar does not carry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCounts:
+    """How much there is of a session, or how much of it was deleted."""
+
+    session_id: str
+    messages: int = 0
+    tokens: int = 0
+    """Estimated, of the messages; 0 where they were deleted."""
+    semantic_facts: int = 0
+    episodic_summaries: int = 0
+    profile_entries: int = 0
+    procedural_patterns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHit:
+    content: str
+    score: float
+    """0…1."""
+    session_id: str | None = None
+    timestamp: datetime
+    """When it was true or said; else when it was stored. UTC."""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    """The entry's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSearch:
+    query: str
+    results: tuple[SessionHit, ...]
+    left_out: int = 0
+    """How many more were found that one answer from afar does not carry."""
+
 
 DEFAULT_MESSAGES = 50
 MAX_MESSAGES = 1000
@@ -39,12 +96,12 @@ async def session_history(
     check_name("session_id", session)
     check_number("limit", limit, 1, MAX_MESSAGES)
     messages, stats = await asyncio.gather(
-        _latest(memory, session, limit, before), memory.stats(session)
+        _latest_messages(memory, session, limit, before), memory.stats(session)
     )
     return SessionHistory(session_id=session, messages=tuple(messages), total_count=stats.messages)
 
 
-async def _latest(
+async def _latest_messages(
     memory: OwnedMemory, session: str, limit: int, before: str | None
 ) -> list[ObservedMessage]:
     """In as many pages as it takes: from afar, one has what fits into a message."""
@@ -62,7 +119,7 @@ async def session_statistics(memory: OwnedMemory, session: str) -> SessionCounts
     """Raises InvalidArguments, naming the field."""
     check_name("session_id", session)
     stats = await memory.stats(session)
-    return counts_of(session, stats.messages, stats.by_type, tokens=stats.message_tokens)
+    return session_counts(session, stats.messages, stats.by_type, tokens=stats.message_tokens)
 
 
 async def search_sessions(
@@ -89,7 +146,9 @@ async def search_sessions(
         with_messages=with_messages,
     )
     found = await memory.search(wanted)
-    return SessionSearch(query=query, results=tuple(map(_hit, found.hits)), left_out=found.left_out)
+    return SessionSearch(
+        query=query, results=tuple(map(_session_hit, found.hits)), left_out=found.left_out
+    )
 
 
 async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
@@ -99,10 +158,10 @@ async def clear_session(memory: OwnedMemory, session: str) -> SessionCounts:
     """
     check_name("session_id", session)
     cleared = await memory.forget_session(session)
-    return counts_of(session, cleared.messages, cleared.by_type)
+    return session_counts(session, cleared.messages, cleared.by_type)
 
 
-def counts_of(
+def session_counts(
     session: str, messages: int, by_type: Mapping[MemoryType, int], *, tokens: int = 0
 ) -> SessionCounts:
     return SessionCounts(
@@ -116,7 +175,7 @@ def counts_of(
     )
 
 
-def _hit(hit: ScoredMemory) -> SessionHit:
+def _session_hit(hit: ScoredMemory) -> SessionHit:
     entry = hit.entry
     return SessionHit(
         content=entry.content,

@@ -1,8 +1,4 @@
-"""A summary made of the sentences of its sources, in their order. Pure; knows no model.
-
-Sentences with names, numbers and dates that no other chosen one has come first; then those that
-speak of what the sources speak of most. The same sources give the same summary.
-"""
+"""Extractive summary: the most informative sentences of several texts, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.text.sentences import sentences
+from spade_llm.core.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +27,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+
 _KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
 _ARTICLE = re.compile(r"^(?i:the|an?|el|la|un|una|der|das|eine?|le|une) +(?=[a-zà-ÿ])")
 """Not of a name: La Paz, The Hague."""
-_LITTLE = re.compile(
+_DROPPABLE_WORD = re.compile(
     r"(?<=\w )(?:is|are|was|were|the|an?|es|está|son|el|la|los|las|una?|ist|sind|est|sont) (?=\w)"
 )
 """Within a line, and understood without."""
@@ -43,7 +39,7 @@ _NEEDLESS_GAP = re.compile(
 """A line end or a blank behind a sign. Without it no two words and no two numbers become one."""
 _UNSPACED_END = re.compile(r"[\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
-OPENERS = """
+OPENING_WORDS = """
 a about after all also an and any are as at because before both but by can could did do does during
 each even every finally first for from had has have he her here his how however i if in is it its
 just last later let many maybe more most much my never next no not now of often on once one only or
@@ -61,11 +57,11 @@ mais mon ne nous ou où par pas plus pour qu quand qui sa ses sur très une vous
 """
 """Begin a sentence with a capital and are no names: English, Spanish, German, French."""
 
-_OPENERS = frozenset(OPENERS.split())
+_OPENING_WORDS = frozenset(OPENING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sentence:
+class _SourceSentence:
     text: str
     source: int
     line: int
@@ -88,32 +84,32 @@ def extractive_summary(
     if not found:
         return ""
     limit = min(max_chars, len("\n".join(texts)))
-    chosen = _chosen(found, limit, limit if aim_chars is None else aim_chars)
+    chosen = _select_sentences(found, limit, limit if aim_chars is None else aim_chars)
     if not chosen:
-        return _beginning(found[_best(found)].text, limit)
-    return _fitting(chosen, sum(map(len, texts)))
+        return _truncate_beginning(found[_best_sentence(found)].text, limit)
+    return _fit_lines(chosen, sum(map(len, texts)))
 
 
-def facts(text: str) -> frozenset[str]:
+def extract_facts(text: str) -> frozenset[str]:
     """Its names, numbers and dates, as they are written."""
     return _facts(text, _certain_names([text]))
 
 
-def _distinct(texts: Sequence[str]) -> list[_Sentence]:
+def _distinct(texts: Sequence[str]) -> list[_SourceSentence]:
     names = _certain_names(texts)
-    found: dict[str, _Sentence] = {}
+    found: dict[str, _SourceSentence] = {}
     line = 0
     for source, text in enumerate(texts):
         for line_text in text.splitlines():
             line += 1
-            for sentence in sentences(line_text):
+            for sentence in split_sentences(line_text):
                 key = " ".join(sentence.casefold().split()).rstrip(".。")
-                found.setdefault(key or sentence, _read(sentence, source, line, names))
+                found.setdefault(key or sentence, _parse_sentence(sentence, source, line, names))
     return list(found.values())
 
 
-def _read(text: str, source: int, line: int, names: frozenset[str]) -> _Sentence:
-    return _Sentence(
+def _parse_sentence(text: str, source: int, line: int, names: frozenset[str]) -> _SourceSentence:
+    return _SourceSentence(
         text=text,
         source=source,
         line=line,
@@ -139,31 +135,35 @@ def _certain_names(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(
         word
         for word in words
-        if word[0].isupper() and word.lower() not in words and word.lower() not in _OPENERS
+        if word[0].isupper() and word.lower() not in words and word.lower() not in _OPENING_WORDS
     )
 
 
 def _names(text: str, names: frozenset[str]) -> Iterator[str]:
     first = True
     for word in _WORD.findall(text):
-        if word in names or (word[0].isupper() and not first and word.lower() not in _OPENERS):
+        if word in names or (
+            word[0].isupper() and not first and word.lower() not in _OPENING_WORDS
+        ):
             yield word
         first = False
 
 
-def _chosen(found: Sequence[_Sentence], limit: int, aim: int) -> list[_Sentence]:
+def _select_sentences(
+    found: Sequence[_SourceSentence], limit: int, aim: int
+) -> list[_SourceSentence]:
     """Greedy: always the one that adds most per character. What a sentence adds only shrinks while
     others are chosen, so an old figure is an upper bound and few are computed anew."""
     weights = _weights(found)
     said: set[str] = set()
     chosen: list[int] = []
     length = -1
-    heap = [(-_worth(one, weights, said), at) for at, one in enumerate(found)]
+    heap = [(-_gain_per_character(one, weights, said), at) for at, one in enumerate(found)]
     heapq.heapify(heap)
     while heap:
         _, at = heapq.heappop(heap)
         one = found[at]
-        worth = _worth(one, weights, said)
+        worth = _gain_per_character(one, weights, said)
         if worth <= 0 or length + 1 + len(one.text) > (limit if one.facts - said else aim):
             continue
         if heap and worth < -heap[0][0]:
@@ -172,11 +172,11 @@ def _chosen(found: Sequence[_Sentence], limit: int, aim: int) -> list[_Sentence]
         chosen.append(at)
         said |= one.words | one.facts
         length += 1 + len(one.text)
-    return [found[at] for at in sorted(_squeezed(found, chosen, said, limit))]
+    return [found[at] for at in sorted(_fill_remaining_room(found, chosen, said, limit))]
 
 
-def _squeezed(
-    found: Sequence[_Sentence], chosen: list[int], said: set[str], limit: int
+def _fill_remaining_room(
+    found: Sequence[_SourceSentence], chosen: list[int], said: set[str], limit: int
 ) -> list[int]:
     """Also those with a new fact for which there is room after all: where sentences follow each
     other without a space, it was counted."""
@@ -184,12 +184,12 @@ def _squeezed(
         return chosen
     for at, one in enumerate(found):
         more = sorted([*chosen, at])
-        if one.facts - said and len(_joined([found[at] for at in more])) <= limit:
+        if one.facts - said and len(_join_sentences([found[at] for at in more])) <= limit:
             chosen, said = more, said | one.facts
     return chosen
 
 
-def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
+def _weights(found: Sequence[_SourceSentence]) -> dict[str, float]:
     counts = Counter(word for one in found for word in one.words)
     weights = {
         word: math.log1p(count) * (SHORT_WORD_WEIGHT if len(word) <= 3 and word.isascii() else 1.0)
@@ -198,7 +198,7 @@ def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
     return weights | {fact: FACT_WEIGHT for one in found for fact in one.facts}
 
 
-def _worth(one: _Sentence, weights: dict[str, float], said: set[str]) -> float:
+def _gain_per_character(one: _SourceSentence, weights: dict[str, float], said: set[str]) -> float:
     """What it adds to what is said, per character to the half: neither long nor short ones win by
     their length alone. Facts come before everything else."""
     new = (one.words | one.facts) - said
@@ -206,12 +206,14 @@ def _worth(one: _Sentence, weights: dict[str, float], said: set[str]) -> float:
     return worth + (1000.0 if one.facts - said else 0.0)
 
 
-def _best(found: Sequence[_Sentence]) -> int:
+def _best_sentence(found: Sequence[_SourceSentence]) -> int:
     weights = _weights(found)
-    return max(range(len(found)), key=lambda at: (_worth(found[at], weights, set()), -at))
+    return max(
+        range(len(found)), key=lambda at: (_gain_per_character(found[at], weights, set()), -at)
+    )
 
 
-def _beginning(text: str, limit: int) -> str:
+def _truncate_beginning(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     space = text.rfind(" ", 0, limit)
@@ -219,20 +221,25 @@ def _beginning(text: str, limit: int) -> str:
     return f"{cut}…" if cut else text[:limit]
 
 
-def _fitting(chosen: Sequence[_Sentence], room: int) -> str:
+def _fit_lines(chosen: Sequence[_SourceSentence], room: int) -> str:
     """One source per line. If the line ends alone make it longer than the sources, the beginnings
     and ends of lines give way, then little words; then what says least is shortened."""
-    lines = _joined(chosen).split("\n")
+    lines = _join_sentences(chosen).split("\n")
     shorter = list(lines)
     excess = sum(map(len, lines)) + len(lines) - 1 - room
-    for shortened in (_without_stop, _without_article, _without_repeated_name, _without_little):
+    for shortened in (
+        _without_stop,
+        _without_article,
+        _without_repeated_name,
+        _without_droppable_word,
+    ):
         for at in range(len(lines)):
             if excess <= 0:
                 return "\n".join(shorter)
             line = shortened(shorter[at], lines, at)
             excess -= len(shorter[at]) - len(line)
             shorter[at] = line
-    return _without_least(_run_on("\n".join(shorter), room).split("\n"), room)
+    return _drop_least_important(_without_gaps("\n".join(shorter), room).split("\n"), room)
 
 
 def _without_stop(line: str, lines: Sequence[str], at: int) -> str:
@@ -249,33 +256,33 @@ def _without_repeated_name(line: str, lines: Sequence[str], at: int) -> str:
     """The line before is about the same: it is one sentence and begins with the same name."""
     name, _, rest = line.partition(" ")
     is_repeated = at > 0 and name[:1].isupper() and lines[at - 1].startswith(f"{name} ")
-    return rest if is_repeated and rest and len(sentences(lines[at - 1])) == 1 else line
+    return rest if is_repeated and rest and len(split_sentences(lines[at - 1])) == 1 else line
 
 
-def _without_little(line: str, lines: Sequence[str], at: int) -> str:
-    return _LITTLE.sub("", line, count=1)
+def _without_droppable_word(line: str, lines: Sequence[str], at: int) -> str:
+    return _DROPPABLE_WORD.sub("", line, count=1)
 
 
-def _run_on(text: str, room: int) -> str:
+def _without_gaps(text: str, room: int) -> str:
     """Without as many gaps as have to go, of those that can."""
     return _NEEDLESS_GAP.sub("", text, count=max(0, len(text) - room)) if text[room:] else text
 
 
-def _without_least(lines: list[str], room: int) -> str:
+def _drop_least_important(lines: list[str], room: int) -> str:
     """At most `room`. The line with fewest numbers gives way first, of equals the one with fewest
     facts, then the shorter."""
     while (excess := len("\n".join(lines)) - room) > 0 and len(lines) > 1:
         least = min(range(len(lines)), key=lambda at: (*_weight_of(lines[at]), -at))
-        rest = _cut(lines[least], len(lines[least]) - excess)
+        rest = _truncate_line(lines[least], len(lines[least]) - excess)
         lines[least : least + 1] = [rest] if rest else []
-    return _beginning("\n".join(lines), room)
+    return _truncate_beginning("\n".join(lines), room)
 
 
 def _weight_of(line: str) -> tuple[int, int, int]:
-    return len(_NUMBER.findall(line)), len(facts(line)), len(line)
+    return len(_NUMBER.findall(line)), len(extract_facts(line)), len(line)
 
 
-def _cut(line: str, most: int) -> str:
+def _truncate_line(line: str, most: int) -> str:
     """Within a word of letters, else before it; empty if nothing fits: half a number is another."""
     cut = line[: max(0, most - 1)]
     before, _, kept = cut.rpartition(" ")
@@ -284,14 +291,14 @@ def _cut(line: str, most: int) -> str:
     return f"{before.rstrip()}…" if before.strip() else ""
 
 
-def _joined(chosen: Sequence[_Sentence]) -> str:
+def _join_sentences(chosen: Sequence[_SourceSentence]) -> str:
     text = chosen[0].text
     for before, one in zip(chosen, chosen[1:], strict=False):
         text += _gap(before, one) + one.text
     return text
 
 
-def _gap(before: _Sentence, one: _Sentence) -> str:
+def _gap(before: _SourceSentence, one: _SourceSentence) -> str:
     if before.line != one.line:
         return "\n"
     return "" if _UNSPACED_END.search(before.text) else " "

@@ -1,11 +1,14 @@
-"""What turns text into vectors: the Embedder role. Knows no model."""
+"""Embedder protocol, and the LRU cache of query vectors."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+from spade_llm.core.limits import LruDict
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,3 +28,68 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised row per text: shape (len(texts), dimension). Off the event loop."""
         ...
+
+
+CACHED_QUERIES = 1024
+"""1.5 KB each at 384 dimensions."""
+
+
+class QueryVectorCache:
+    """Each text is embedded once, also for those who ask at the same time; the latest are kept."""
+
+    def __init__(self, embed: Callable[[str], Awaitable[NDArray[np.float32]]]) -> None:
+        """What `embed` raises reaches those who wait, and is not kept."""
+        self._embed = embed
+        self._known: LruDict[str, NDArray[np.float32]] = LruDict(CACHED_QUERIES)
+        self._asked: dict[str, asyncio.Task[NDArray[np.float32]]] = {}
+        """Bounded by those who wait."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    async def get(self, text: str) -> NDArray[np.float32]:
+        """A copy, in the shape that `embed` gives."""
+        known = self._known.get(text)
+        if known is None:
+            known = await asyncio.shield(self._asked.get(text) or self._ask(text))
+        else:
+            self._known.move_to_end(text)
+        return known.copy()
+
+    async def beside(
+        self,
+        texts: Sequence[str],
+        embed_all: Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]],
+    ) -> NDArray[np.float32]:
+        """A row per text; `embed_all` is asked for those that are not known, each once."""
+        known = {text: self._known[text].reshape(-1) for text in texts if text in self._known}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        vectors = await embed_all(new)
+        if len(new) == len(texts):
+            return vectors
+        known |= zip(new, vectors, strict=True)
+        return _stacked([known[text] for text in texts])
+
+    async def aclose(self) -> None:
+        """Wait for what is being embedded."""
+        if self._asked:
+            await asyncio.wait(list(self._asked.values()))
+
+    def _ask(self, text: str) -> asyncio.Task[NDArray[np.float32]]:
+        """A task: who asked first may leave while others wait."""
+        self._asked[text] = asyncio.create_task(self._embed_and_keep(text))
+        return self._asked[text]
+
+    async def _embed_and_keep(self, text: str) -> NDArray[np.float32]:
+        try:
+            vector = await self._embed(text)
+        finally:
+            del self._asked[text]
+        self._known[text] = vector
+        return vector
+
+
+def _stacked(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.stack(rows)

@@ -1,44 +1,86 @@
-"""FallbackModel: another model answers while the first is away. Knows no vendor and no turn."""
+"""Fallback model: the next model answers while one is failing (circuit breaker)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import (
+from spade_llm.core.errors import (
     InvalidModelOutput,
     ModelDenied,
     ModelError,
     ModelUnavailable,
     RateLimited,
 )
-from spade_llm.providers.circuit import Circuit
-from spade_llm.providers.closing import closing
-from spade_llm.providers.model import Completion, TextDelta
+from spade_llm.providers.model import Completion, TextDelta, closing_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
+PAUSE_S = 30.0
+"""After the first failure; doubles with each further one."""
+MAX_PAUSE_S = 300.0
+
+
+@dataclass(slots=True, kw_only=True)
+class CircuitBreaker:
+    """Closed: ask. Open: don't, until the pause is over; then one probe decides."""
+
+    now: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _failures: int = 0
+    _paused_until: float = 0.0
+    _is_probed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """It failed when it was asked last."""
+        return self._failures > 0
+
+    @property
+    def may_be_asked(self) -> bool:
+        """It works, as far as known, or it is time for a probe and nobody else does it."""
+        return not self.is_open or (not self._is_probed and self.now() >= self._paused_until)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While one of us asks; of somebody who failed before, that is the probe."""
+        is_probe = self.is_open
+        self._is_probed = self._is_probed or is_probe
+        try:
+            yield
+        finally:
+            self._is_probed = self._is_probed and not is_probe
+
+    def succeed(self) -> None:
+        self._failures = 0
+
+    def fail(self, *, asked_s: float | None = None) -> None:
+        """`asked_s`: the pause that it asks for itself; no pause is longer than LONGEST_PAUSE_S."""
+        pause_s = max(PAUSE_S * 2.0 ** min(self._failures, 10), asked_s or 0.0)
+        self._failures += 1
+        self._paused_until = self.now() + min(pause_s, MAX_PAUSE_S)
+
+
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 30.0
-AWAY = (ModelUnavailable, RateLimited, ModelDenied)
+ANSWER_TIMEOUT_S = 30.0
+UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
 """What keeps a model from being asked for a while."""
-PASSED_ON = (*AWAY, InvalidModelOutput)
+FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
 """What another model may do better. A prompt that is too long, or wrong, it may not."""
 
 
 @dataclass(slots=True, kw_only=True)
-class _Link:
+class _Candidate:
     model: ChatModel
-    circuit: Circuit = field(default_factory=Circuit)
+    circuit: CircuitBreaker = field(default_factory=CircuitBreaker)
     error: ModelError | None = None
     """Why it is away."""
 
@@ -54,13 +96,13 @@ class FallbackModel:
         self,
         primary: ChatModel,
         *fallbacks: ChatModel,
-        patience_s: float = PATIENCE_S,
+        patience_s: float = ANSWER_TIMEOUT_S,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`patience_s`: how long each but the last is waited for, in a stream: for its beginning;
         its own repeated attempts count."""
         models = (primary, *fallbacks)
-        self._links = [_Link(model=model, circuit=Circuit(now=now)) for model in models]
+        self._links = [_Candidate(model=model, circuit=CircuitBreaker(now=now)) for model in models]
         self._patience_s = patience_s
 
     @property
@@ -90,7 +132,7 @@ class FallbackModel:
         failures = _Failures()
         for link, patience_s in self._in_order():
             try:
-                async with _asking(link, patience_s):
+                async with _guarded_call(link, patience_s):
                     completion = await link.model.complete(
                         messages,
                         tools,
@@ -98,7 +140,7 @@ class FallbackModel:
                         response_schema=response_schema,
                         sampling=sampling,
                     )
-                return _signed(completion, link)
+                return _with_model_name(completion, link)
             except ModelError as error:
                 failures.note(link, error)
         raise failures.worst()
@@ -123,11 +165,11 @@ class FallbackModel:
                 sampling=sampling,
             )
             try:
-                async with _asking(link, patience_s) as clock, closing(answer):
+                async with _guarded_call(link, patience_s) as clock, closing_stream(answer):
                     async for part in answer:
                         clock.reschedule(None)
                         has_begun = True
-                        yield _signed(part, link) if isinstance(part, Completion) else part
+                        yield _with_model_name(part, link) if isinstance(part, Completion) else part
                 return
             except ModelError as error:
                 if has_begun:
@@ -135,7 +177,7 @@ class FallbackModel:
                 failures.note(link, error)
         raise failures.worst()
 
-    def _in_order(self) -> list[tuple[_Link, float | None]]:
+    def _in_order(self) -> list[tuple[_Candidate, float | None]]:
         """Whom to ask, and how long to wait for each: who is away is asked last, not never."""
         links = sorted(self._links, key=lambda link: not link.circuit.may_be_asked)
         return [(link, self._patience_s) for link in links[:-1]] + [(links[-1], None)]
@@ -147,11 +189,11 @@ class _Failures:
     def __init__(self) -> None:
         self._errors: list[ModelError] = []
 
-    def note(self, link: _Link, error: ModelError) -> None:
+    def note(self, link: _Candidate, error: ModelError) -> None:
         """Raises what no other model would do better."""
-        if not isinstance(error, PASSED_ON):
+        if not isinstance(error, FALLBACK_ERRORS):
             raise self._errors[0] if self._errors else error
-        if not isinstance(error, AWAY):  # Those are told once, by the circuit.
+        if not isinstance(error, UNAVAILABLE_ERRORS):  # Those are told once, by the circuit.
             logger.warning("The model %s gave no answer (%s).", link.model.name, error.code)
         self._errors.append(error)
 
@@ -161,7 +203,9 @@ class _Failures:
 
 
 @asynccontextmanager
-async def _asking(link: _Link, patience_s: float | None) -> AsyncIterator[asyncio.Timeout]:
+async def _guarded_call(
+    link: _Candidate, patience_s: float | None
+) -> AsyncIterator[asyncio.Timeout]:
     """Keeps the circuit. Raises ModelUnavailable if it takes longer than we are patient."""
     circuit = link.circuit
     try:
@@ -172,7 +216,7 @@ async def _asking(link: _Link, patience_s: float | None) -> AsyncIterator[asynci
         error = ModelUnavailable(f"{link.model.name} did not answer in {patience_s} s.")
         _note_away(link, error)
         raise error from None
-    except AWAY as error:
+    except UNAVAILABLE_ERRORS as error:
         _note_away(link, error)
         raise
     if circuit.is_open:
@@ -181,13 +225,13 @@ async def _asking(link: _Link, patience_s: float | None) -> AsyncIterator[asynci
     link.error = None
 
 
-def _note_away(link: _Link, error: ModelError) -> None:
+def _note_away(link: _Candidate, error: ModelError) -> None:
     asked_s = error.retry_after if isinstance(error, RateLimited) else None
     link.circuit.fail(asked_s=asked_s)
     link.error = error
     logger.warning("The model %s is away: %s Others are asked.", link.model.name, error)
 
 
-def _signed(completion: Completion, link: _Link) -> Completion:
+def _with_model_name(completion: Completion, link: _Candidate) -> Completion:
     """It says which model it is of."""
     return replace(completion, model=completion.model or link.model.name)

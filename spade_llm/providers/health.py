@@ -1,4 +1,4 @@
-"""ModelHealth: why a model did not answer when it was last asked. For its operator, nobody else."""
+"""Model health: the last failure of a model, for its operator."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spade_llm.errors import ContextTooLong
-from spade_llm.text.counted import counted
+from spade_llm.core.errors import ContextTooLong
+from spade_llm.core.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spade_llm.errors import ModelError
+    from spade_llm.core.errors import ModelError
 
-FRESH_S = 10.0
+WRITE_EVERY_S = 10.0
 """How often listeners are told that the same fault lasts."""
 
 
@@ -30,7 +30,7 @@ class ModelFault(BaseModel):
     """Failed ones since then."""
 
     def __str__(self) -> str:
-        times = counted(self.calls, "call")
+        times = pluralize(self.calls, "call")
         return f"{self.text} ({times} since {self.since.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
@@ -52,7 +52,7 @@ class ModelHealth:
             latest=now,
             calls=(before.calls if before else 0) + 1,
         )
-        if not is_same or (now - self._told_at).total_seconds() >= FRESH_S:
+        if not is_same or (now - self._told_at).total_seconds() >= WRITE_EVERY_S:
             self._tell(now)
 
     def succeed(self) -> None:

@@ -1,7 +1,9 @@
-"""The messages a model reads, in the form that OpenAI-compatible servers take. Data only."""
+"""Messages that a model reads (OpenAI format), and valid tool names and tool call ids."""
 
 from __future__ import annotations
 
+import re
+import uuid
 from typing import Literal, NotRequired, TypedDict
 
 
@@ -42,3 +44,25 @@ class ToolResultMessage(TypedDict):
 
 
 ContextMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage
+
+
+MAX_NAME_CHARS = 64
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def safe_name(name: str, *, max_chars: int = MAX_NAME_CHARS) -> str:
+    """Every other character as `_`; may be empty."""
+    return _FOREIGN.sub("_", name)[:max_chars]
+
+
+MAX_CALL_ID_CHARS = 64
+"""Characters."""
+
+
+def valid_call_id(given: str, taken: set[str]) -> str:
+    """The id as it is given, or a new one where it is missing, too long or taken; noted in
+    `taken`."""
+    is_fitting = 0 < len(given) <= MAX_CALL_ID_CHARS and given not in taken
+    chosen = given if is_fitting else f"call_{uuid.uuid4().hex[:24]}"
+    taken.add(chosen)
+    return chosen

@@ -1,8 +1,9 @@
-"""What a turn asks of a model: the ChatModel role and its records. Knows no vendor."""
+"""ChatModel protocol: tool specifications, completions, streaming deltas, token usage."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -130,3 +131,13 @@ class ChatModel(Protocol):
     ) -> AsyncIterator[TextDelta | Completion]:
         """TextDeltas in order, then exactly one Completion that repeats the whole text."""
         ...
+
+
+@asynccontextmanager
+async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
+    """Where the model knows how: a ChatModel need not give a generator."""
+    try:
+        yield
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

@@ -1,4 +1,4 @@
-"""ScriptedProvider: a model that says what it was told to say, for tests, benches and examples."""
+"""Scripted provider: a model with prepared answers, for tests, benchmarks and examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ModelError
+from spade_llm.core.errors import ModelError
 from spade_llm.providers.messages import ContextMessage
 from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
 
@@ -83,7 +83,7 @@ class ScriptedProvider:
         self._requests.append(request)
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
-        return _play(self._next(), request)
+        return _resolve(self._next(), request)
 
     async def stream(
         self,
@@ -101,7 +101,7 @@ class ScriptedProvider:
             response_schema=response_schema,
             sampling=sampling,
         )
-        for delta in words(completion.text):
+        for delta in split_words(completion.text):
             yield delta
         yield completion
 
@@ -114,12 +114,12 @@ class ScriptedProvider:
         )
 
 
-def words(text: str) -> list[TextDelta]:
+def split_words(text: str) -> list[TextDelta]:
     """The text in the pieces that a streaming model would send."""
     return [TextDelta(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)]
 
 
-def _play(answer: ScriptedAnswer, request: ScriptedRequest) -> Completion:
+def _resolve(answer: ScriptedAnswer, request: ScriptedRequest) -> Completion:
     if isinstance(answer, ModelError):
         raise answer
     if isinstance(answer, str):

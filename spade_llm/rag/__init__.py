@@ -1,37 +1,26 @@
-"""Documents: split, stored and found again by meaning and by words.
-
-Names are loaded at first use, so that importing this package costs nothing. `Document` here takes
-both forms, ours and that of spade_llm 0.3 (programs/document.py); ours alone is in documents.py.
-"""
+"""Retrieval-augmented generation: document library, hybrid search, answers with citations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.programs.chroma import Chroma
-    from spade_llm.programs.document import Document
-    from spade_llm.programs.document_loaders import (
-        BaseDocumentLoader,
-        DirectoryLoader,
-        TextLoader,
-    )
-    from spade_llm.programs.text_splitters import (
+    from spade_llm.compat.chroma import Chroma
+    from spade_llm.compat.documents import BaseDocumentLoader, DirectoryLoader, Document, TextLoader
+    from spade_llm.compat.text_splitters import (
         CharacterTextSplitter,
         RecursiveCharacterTextSplitter,
         TextSplitter,
     )
-    from spade_llm.programs.vector_store import (
-        BaseRetriever,
-        VectorStore,
-        VectorStoreRetriever,
-    )
-    from spade_llm.rag.answering import Answerer, Citation, SourcedAnswer
-    from spade_llm.rag.documents import (
+    from spade_llm.compat.vector_store import BaseRetriever, VectorStore, VectorStoreRetriever
+    from spade_llm.rag.answers import Answerer, Citation, SourcedAnswer
+    from spade_llm.rag.contract import (
+        DEFAULT_NAMESPACE,
         Access,
         Catalogue,
+        Chunk,
         DocumentPage,
         DocumentSummary,
         Ingested,
@@ -40,20 +29,15 @@ if TYPE_CHECKING:
         NamespaceStats,
         NamespaceSummary,
         Progress,
-        Sharing,
-    )
-    from spade_llm.rag.library import DocumentLibrary
-    from spade_llm.rag.loader import LoadLimits
-    from spade_llm.rag.owned_library import OwnedLibrary
-    from spade_llm.rag.retriever import (
-        DEFAULT_NAMESPACE,
-        Chunk,
         Retrieval,
         RetrievalOptions,
         Retriever,
         ScoredChunk,
+        Sharing,
     )
-    from spade_llm.rag.splitter import Passage, Splitting, split
+    from spade_llm.rag.library import DocumentLibrary, OwnedLibrary
+    from spade_llm.rag.loading.chunking import Passage, Splitting, split
+    from spade_llm.rag.loading.loader import LoadLimits
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -1,22 +1,25 @@
-"""Asks the embedder, with a deadline and in batches; an embedder that is away is an answer."""
+"""Embedding of passages: shared batches with a deadline, check of the model."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments, ModelError, ModelUnavailable
+import numpy as np
+
+from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.errors import InvalidArguments, ModelError, ModelUnavailable, StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.registry import Namespace
+    from spade_llm.rag.store.registry import Namespace
 
-REINDEX = "spade-llm rag reindex"
+REINDEX_COMMAND = "spade-llm rag reindex"
 BATCH = 256
 """Texts per call: with so many of similar length together, little is padded; a query that comes in
 between does not wait for them."""
@@ -25,27 +28,27 @@ QUERY_TIMEOUT_S = 5.0
 BATCH_TIMEOUT_S = 120.0
 
 
-async def embedded_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+async def embed_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     """One row per text, of BATCH at the most.
 
     Raises:
         ModelUnavailable: whatever is wrong with it; also after BATCH_TIMEOUT_S.
     """
-    return await _within(embedder, texts, BATCH_TIMEOUT_S)
+    return await _embed_within(embedder, texts, BATCH_TIMEOUT_S)
 
 
-async def embedded_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
+async def embed_query(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """Raises ModelUnavailable, after QUERY_TIMEOUT_S at the latest."""
-    vectors = await _within(embedder, [query], QUERY_TIMEOUT_S)
+    vectors = await _embed_within(embedder, [query], QUERY_TIMEOUT_S)
     return vectors.reshape(-1)
 
 
-def to_embed(heading: str, text: str) -> str:
+def text_to_embed(heading: str, text: str) -> str:
     """The headings say what a passage is about when it does not say it itself."""
     return f"{heading}\n{text}" if heading else text
 
 
-def is_of(embedder: Embedder, namespace: Namespace) -> bool:
+def is_model_of(embedder: Embedder, namespace: Namespace) -> bool:
     """Whether its vectors, if there are any, were made by this embedder."""
     dimension = embedder.dimension or namespace.dimension
     its = (namespace.model, namespace.dimension)
@@ -58,14 +61,14 @@ def check_model(namespace: Namespace, embedder: Embedder) -> None:
     Raises:
         InvalidArguments: the namespace was embedded with another model.
     """
-    if not is_of(embedder, namespace):
+    if not is_model_of(embedder, namespace):
         raise InvalidArguments(
             f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
-            f"uses {embedder.name!r}: run `{REINDEX}`, or delete it and add its documents again"
+            f"uses {embedder.name!r}: run `{REINDEX_COMMAND}`, or delete it and add its documents again"
         )
 
 
-async def _within(
+async def _embed_within(
     embedder: Embedder, texts: Sequence[str], timeout_s: float
 ) -> NDArray[np.float32]:
     try:
@@ -78,3 +81,103 @@ async def _within(
     if rows.ndim != 2 or len(rows) != len(texts):
         raise ModelUnavailable(f"{embedder.name!r} gave {rows.shape} for {len(texts)} texts")
     return rows
+
+
+FAIR_SHARE = 64
+"""Texts of one document, before the next one has its turn."""
+
+
+class _PendingTexts:
+    """Texts of one document, how many are in a batch already, and who waits for them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._taken = 0
+        self._rows: list[NDArray[np.float32]] = []
+        self.done: asyncio.Future[NDArray[np.float32]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def has_more(self) -> bool:
+        return self._taken < len(self._texts)
+
+    def take(self, limit: int) -> Sequence[str]:
+        some = self._texts[self._taken : self._taken + limit]
+        self._taken += len(some)
+        return some
+
+    def give(self, rows: NDArray[np.float32]) -> None:
+        self._rows.append(rows)
+        if sum(map(len, self._rows)) == len(self._texts) and not self.done.done():
+            self.done.set_result(np.concatenate(self._rows))
+
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class SharedBatches:
+    """As many texts wait as there are in the documents under way; `close` it in the end."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._waiting: deque[_PendingTexts] = deque()
+        self._worker = BackgroundTask(self._run, name="embedding")
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text.
+
+        Raises:
+            ModelUnavailable: the embedder is away.
+        """
+        if not texts:
+            return np.empty((0, self._embedder.dimension or 0), np.float32)
+        wanted = _PendingTexts(texts)
+        self._waiting.append(wanted)
+        self._worker.wake()
+        return await wanted.done
+
+    async def close(self) -> None:
+        await self._worker.close()
+
+    async def _run(self) -> None:
+        batch: list[tuple[_PendingTexts, Sequence[str]]] = []
+        try:
+            while batch := self._next_batch():
+                await self._embed(batch)
+        finally:
+            for wanted in (*(wanted for wanted, _ in batch), *self._waiting):
+                wanted.fail(StorageFailed("the library was stopped"))
+
+    def _next_batch(self) -> list[tuple[_PendingTexts, Sequence[str]]]:
+        """By turns; what nobody waits for any more is left out."""
+        batch: list[tuple[_PendingTexts, Sequence[str]]] = []
+        room = BATCH
+        while room and self._waiting:
+            wanted = self._waiting.popleft()
+            if wanted.done.done():
+                continue
+            texts = wanted.take(min(FAIR_SHARE, room))
+            batch.append((wanted, texts))
+            room -= len(texts)
+            if wanted.has_more:
+                self._waiting.append(wanted)
+        return batch
+
+    async def _embed(self, batch: Sequence[tuple[_PendingTexts, Sequence[str]]]) -> None:
+        texts = [text for _, some in batch for text in some]
+        try:
+            rows = await embed_batch(self._embedder, texts)
+        except ModelUnavailable as error:
+            self._give_up(error, (wanted for wanted, _ in batch))
+            return
+        start = 0
+        for wanted, some in batch:
+            wanted.give(rows[start : start + len(some)])
+            start += len(some)
+
+    def _give_up(self, error: ModelUnavailable, batch: Iterable[_PendingTexts]) -> None:
+        """One batch after the other would wait for an embedder that hangs, each to its deadline:
+        so what waits now does without, too."""
+        is_silent = isinstance(error.__cause__, TimeoutError)
+        for wanted in (*batch, *(self._waiting if is_silent else ())):
+            wanted.fail(error)

@@ -1,7 +1,4 @@
-"""Which chunks a question may find: conditions on documents and chunks, as masks of rows.
-
-Applied before anything is cut, so that one match in a thousand is found too. Knows no ranking.
-"""
+"""Search filters: metadata conditions as row masks, validation of retrieval options."""
 
 from __future__ import annotations
 
@@ -11,55 +8,58 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.text.terms import content_hash
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from spade_llm.rag.database import Database, SqlValue
-    from spade_llm.rag.retriever import Scalar
-    from spade_llm.rag.word_index import WordIndex
+    from spade_llm.rag.contract import RetrievalOptions, Scalar
+    from spade_llm.rag.store.database import LibraryDatabase, SqlValue
+    from spade_llm.search.passage_index import PassageIndex
 
+if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Where = Mapping[str, Scalar]
 
 MAX_CONDITIONS = 16
 MAX_KEY_CHARS, MAX_VALUE_CHARS = 256, 1024
 
-_OF_DOCUMENTS = {"source": "source = ?", "document": "uid = ?"}
-_OF_CHUNKS = ("heading", "page")
-_FACT = """
+_DOCUMENT_CONDITIONS = {"source": "source = ?", "document": "uid = ?"}
+_CHUNK_KEYS = ("heading", "page")
+_METADATA_CONDITION = """
     id IN (SELECT document_id FROM document_facts WHERE key = ? AND value = ? AND is_bool = ?)
 """
-_MATCHING = """
+_SELECT_MATCHING = """
     SELECT id FROM documents WHERE namespace_id IN (SELECT value FROM json_each(?)) AND {conditions}
 """
 
 
-class Filters:
-    def __init__(self, database: Database) -> None:
+class MetadataFilters:
+    def __init__(self, database: LibraryDatabase) -> None:
         self._database = database
 
     async def masks(
-        self, where: Where, namespaces: Sequence[int], indexes: Sequence[WordIndex]
+        self, where: Where, namespaces: Sequence[int], indexes: Sequence[PassageIndex]
     ) -> list[Mask] | None:
         """One for each index; None: everything may be found."""
         if not where:
             return None
         documents = await self._documents(where, namespaces)
-        return [_mask(index, where, documents) for index in indexes]
+        return [_row_mask(index, where, documents) for index in indexes]
 
     async def _documents(self, where: Where, namespaces: Sequence[int]) -> NDArray[np.int64] | None:
         """None: nothing is asked of them."""
-        wanted = {key: value for key, value in where.items() if key not in _OF_CHUNKS}
+        wanted = {key: value for key, value in where.items() if key not in _CHUNK_KEYS}
         if not wanted:
             return None
-        conditions = " AND ".join(_OF_DOCUMENTS.get(key, _FACT) for key in wanted)
-        values = [value for pair in wanted.items() for value in _values(*pair)]
-        sql = _MATCHING.format(conditions=conditions)
+        conditions = " AND ".join(
+            _DOCUMENT_CONDITIONS.get(key, _METADATA_CONDITION) for key in wanted
+        )
+        values = [value for pair in wanted.items() for value in _as_values(*pair)]
+        sql = _SELECT_MATCHING.format(conditions=conditions)
         rows = await self._database.read_often(sql, (json.dumps(list(namespaces)), *values))
         return np.array([row[0] for row in rows], np.int64)
 
@@ -89,11 +89,11 @@ def _check_value(key: str, value: Scalar) -> None:
         raise InvalidArguments(f"where: {key!r} is a larger number than can be kept")
 
 
-def _values(key: str, value: Scalar) -> tuple[SqlValue, ...]:
-    return (value,) if key in _OF_DOCUMENTS else (key, value, isinstance(value, bool))
+def _as_values(key: str, value: Scalar) -> tuple[SqlValue, ...]:
+    return (value,) if key in _DOCUMENT_CONDITIONS else (key, value, isinstance(value, bool))
 
 
-def _mask(index: WordIndex, where: Where, documents: NDArray[np.int64] | None) -> Mask:
+def _row_mask(index: PassageIndex, where: Where, documents: NDArray[np.int64] | None) -> Mask:
     mask = index.is_alive.copy()
     if documents is not None:
         mask &= np.isin(index.documents, documents)
@@ -102,3 +102,17 @@ def _mask(index: WordIndex, where: Where, documents: NDArray[np.int64] | None) -
     if "page" in where:
         mask &= index.pages == where["page"]
     return mask
+
+
+MAX_RETRIEVED_TOKENS = 1_000_000
+
+
+def check_options(options: RetrievalOptions) -> None:
+    """Raises InvalidArguments."""
+    if options.min_score is not None and not 0 <= options.min_score <= 1:
+        raise InvalidArguments(f"min_score is {options.min_score}; it must be 0 to 1")
+    if options.max_tokens is not None and not 1 <= options.max_tokens <= MAX_RETRIEVED_TOKENS:
+        raise InvalidArguments(
+            f"max_tokens is {options.max_tokens}; it must be 1 to {MAX_RETRIEVED_TOKENS}"
+        )
+    check_where(options.where)

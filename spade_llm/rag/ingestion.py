@@ -1,4 +1,4 @@
-"""Takes documents into the library: checked, split, embedded, and handed on to be stored."""
+"""Ingestion: checks, chunks and embeds documents, and hands them to the writer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments, ModelUnavailable
-from spade_llm.rag.documents import Access, Ingested
-from spade_llm.rag.embedding import check_model, to_embed
-from spade_llm.rag.headings import markup_of
-from spade_llm.rag.loader import MAX_FILE_BYTES
+from spade_llm.core.errors import InvalidArguments, ModelUnavailable
+from spade_llm.rag.contract import Access, Ingested
+from spade_llm.rag.embedding import check_model, text_to_embed
+from spade_llm.rag.loading.chunking import heading_markup, split
+from spade_llm.rag.loading.loader import MAX_FILE_BYTES
 from spade_llm.rag.names import check_source, document_id, parse_address
-from spade_llm.rag.splitter import split
-from spade_llm.rag.storing import Prepared
-from spade_llm.rag.word_records import word_record
+from spade_llm.rag.store.writer import PreparedDocument
+from spade_llm.search.passage_index import make_keyword_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.batches import SharedBatches
-    from spade_llm.rag.documents import Document
-    from spade_llm.rag.grants import Grants
-    from spade_llm.rag.names import Address
-    from spade_llm.rag.registry import Registry, StoredDocument
-    from spade_llm.rag.splitter import Passage, Splitting
-    from spade_llm.rag.storing import Storing
+    from spade_llm.rag.contract import SourceDocument
+    from spade_llm.rag.embedding import SharedBatches
+    from spade_llm.rag.loading.chunking import Passage, Splitting
+    from spade_llm.rag.names import NamespaceAddress
+    from spade_llm.rag.store.grants import NamespaceGrants
+    from spade_llm.rag.store.registry import Registry, StoredDocument
+    from spade_llm.rag.store.writer import DocumentWriter
 
     Made = TypeVar("Made")
 
 _log = logging.getLogger(__name__)
 
 MAX_METADATA_CHARS = 10_000
-NEAR_CHARS = 20_000
+INLINE_CHARS = 20_000
 """A text as short as this is split where it is asked for, in a millisecond."""
 
 
@@ -53,8 +52,8 @@ class Ingestion:
     def __init__(
         self,
         registry: Registry,
-        grants: Grants,
-        storing: Storing,
+        grants: NamespaceGrants,
+        storing: DocumentWriter,
         *,
         embedder: Embedder | None,
         batches: SharedBatches | None,
@@ -69,30 +68,30 @@ class Ingestion:
         self._splitting = splitting
 
     async def ingest(
-        self, asker: str, document: Document, splitting: Splitting | None = None
+        self, asker: str, document: SourceDocument, splitting: Splitting | None = None
     ) -> Ingested:
         """`splitting=None`: as this library splits."""
-        _check(document)
+        _check_document(document)
         address = parse_address(document.namespace, asker=asker)
         rule = splitting or self._splitting
         held = await self._held(asker, address, document)
-        content_hash = await _off_loop(document, lambda: _content_hash(document, rule))
+        content_hash = await _prepare_in_thread(document, lambda: _content_hash(document, rule))
         if held is not None and self._is_current(held, content_hash):
-            return _unchanged(asker, address, document, held)
-        passages = await _off_loop(document, lambda: _split(document, rule))
-        prepared = Prepared(
+            return _unchanged_result(asker, address, document, held)
+        passages = await _prepare_in_thread(document, lambda: _split_document(document, rule))
+        prepared = PreparedDocument(
             asker=asker,
             address=address,
             document=document,
             content_hash=content_hash,
             passages=passages,
-            words=await _off_loop(document, lambda: word_record(passages)),
+            words=await _prepare_in_thread(document, lambda: make_keyword_record(passages)),
             vectors=await self._vectors(document, passages),
         )
         return await self._storing.store(prepared)
 
     async def _held(
-        self, asker: str, address: Address, document: Document
+        self, asker: str, address: NamespaceAddress, document: SourceDocument
     ) -> StoredDocument | None:
         """Raises Unauthorised; InvalidArguments if the namespace was embedded otherwise."""
         found = await self._grants.reached(address, asker=asker, access=Access.WRITE)
@@ -107,25 +106,27 @@ class Ingestion:
         return held.content_hash == content_hash and has_all
 
     async def _vectors(
-        self, document: Document, passages: Sequence[Passage]
+        self, document: SourceDocument, passages: Sequence[Passage]
     ) -> NDArray[np.float32] | None:
         """None: it must do without, until it is ingested again."""
         if self._batches is None:
             return None
         try:
-            return await self._batches.embed([to_embed(one.heading, one.text) for one in passages])
+            return await self._batches.embed(
+                [text_to_embed(one.heading, one.text) for one in passages]
+            )
         except ModelUnavailable as error:
             _log.warning("a document is stored without vectors: %s", error)
             return None
 
 
-async def _off_loop(document: Document, make: Callable[[], Made]) -> Made:
-    if len(document.text) <= NEAR_CHARS:
+async def _prepare_in_thread(document: SourceDocument, make: Callable[[], Made]) -> Made:
+    if len(document.text) <= INLINE_CHARS:
         return make()
     return await asyncio.to_thread(make)
 
 
-def _check(document: Document) -> None:
+def _check_document(document: SourceDocument) -> None:
     check_source(document.source)
     if len(document.text) > MAX_FILE_BYTES:
         raise InvalidArguments(f"text is longer than {MAX_FILE_BYTES} characters")
@@ -139,26 +140,26 @@ def _check(document: Document) -> None:
     _check_metadata(document)
 
 
-def _check_pages(document: Document) -> None:
+def _check_pages(document: SourceDocument) -> None:
     """Pages are looked up by halving, which needs an order."""
     bounds = (0, *document.page_starts, len(document.text))
     if any(start > following for start, following in pairwise(bounds)):
         raise InvalidArguments("page_starts must rise, from 0 to the length of text at the most")
 
 
-def _check_metadata(document: Document) -> None:
+def _check_metadata(document: SourceDocument) -> None:
     for key, value in document.metadata.items():
-        if isinstance(value, int | float) and not _fits(value):
+        if isinstance(value, int | float) and not _is_json_scalar(value):
             raise InvalidArguments(f"metadata {key[:80]!r} is no number of 64 bits")
     if len(json.dumps(dict(document.metadata))) > MAX_METADATA_CHARS:
         raise InvalidArguments(f"metadata is larger than {MAX_METADATA_CHARS} characters")
 
 
-def _fits(value: float) -> bool:
+def _is_json_scalar(value: float) -> bool:
     return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
-def _content_hash(document: Document, splitting: Splitting) -> str:
+def _content_hash(document: SourceDocument, splitting: Splitting) -> str:
     """Of everything that decides what is stored, so that another chunk size counts as a change."""
     rest: list[object] = [
         splitting.size,
@@ -170,8 +171,8 @@ def _content_hash(document: Document, splitting: Splitting) -> str:
     return hashlib.sha256(json.dumps(rest).encode() + b"\0" + document.text.encode()).hexdigest()
 
 
-def _split(document: Document, splitting: Splitting) -> list[Passage]:
-    markup = markup_of(document.source, document.is_markdown)
+def _split_document(document: SourceDocument, splitting: Splitting) -> list[Passage]:
+    markup = heading_markup(document.source, document.is_markdown)
     passages = split(document.text, splitting, markup=markup)
     return [_with_page(passage, document.page_starts) for passage in passages]
 
@@ -182,7 +183,9 @@ def _with_page(passage: Passage, page_starts: Sequence[int]) -> Passage:
     return replace(passage, page=max(bisect_right(page_starts, passage.start), 1))
 
 
-def _unchanged(asker: str, address: Address, document: Document, held: StoredDocument) -> Ingested:
+def _unchanged_result(
+    asker: str, address: NamespaceAddress, document: SourceDocument, held: StoredDocument
+) -> Ingested:
     return Ingested(
         source=document.source,
         namespace=address.seen_by(asker),

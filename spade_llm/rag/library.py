@@ -1,32 +1,43 @@
-"""The documents of all owners, in one directory. Knows no wire and no asker's identity.
-
-`DocumentLibrary.for_owner(jid)` gives the view of one owner.
-"""
+"""DocumentLibrary: documents of all owners in one directory, and the view of one owner."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.core.extras import require_extra
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.chroma_client import check_url
-from spade_llm.rag.chroma_index import ChromaIndex
-from spade_llm.rag.database import Database
-from spade_llm.rag.filters import Filters
-from spade_llm.rag.loader import Loader
-from spade_llm.rag.owned_library import OwnedLibrary
-from spade_llm.rag.parts import put_together
-from spade_llm.rag.registry import Registry
-from spade_llm.rag.schema import MIGRATIONS
+from spade_llm.rag.contract import (
+    DEFAULT_NAMESPACE,
+    MAX_PAGE,
+    MAX_QUERY_CHARS,
+    Access,
+    NamespaceStats,
+    Retrieval,
+    RetrievalOptions,
+)
+from spade_llm.rag.embedding import SharedBatches, is_model_of
+from spade_llm.rag.filters import MetadataFilters
+from spade_llm.rag.index_cache import CacheWarmup, PassageIndexCache
+from spade_llm.rag.ingestion import Ingestion
+from spade_llm.rag.loading.chunking import Splitting
+from spade_llm.rag.loading.folder import FolderIngestion, ProgressReporter
+from spade_llm.rag.loading.loader import Loader, SkippedFile
+from spade_llm.rag.names import parse_address
+from spade_llm.rag.reindexing import Reindexing
 from spade_llm.rag.search import MIN_SCORE, HybridSearch
-from spade_llm.rag.splitter import Splitting
-from spade_llm.rag.sweeping import Sweeping
-from spade_llm.rag.vector_copies import VectorCopies
-from spade_llm.rag.warming import Warming
-from spade_llm.rag.word_indexes import WordIndexes
-from spade_llm.rag.word_store import WordStore
+from spade_llm.rag.store.chroma_client import check_url
+from spade_llm.rag.store.chroma_index import ChromaIndex, current_collection
+from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.grants import NamespaceGrants
+from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
+from spade_llm.rag.store.registry import Registry
+from spade_llm.rag.store.removal import DocumentRemoval, OrphanCollector
+from spade_llm.rag.store.schema import MIGRATIONS
+from spade_llm.rag.store.writer import DocumentWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +46,226 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.loader import LoadLimits
+    from spade_llm.rag.contract import (
+        DocumentPage,
+        Ingested,
+        NamespaceGrant,
+        NamespaceSummary,
+        OnProgress,
+        PathKind,
+        ScoredChunk,
+        SourceDocument,
+    )
+    from spade_llm.rag.loading.loader import LoadLimits
+    from spade_llm.rag.store.removal import ActiveReaders
+    from spade_llm.rag.store.rows import Namespace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryParts:
+    embedder: Embedder | None
+    registry: Registry
+    grants: NamespaceGrants
+    index: ChromaIndex
+    readers: ActiveReaders
+    sweeping: OrphanCollector
+    batches: SharedBatches | None
+    storing: DocumentWriter
+    ingestion: Ingestion
+    removal: DocumentRemoval
+    reindexing: Reindexing
+    loader: Loader
+    files: FolderIngestion
+    search: HybridSearch
+
+
+def assemble_library(
+    database: LibraryDatabase,
+    index: ChromaIndex,
+    search: HybridSearch,
+    *,
+    registry: Registry,
+    sweeping: OrphanCollector,
+    embedder: Embedder | None,
+    splitting: Splitting,
+    loader: Loader,
+) -> LibraryParts:
+    grants = NamespaceGrants(database, registry)
+    batches = None if embedder is None else SharedBatches(embedder)
+    storing = DocumentWriter(registry, index, grants, sweeping, embedder=embedder)
+    return LibraryParts(
+        embedder=embedder,
+        registry=registry,
+        grants=grants,
+        index=index,
+        readers=sweeping.readers,
+        sweeping=sweeping,
+        batches=batches,
+        storing=storing,
+        ingestion=Ingestion(
+            registry, grants, storing, embedder=embedder, batches=batches, splitting=splitting
+        ),
+        removal=DocumentRemoval(registry, grants, sweeping),
+        reindexing=Reindexing(registry, index, sweeping, embedder=embedder, batches=batches),
+        loader=loader,
+        files=FolderIngestion(loader),
+        search=search,
+    )
+
+
+MAX_K = 20
+MAX_OFFSET = 2**53
+MAX_NAMED = 256
+"""Namespaces in one question."""
+
+
+class OwnedLibrary:
+    def __init__(self, owner: str, parts: LibraryParts) -> None:
+        self._owner = owner
+        self._parts = parts
+
+    async def retrieve(
+        self, query: str, *, k: int = 5, options: RetrievalOptions | None = None
+    ) -> Retrieval:
+        if not 1 <= k <= MAX_K:
+            raise InvalidArguments(f"k is {k}; it must be 1 to {MAX_K}")
+        if len(query) > MAX_QUERY_CHARS:
+            raise InvalidArguments(f"query is longer than {MAX_QUERY_CHARS} characters")
+        options = options or RetrievalOptions()
+        with self._parts.readers.reading():
+            namespaces = await self._readable(options)
+            found = await self._parts.search.search(namespaces, query, k, options)
+        return replace(found, chunks=tuple(map(self._as_addressed, found.chunks)))
+
+    async def ingest(
+        self, document: SourceDocument, *, splitting: Splitting | None = None
+    ) -> Ingested:
+        return await self._parts.ingestion.ingest(self._owner, document, splitting)
+
+    async def ingest_path(
+        self,
+        path: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        is_recursive: bool = True,
+        only: PathKind | None = None,
+        splitting: Splitting | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Sequence[Ingested]:
+        await self._check_writable(namespace)
+        loader, files = self._parts.loader, self._parts.files
+        found = await asyncio.to_thread(loader.find, path, is_recursive=is_recursive, only=only)
+        take = partial(self.ingest, splitting=splitting)
+        told = ProgressReporter(len(found), on_progress)
+        if len(found) == 1 and not isinstance(found[0], SkippedFile):
+            return [await told.tell(await files.ingest_one(found[0], take, namespace))]
+        results = await files.ingest(found, take, namespace=namespace, told=told)
+        if all(result.left_out for result in results):
+            raise InvalidArguments(
+                f"{path!r} holds nothing that can be read{_failure_reasons(results)}"
+            )
+        return results
+
+    async def namespaces(self) -> Sequence[NamespaceSummary]:
+        """By name, then those of others by their address."""
+        mine = await self._parts.registry.namespaces(self._owner)
+        granted = await self._parts.grants.granted(self._owner)
+        return [row.summary(self._owner, Access.WRITE) for row in mine] + [
+            row.summary(self._owner, access) for row, access in granted
+        ]
+
+    async def stats(self, namespace: str) -> NamespaceStats:
+        address = parse_address(namespace, asker=self._owner)
+        name = address.seen_by(self._owner)
+        for row in await self._parts.grants.reached(address, asker=self._owner):
+            return NamespaceStats(
+                name=name,
+                exists=True,
+                documents=row.documents,
+                chunks=row.chunks,
+                vectors=await self._vectors(row),
+                dimension=row.dimension,
+                model=row.model,
+                updated_at=row.updated_at,
+            )
+        return NamespaceStats(name=name, exists=False)
+
+    async def documents(
+        self, *, namespace: str | None = None, limit: int = 100, offset: int = 0
+    ) -> DocumentPage:
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidArguments(f"limit is {limit}; it must be 1 to {MAX_PAGE}")
+        if not 0 <= offset <= MAX_OFFSET:
+            raise InvalidArguments(f"offset is {offset}; it must be 0 or more")
+        rows = await self._listed(namespace)
+        return await self._parts.registry.documents(
+            rows, reader=self._owner, limit=limit, offset=offset
+        )
+
+    async def delete(self, *, namespace: str, source: str | None = None) -> int:
+        return await self._parts.removal.delete(self._owner, namespace, source)
+
+    async def reindex(
+        self, *, namespace: str | None = None, on_progress: OnProgress | None = None
+    ) -> int:
+        if namespace is None:
+            rows = await self._parts.registry.namespaces(self._owner)
+        else:
+            rows = (await self._parts.grants.own(namespace, owner=self._owner),)
+        return await self._parts.reindexing.reindex(rows, on_progress)
+
+    async def grant(self, namespace: str, *, to: str, access: Access = Access.READ) -> None:
+        await self._parts.grants.grant(self._owner, namespace, to=to, access=access)
+
+    async def revoke(self, namespace: str, *, to: str) -> bool:
+        return await self._parts.grants.revoke(self._owner, namespace, to=to)
+
+    async def grants(self) -> Sequence[NamespaceGrant]:
+        return await self._parts.grants.given(self._owner)
+
+    async def _readable(self, options: RetrievalOptions) -> Sequence[Namespace]:
+        for field, named in (("namespaces", options.namespaces), ("shared", options.shared or ())):
+            if len(named) > MAX_NAMED:
+                raise InvalidArguments(f"{field}: name {MAX_NAMED} at the most")
+        rows = await self._parts.grants.readable(self._owner, options)
+        is_meant = bool(options.namespaces) and not options.person
+        return rows if is_meant else [self._as_given(row) for row in rows]
+
+    def _as_given(self, row: Namespace) -> Namespace:
+        """Nobody is kept from its own documents by who lets it in: another model's vectors of
+        others, which only they can renew, are done without."""
+        embedder = self._parts.embedder
+        if row.owner == self._owner or embedder is None or is_model_of(embedder, row):
+            return row
+        return replace(row, model=None, dimension=None, words_only=row.documents)
+
+    async def _check_writable(self, namespace: str) -> None:
+        """Before anything is read for it."""
+        address = parse_address(namespace, asker=self._owner)
+        await self._parts.grants.reached(address, asker=self._owner, access=Access.WRITE)
+
+    async def _listed(self, namespace: str | None) -> Sequence[Namespace]:
+        if namespace is None:
+            return await self._parts.registry.common(self._owner)
+        address = parse_address(namespace, asker=self._owner)
+        rows = await self._parts.grants.reached(address, asker=self._owner)
+        if not rows:
+            raise NotFound(f"there is no namespace {address.name!r}")
+        return rows
+
+    async def _vectors(self, row: Namespace) -> int:
+        shelf = current_collection(row)
+        return 0 if shelf is None else await self._parts.index.count(shelf.place)
+
+    def _as_addressed(self, scored: ScoredChunk) -> ScoredChunk:
+        """Whoever reads its own documents sees the bare names of its namespaces."""
+        chunk = scored.chunk
+        seen = parse_address(chunk.namespace, asker=self._owner).seen_by(self._owner)
+        return replace(scored, chunk=replace(chunk, namespace=seen))
+
+
+def _failure_reasons(results: Sequence[Ingested]) -> str:
+    return f" (first: {results[0].source!r}: {results[0].left_out})" if results else ""
 
 
 class DocumentLibrary:
@@ -62,25 +292,25 @@ class DocumentLibrary:
         if chroma_url is not None:
             check_url(chroma_url)
         self._directory = directory
-        self._database = Database(directory / "documents.sqlite3", migrations=MIGRATIONS)
-        copies = VectorCopies(self._database)
+        self._database = LibraryDatabase(directory / "documents.sqlite3", migrations=MIGRATIONS)
+        copies = VectorCopyStore(self._database)
         index = ChromaIndex(directory / "chroma", url=chroma_url, copies=copies)
         registry = Registry(self._database)
-        sweeping = Sweeping(registry, index)
-        words = WordIndexes(WordStore(self._database))
+        sweeping = OrphanCollector(registry, index)
+        words = PassageIndexCache(KeywordStore(self._database))
         model = embedder.name if embedder is not None else None
-        self._warming = Warming(registry, words, index, model=model)
+        self._warming = CacheWarmup(registry, words, index, model=model)
         search = HybridSearch(
             registry,
             words,
-            Filters(self._database),
+            MetadataFilters(self._database),
             index,
             embedder=embedder,
             min_score=min_score,
             changes=sweeping.alone,
             on_asked=self._warming.asked,
         )
-        self._parts = put_together(
+        self._parts = assemble_library(
             self._database,
             index,
             search,

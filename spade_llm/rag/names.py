@@ -1,4 +1,4 @@
-"""Rules for the names in a library: namespaces and their addresses, sources, documents' ids."""
+"""Names in a library: namespace addresses, sources, document ids, grantees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 MAX_SOURCE_CHARS = 1024
 MAX_JID_CHARS = 1024
 
-PERSONAL = "person." + "[0-9a-f]" * 32
+PERSONAL_PATTERN = "person." + "[0-9a-f]" * 32
 """Names of namespaces that are looked through only where they are named: a pattern for re, and for
 GLOB."""
 _NAMESPACE = re.compile(r"(?!\.+$)[\w.-]{1,64}")
 _BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
 _DOMAIN = re.compile(r"[^@/\s]+")
-_DOCUMENTS = UUID("8a6e7d3c-1f0b-5d52-9c7e-5f4b0c7b6a11")
+_DOCUMENT_ID_NAMESPACE = UUID("8a6e7d3c-1f0b-5d52-9c7e-5f4b0c7b6a11")
 """What ids of documents are made in (RFC 9562 §5.5); drawn once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class NamespaceAddress:
     """Which namespace of whose."""
 
     owner: str
@@ -43,7 +43,7 @@ class Address:
         return self.name if self.owner == reader else str(self)
 
 
-def parse_address(text: str, *, asker: str) -> Address:
+def parse_address(text: str, *, asker: str) -> NamespaceAddress:
     """`name` is one of the asker's; `owner@domain/name` is whoever's it says.
 
     Raises:
@@ -51,12 +51,12 @@ def parse_address(text: str, *, asker: str) -> Address:
     """
     owner, slash, name = text.rpartition("/")
     if not slash:
-        return Address(owner=asker, name=check_namespace(name))
+        return NamespaceAddress(owner=asker, name=check_namespace(name))
     if not _BARE_JID.fullmatch(owner) or len(owner) > MAX_JID_CHARS:
-        raise _no_name(text)
+        raise _invalid_name(text)
     # Servers stamp JIDs in lower case (RFC 7622), people write them as they like.
     whose = asker if owner.lower() == asker.lower() else owner.lower()
-    return Address(owner=whose, name=check_namespace(name))
+    return NamespaceAddress(owner=whose, name=check_namespace(name))
 
 
 def personal_namespace(jid: str) -> str:
@@ -65,18 +65,18 @@ def personal_namespace(jid: str) -> str:
     return f"person.{digest[:32]}"
 
 
-def is_personal(name: str) -> bool:
-    return re.fullmatch(PERSONAL, name) is not None
+def is_personal_namespace(name: str) -> bool:
+    return re.fullmatch(PERSONAL_PATTERN, name) is not None
 
 
-def is_one_of(address: Address, named: Collection[str]) -> bool:
+def is_named_by(address: NamespaceAddress, named: Collection[str]) -> bool:
     """Whether its owner, or it alone, is named."""
     return address.owner in named or str(address) in named
 
 
 def check_namespace(name: str) -> str:
     if not _NAMESPACE.fullmatch(name):
-        raise _no_name(name)
+        raise _invalid_name(name)
     return name
 
 
@@ -96,17 +96,17 @@ def check_grantee(to: str, *, owner: str) -> str:
     return to.lower()
 
 
-def grantees(asker: str) -> tuple[str, str]:
+def grantee_names(asker: str) -> tuple[str, str]:
     """Under which names somebody may have been let in: its JID and its domain."""
     return asker.lower(), asker.lower().rpartition("@")[2]
 
 
 def document_id(owner: str, namespace: str, source: str) -> str:
     """Always the same for the same source in the same namespace."""
-    return str(uuid5(_DOCUMENTS, f"{owner}/{namespace}/{source}"))
+    return str(uuid5(_DOCUMENT_ID_NAMESPACE, f"{owner}/{namespace}/{source}"))
 
 
-def _no_name(text: str) -> InvalidArguments:
+def _invalid_name(text: str) -> InvalidArguments:
     return InvalidArguments(
         f"namespace {text[:80]!r} is not a name; use 1 to 64 letters, digits, '_', '-' or '.', "
         "for another owner's with its bare JID and '/' before it"

@@ -1,23 +1,195 @@
-"""The chunks of one namespace that may be answered, scored by meaning and words. Pure."""
+"""Ranking of passages: nearest vectors, hybrid scores, adjacent chunks merged in a token budget."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.rag.fusion import by_meaning_and_words
-from spade_llm.rag.keywords import best_rows
-from spade_llm.rag.passages import Found
-from spade_llm.text.row_of import NO_ROW
+import numpy as np
+
+from spade_llm.core.text import estimate_tokens
+from spade_llm.rag.contract import ScoredChunk
+from spade_llm.search.arrays import NO_ROW
+from spade_llm.search.passage_bm25 import hybrid_score, top_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.rag.keywords import WordScores
-    from spade_llm.rag.near import Near
-    from spade_llm.rag.word_index import WordIndex
+    from spade_llm.rag.contract import Chunk
+    from spade_llm.rag.store.chroma_index import VectorCollection
+    from spade_llm.search.passage_bm25 import KeywordScores
+    from spade_llm.search.passage_index import PassageIndex
+
+MAX_JOINED = 4
+"""Chunks in one passage: more of them are several, one behind the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundChunk:
+    """A chunk that may be answered."""
+
+    id: int
+    document: int
+    position: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkGroup:
+    """Chunks of one document in a row, in its order."""
+
+    members: tuple[FoundChunk, ...]
+
+    @property
+    def best(self) -> FoundChunk:
+        return max(self.members, key=lambda found: found.score)
+
+    def is_next_to(self, other: ChunkGroup) -> bool:
+        mine, its = self.members, other.members
+        return mine[0].document == its[0].document and (
+            mine[-1].position + 1 == its[0].position or its[-1].position + 1 == mine[0].position
+        )
+
+
+def group_chunks(found: Iterable[FoundChunk], k: int, *, merge: bool) -> list[ChunkGroup]:
+    """The k best groups, best first. `found`: best first, each once."""
+    groups: list[ChunkGroup] = []
+    for one in found:
+        group = ChunkGroup((one,))
+        for other in [other for other in groups if merge and group.is_next_to(other)]:
+            if len(group.members) + len(other.members) <= MAX_JOINED:
+                groups.remove(other)
+                group = _unite_groups(group, other)
+        if len(groups) == k:
+            break
+        groups.append(group)
+    return sorted(groups, key=_group_order)
+
+
+def scored_passages(
+    groups: Sequence[ChunkGroup], chunks: Mapping[int, Chunk], *, max_tokens: int | None
+) -> tuple[ScoredChunk, ...]:
+    """In order; what does not fit is left out, or is its best chunk alone if that fits."""
+    left = max_tokens
+    answered: list[ScoredChunk] = []
+    for group in groups:
+        passage = _fit_group(group, chunks, left)
+        if passage is not None:
+            answered.append(ScoredChunk(chunk=passage, score=group.best.score))
+            left = None if left is None else left - estimate_tokens(passage.text)
+    return tuple(answered)
+
+
+def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """One passage of chunks in a row: what they have in common is in it once."""
+    first, last = chunks[0], chunks[-1]
+    text = first.text
+    for before, chunk in pairwise(chunks):
+        text += _gap_text(chunk.start - before.end) + chunk.text[max(0, before.end - chunk.start) :]
+    return replace(first, text=text, count=len(chunks), end=last.end)
+
+
+def _group_order(group: ChunkGroup) -> tuple[float, int, int]:
+    return (-group.best.score, group.members[0].document, group.members[0].position)
+
+
+def _unite_groups(one: ChunkGroup, other: ChunkGroup) -> ChunkGroup:
+    return ChunkGroup(
+        tuple(sorted((*one.members, *other.members), key=lambda found: found.position))
+    )
+
+
+def _fit_group(group: ChunkGroup, chunks: Mapping[int, Chunk], left: int | None) -> Chunk | None:
+    for members in (group.members, (group.best,)):
+        passage = join_chunks([chunks[found.id] for found in members])
+        if left is None or estimate_tokens(passage.text) <= left:
+            return passage
+    return None
+
+
+def _gap_text(chars: int) -> str:
+    """What lay between two chunks and is in neither: as much white space, so that offsets hold."""
+    return " " if chars == 1 else "\n" * max(0, chars)
+
+
+if TYPE_CHECKING:
+    Vector = NDArray[np.float32]
+
+CANDIDATE_POOL = 40
+"""Candidates of each leg."""
+MIN_DISTINCT_TEXTS = 20
+"""Different texts among them: as many as can be asked for."""
+MAX_NEAREST = 2560
+"""However many of them are not wanted, no more are looked at."""
+VECTOR_TIMEOUT_S = 3.0
+
+
+class VectorIndex(Protocol):
+    """What is asked of the vectors."""
+
+    async def nearest(
+        self,
+        shelf: VectorCollection,
+        vector: Vector,
+        limit: int,
+        *,
+        among: Sequence[int] | None = None,
+    ) -> Mapping[int, float]:
+        """Ids with their cosine, nearest first; of `among`, if given."""
+        ...
+
+    async def cosines(
+        self, shelf: VectorCollection, vector: Vector, ids: Sequence[int]
+    ) -> Mapping[int, float]:
+        """Those without a vector are left out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestChunks:
+    cosines: Mapping[int, float]
+    is_all: bool
+    """Nothing else of the namespace has a vector."""
+
+    @property
+    def floor(self) -> float:
+        """Nothing else is nearer than this."""
+        return min(self.cosines.values(), default=-1.0)
+
+
+async def find_nearest(
+    index: VectorIndex,
+    shelf: VectorCollection,
+    vector: Vector,
+    *,
+    words: PassageIndex,
+    allowed: NDArray[np.bool_] | None,
+    pool: int = CANDIDATE_POOL,
+) -> NearestChunks:
+    """Raises StorageFailed, TimeoutError."""
+    among = None if allowed is None else words.ids[allowed].tolist()
+    limit = pool
+    async with asyncio.timeout(VECTOR_TIMEOUT_S):
+        while True:
+            found = await index.nearest(shelf, vector, limit, among=among)
+            is_all = len(found) < limit
+            if (
+                is_all
+                or limit >= MAX_NEAREST
+                or _distinct_texts(words, list(found)) >= min(MIN_DISTINCT_TEXTS, pool // 2)
+            ):
+                return NearestChunks(cosines=found, is_all=is_all)
+            limit *= 8
+
+
+def _distinct_texts(words: PassageIndex, ids: Sequence[int]) -> int:
+    rows = words.rows_of(ids)
+    return len(np.unique(words.texts[rows[rows != NO_ROW]]))
+
 
 DECIMALS = 4
 
@@ -27,9 +199,9 @@ class Ranking:
 
     def __init__(
         self,
-        index: WordIndex,
-        words: WordScores,
-        near: Near | None,
+        index: PassageIndex,
+        words: KeywordScores,
+        near: NearestChunks | None,
         *,
         allowed: NDArray[np.bool_] | None,
         pool: int,
@@ -41,7 +213,7 @@ class Ranking:
         """Of rows, 0…1."""
         if near is not None:
             self._add_near(near.cosines, allowed)
-        rows = best_rows(self._by_words, index.texts, allowed, pool).tolist()
+        rows = top_rows(self._by_words, index.texts, allowed, pool).tolist()
         self._waiting = [row for row in rows if row not in self.scores]
         """Found by words; whether they are near is not known."""
         if near is None or near.is_all:
@@ -61,7 +233,7 @@ class Ranking:
         self._add_near(cosines, None)
         self._settle_by_words()
 
-    def found(self) -> Iterator[tuple[int, Found]]:
+    def found(self) -> Iterator[tuple[int, FoundChunk]]:
         """What has a score, with the hash of its text."""
         rows = list(self.scores)
         columns = (self.index.texts, self.index.ids, self.index.documents, self.index.positions)
@@ -69,7 +241,7 @@ class Ranking:
         for score, text, number, document, position in zip(
             self.scores.values(), *numbers, strict=True
         ):
-            found = Found(id=number, document=document, position=position, score=score)
+            found = FoundChunk(id=number, document=document, position=position, score=score)
             yield text, found
 
     def _settle_by_words(self) -> None:
@@ -89,4 +261,4 @@ class Ranking:
 
     def _score(self, row: int, cosine: float) -> float:
         share = float(self._words.shares[row])
-        return round(by_meaning_and_words(cosine, share), DECIMALS)
+        return round(hybrid_score(cosine, share), DECIMALS)

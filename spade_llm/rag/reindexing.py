@@ -1,9 +1,4 @@
-"""Embeds what is stored anew, with today's model, beside the vectors in use. Knows no asker.
-
-The new vectors have a collection of their own, that counts as loose until one transaction puts it
-in the place of the old one. Dying before that leaves the old one in use, and the next sweep
-removes what there was of the new one.
-"""
+"""Reindexing: embeds stored passages again with the current model, then switches over."""
 
 from __future__ import annotations
 
@@ -11,22 +6,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import Busy, InvalidArguments, NotFound
-from spade_llm.rag.chroma_index import Place
-from spade_llm.rag.documents import Progress
-from spade_llm.rag.embedding import BATCH, to_embed
-from spade_llm.rag.shelves import shelf_for
+from spade_llm.core.errors import Busy, InvalidArguments, NotFound
+from spade_llm.rag.contract import Progress
+from spade_llm.rag.embedding import BATCH, text_to_embed
+from spade_llm.rag.store.chroma_index import CollectionKey, collection_for_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.batches import SharedBatches
-    from spade_llm.rag.chroma_index import ChromaIndex
-    from spade_llm.rag.documents import OnProgress
-    from spade_llm.rag.registry import Registry
-    from spade_llm.rag.rows import Embeddable, Namespace
-    from spade_llm.rag.sweeping import Sweeping
+    from spade_llm.rag.contract import OnProgress
+    from spade_llm.rag.embedding import SharedBatches
+    from spade_llm.rag.store.chroma_index import ChromaIndex
+    from spade_llm.rag.store.registry import Registry
+    from spade_llm.rag.store.removal import OrphanCollector
+    from spade_llm.rag.store.rows import EmbeddableChunk, Namespace
 
 PAGE_CHUNKS = 4 * BATCH
 """Read, embedded and stored in one go."""
@@ -41,7 +35,7 @@ class ReindexProgress:
         self._done = self.chunks = 0
         self._source: str | None = None
 
-    async def tell(self, page: Sequence[Embeddable]) -> None:
+    async def tell(self, page: Sequence[EmbeddableChunk]) -> None:
         for chunk in page:
             self._done += self._source is not None and chunk.source != self._source
             self._source = chunk.source
@@ -65,7 +59,7 @@ class ReindexProgress:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Copy:
+class _ReindexedCopy:
     """The new vectors of one namespace."""
 
     namespace: Namespace
@@ -77,8 +71,8 @@ class _Copy:
     dimension: int | None = None
 
     @property
-    def place(self) -> Place:
-        return Place(namespace_id=self.namespace.id, edition=self.edition)
+    def place(self) -> CollectionKey:
+        return CollectionKey(namespace_id=self.namespace.id, edition=self.edition)
 
 
 class Reindexing:
@@ -88,7 +82,7 @@ class Reindexing:
         self,
         registry: Registry,
         index: ChromaIndex,
-        sweeping: Sweeping,
+        sweeping: OrphanCollector,
         *,
         embedder: Embedder | None,
         batches: SharedBatches | None,
@@ -131,7 +125,7 @@ class Reindexing:
 
     async def _renew(self, namespace: Namespace, progress: ReindexProgress) -> None:
         edition = await self._registry.new_edition(namespace)
-        copy = _Copy(namespace=namespace, edition=edition)
+        copy = _ReindexedCopy(namespace=namespace, edition=edition)
         try:
             with self._sweeping.making(copy.place):
                 await self._fill(copy, progress)
@@ -141,7 +135,7 @@ class Reindexing:
             async with self._sweeping.alone:
                 await self._sweeping.try_to_sweep()
 
-    async def _fill(self, copy: _Copy, progress: ReindexProgress) -> None:
+    async def _fill(self, copy: _ReindexedCopy, progress: ReindexProgress) -> None:
         """With what is there, and what comes meanwhile."""
         after = 0
         while page := await self._page(copy, after):
@@ -149,21 +143,23 @@ class Reindexing:
             after = page[-1].id
             await progress.tell(page)
 
-    async def _page(self, copy: _Copy, after: int) -> Sequence[Embeddable]:
+    async def _page(self, copy: _ReindexedCopy, after: int) -> Sequence[EmbeddableChunk]:
         return await self._registry.embeddable(copy.namespace, after=after, limit=PAGE_CHUNKS)
 
-    async def _add(self, copy: _Copy, page: Sequence[Embeddable]) -> None:
+    async def _add(self, copy: _ReindexedCopy, page: Sequence[EmbeddableChunk]) -> None:
         if self._embedder is None or self._batches is None:
             return
-        vectors = await self._batches.embed([to_embed(one.heading, one.text) for one in page])
+        vectors = await self._batches.embed([text_to_embed(one.heading, one.text) for one in page])
         model, dimension = self._embedder.name, vectors.shape[1]
-        shelf = shelf_for(copy.namespace, model=model, dimension=dimension, edition=copy.edition)
+        shelf = collection_for_model(
+            copy.namespace, model=model, dimension=dimension, edition=copy.edition
+        )
         ids = [one.id for one in page]
         await self._index.add(shelf, ids, vectors)
         copy.model, copy.dimension = model, dimension
         copy.done.update(ids)
 
-    async def _switch(self, copy: _Copy) -> None:
+    async def _switch(self, copy: _ReindexedCopy) -> None:
         """Nothing changes now: what came or went behind our back is made up for."""
         namespace = await self._registry.namespace(copy.namespace.owner, copy.namespace.name)
         if namespace.id != copy.namespace.id:

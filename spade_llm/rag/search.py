@@ -1,9 +1,4 @@
-"""Finds the passages that answer a question: by meaning and by words. Changes nothing.
-
-The words of a namespace are in RAM, its vectors in the index; both name chunks by id, and what is
-answered is read in one view of the store. If a document was replaced while we looked, we look
-again: so an answer never holds half of one, nor misses it in both its versions.
-"""
+"""HybridSearch: passages that answer a question, by vectors and keywords."""
 
 from __future__ import annotations
 
@@ -13,15 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ModelUnavailable, StorageFailed
-from spade_llm.rag.embedding import check_model, embedded_query
-from spade_llm.rag.keywords import word_scores
-from spade_llm.rag.near import POOL, TIMEOUT_S, nearest
-from spade_llm.rag.options import check_options
-from spade_llm.rag.passages import grouped, scored_passages
-from spade_llm.rag.ranking import Ranking
-from spade_llm.rag.retriever import Retrieval, RetrievalOptions
-from spade_llm.rag.shelves import shelf_of
+from spade_llm.core.errors import ModelUnavailable, StorageFailed
+from spade_llm.rag.contract import Retrieval, RetrievalOptions
+from spade_llm.rag.embedding import check_model, embed_query
+from spade_llm.rag.filters import check_options
+from spade_llm.rag.ranking import (
+    CANDIDATE_POOL,
+    VECTOR_TIMEOUT_S,
+    Ranking,
+    find_nearest,
+    group_chunks,
+    scored_passages,
+)
+from spade_llm.rag.store.chroma_index import current_collection
+from spade_llm.search.passage_bm25 import keyword_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spade_llm.providers.embedder import Embedder
-    from spade_llm.rag.filters import Filters
-    from spade_llm.rag.near import Near, VectorIndex
-    from spade_llm.rag.passages import Found, Group
-    from spade_llm.rag.registry import Namespace, Registry
-    from spade_llm.rag.retriever import Chunk
-    from spade_llm.rag.word_index import WordIndex
-    from spade_llm.rag.word_indexes import WordIndexes
+    from spade_llm.rag.contract import Chunk
+    from spade_llm.rag.filters import MetadataFilters
+    from spade_llm.rag.index_cache import PassageIndexCache
+    from spade_llm.rag.ranking import ChunkGroup, FoundChunk, NearestChunks, VectorIndex
+    from spade_llm.rag.store.registry import Namespace, Registry
+    from spade_llm.search.passage_index import PassageIndex
 
 _log = logging.getLogger(__name__)
 
@@ -45,19 +44,19 @@ MIN_SCORE = 0.3
 PAUSE_S = 5.0
 """How long a question waits for a pause in the changes."""
 ATTEMPTS = 5
-READ_PATIENCE_S = 4.0
+READ_TIMEOUT_S = 4.0
 """How long a question waits until the words of its namespaces are in RAM."""
-FAR_PER_WANTED = 3
+CANDIDATES_PER_RESULT = 3
 """So many cosines are asked for at most of what only words have found, per wanted passage."""
 
-_UNSETTLED = "documents were replaced while they were looked through: ask again"
+_CHANGED_MEANWHILE = "documents were replaced while they were looked through: ask again"
 _NO_EMBEDDER = "no embeddings: keywords only"
 
-OnAsked = Callable[[Sequence["Namespace"]], None]
+OnSearched = Callable[[Sequence["Namespace"]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
+class _SearchQuestion:
     text: str
     namespaces: Sequence[Namespace]
     vector: NDArray[np.float32] | None
@@ -67,10 +66,10 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class _IndexView:
     """What may be found, one of each for each namespace, at one moment."""
 
-    indexes: Sequence[WordIndex]
+    indexes: Sequence[PassageIndex]
     losses: Sequence[int]
     allowed: Sequence[NDArray[np.bool_] | None]
 
@@ -79,22 +78,22 @@ class _View:
         """No other question has taken anything out of the indexes since."""
         return [index.losses for index in self.indexes] == self.losses
 
-    def is_part_of(self, later: _View) -> bool:
+    def is_part_of(self, later: _IndexView) -> bool:
         """Nothing of it has gone away since."""
         same = all(a is b for a, b in zip(self.indexes, later.indexes, strict=True))
         return same and self.losses == later.losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Leg:
-    near: Near | None
+class _SearchLeg:
+    near: NearestChunks | None
     """None: the namespace has no vectors, or they cannot be asked."""
     is_away: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    groups: Sequence[Group]
+class _SearchAnswer:
+    groups: Sequence[ChunkGroup]
     chunks: Mapping[int, Chunk]
     degraded: str
     is_settled: bool
@@ -107,16 +106,16 @@ class HybridSearch:
     def __init__(
         self,
         registry: Registry,
-        words: WordIndexes,
-        filters: Filters,
+        words: PassageIndexCache,
+        filters: MetadataFilters,
         index: VectorIndex,
         *,
         embedder: Embedder | None,
         min_score: float = MIN_SCORE,
-        pool: int = POOL,
+        pool: int = CANDIDATE_POOL,
         changes: asyncio.Lock | None = None,
-        on_asked: OnAsked | None = None,
-        patience_s: float = READ_PATIENCE_S,
+        on_asked: OnSearched | None = None,
+        patience_s: float = READ_TIMEOUT_S,
     ) -> None:
         """`changes`: held by whoever changes the library, while it does. `on_asked` is told what
         is looked through."""
@@ -145,7 +144,7 @@ class HybridSearch:
             self._on_asked(namespaces)
         vector, degraded = await self._vector(namespaces, query)
         namespaces, unread = await self._in_ram(namespaces)
-        question = _Question(
+        question = _SearchQuestion(
             text=query,
             namespaces=namespaces,
             vector=vector,
@@ -184,12 +183,12 @@ class HybridSearch:
         if all(namespace.model is None for namespace in namespaces):
             return None, _NO_EMBEDDER
         try:
-            vector = await embedded_query(self._embedder, query)
+            vector = await embed_query(self._embedder, query)
         except ModelUnavailable:
             return None, "embedder unavailable: keywords only"
         return vector, _without_vectors(namespaces)
 
-    async def _settled(self, question: _Question) -> _Answer:
+    async def _settled(self, question: _SearchQuestion) -> _SearchAnswer:
         answer = await self._looked(question)
         for _ in range(ATTEMPTS - 1):
             if answer.is_settled:
@@ -197,20 +196,22 @@ class HybridSearch:
             answer = await self._looked(question)
         return answer if answer.is_settled else await self._looked_alone(question, answer)
 
-    async def _looked_alone(self, question: _Question, unsettled: _Answer) -> _Answer:
+    async def _looked_alone(
+        self, question: _SearchQuestion, unsettled: _SearchAnswer
+    ) -> _SearchAnswer:
         """One change follows the other: the next one waits for us."""
         try:
             async with asyncio.timeout(PAUSE_S):
                 await self._changes.acquire()
         except TimeoutError:
-            why = "; ".join(filter(None, (unsettled.degraded, _UNSETTLED)))
+            why = "; ".join(filter(None, (unsettled.degraded, _CHANGED_MEANWHILE)))
             return replace(unsettled, degraded=why)
         try:
             return await self._looked(question)
         finally:
             self._changes.release()
 
-    async def _looked(self, question: _Question) -> _Answer:
+    async def _looked(self, question: _SearchQuestion) -> _SearchAnswer:
         before = await self._view(question)
         legs, degraded = await self._near(question, before)
         # Vectors are looked through beside us; words are as they are at this moment.
@@ -218,12 +219,12 @@ class HybridSearch:
         rankings = self._rankings(question, view, legs)
         if question.vector is not None:
             await self._settle(question, rankings)
-        groups = grouped(
-            _best(question, rankings), question.k, merge=question.options.merge_neighbours
+        groups = group_chunks(
+            _best_chunks(question, rankings), question.k, merge=question.options.merge_neighbours
         )
         ids = [found.id for group in groups for found in group.members]
         stored = await self._registry.chunks(ids) if ids else {}
-        return _Answer(
+        return _SearchAnswer(
             groups=[group for group in groups if all(one.id in stored for one in group.members)],
             chunks={number: one.chunk for number, one in stored.items()},
             degraded=degraded,
@@ -232,20 +233,22 @@ class HybridSearch:
             and (question.vector is None or before.is_part_of(view)),
         )
 
-    async def _view(self, question: _Question) -> _View:
+    async def _view(self, question: _SearchQuestion) -> _IndexView:
         numbers = [namespace.id for namespace in question.namespaces]
         indexes = await self._words.current(numbers)
         masks = await self._filters.masks(question.options.where, numbers, indexes)
-        return _View(
+        return _IndexView(
             indexes=indexes,
             losses=[index.losses for index in indexes],
             allowed=masks if masks is not None else [None] * len(indexes),
         )
 
-    async def _near(self, question: _Question, view: _View) -> tuple[Sequence[_Leg], str]:
+    async def _near(
+        self, question: _SearchQuestion, view: _IndexView
+    ) -> tuple[Sequence[_SearchLeg], str]:
         """One for each namespace, and which of them cannot be asked now."""
         if question.vector is None:
-            return [_Leg(near=None)] * len(view.indexes), ""
+            return [_SearchLeg(near=None)] * len(view.indexes), ""
         trios = zip(question.namespaces, view.indexes, view.allowed, strict=True)
         legs = await asyncio.gather(*(self._leg(question, *trio) for trio in trios))
         pairs = zip(question.namespaces, legs, strict=True)
@@ -254,52 +257,52 @@ class HybridSearch:
 
     async def _leg(
         self,
-        question: _Question,
+        question: _SearchQuestion,
         namespace: Namespace,
-        words: WordIndex,
+        words: PassageIndex,
         allowed: NDArray[np.bool_] | None,
-    ) -> _Leg:
-        shelf = shelf_of(namespace)
+    ) -> _SearchLeg:
+        shelf = current_collection(namespace)
         if shelf is None or question.vector is None or (allowed is not None and not allowed.any()):
-            return _Leg(near=None)
+            return _SearchLeg(near=None)
         try:
-            near = await nearest(
+            near = await find_nearest(
                 self._index, shelf, question.vector, words=words, allowed=allowed, pool=self._pool
             )
         except (StorageFailed, TimeoutError) as error:
             _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
-            return _Leg(near=None, is_away=True)
-        return _Leg(near=near)
+            return _SearchLeg(near=None, is_away=True)
+        return _SearchLeg(near=near)
 
     def _rankings(
-        self, question: _Question, view: _View, legs: Sequence[_Leg]
+        self, question: _SearchQuestion, view: _IndexView, legs: Sequence[_SearchLeg]
     ) -> Sequence[Ranking]:
-        scored = word_scores(question.text, view.indexes)
+        scored = keyword_scores(question.text, view.indexes)
         parts = zip(view.indexes, scored, legs, view.allowed, strict=True)
         return [
             Ranking(index, words, leg.near, allowed=allowed, pool=self._pool)
             for index, words, leg, allowed in parts
         ]
 
-    async def _settle(self, question: _Question, rankings: Sequence[Ranking]) -> None:
+    async def _settle(self, question: _SearchQuestion, rankings: Sequence[Ranking]) -> None:
         """How near those are that only words have found, if they may still be among the best."""
-        bar = max(question.min_score, _last_of_best(rankings, question.k))
+        bar = max(question.min_score, _kth_best_score(rankings, question.k))
         # One after the other: what is in RAM is known at once, before a document can change.
         for namespace, ranking in zip(question.namespaces, rankings, strict=True):
             await self._settle_one(question, bar, namespace, ranking)
 
     async def _settle_one(
-        self, question: _Question, bar: float, namespace: Namespace, ranking: Ranking
+        self, question: _SearchQuestion, bar: float, namespace: Namespace, ranking: Ranking
     ) -> None:
         rows = ranking.promising(
-            bar, has_wordy=namespace.words_only > 0, limit=FAR_PER_WANTED * question.k
+            bar, has_wordy=namespace.words_only > 0, limit=CANDIDATES_PER_RESULT * question.k
         )
-        shelf = shelf_of(namespace)
+        shelf = current_collection(namespace)
         if not rows or shelf is None or question.vector is None:
             return
         ids = ranking.index.ids[rows].tolist()
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(VECTOR_TIMEOUT_S):
                 ranking.settle(await self._index.cosines(shelf, question.vector, ids))
         except (StorageFailed, TimeoutError) as error:
             _log.warning("namespace %d is searched by keywords only: %s", namespace.id, error)
@@ -311,22 +314,22 @@ def _without_vectors(namespaces: Sequence[Namespace]) -> str:
     return f"{count} document(s) without embeddings: found by keywords only" if count else ""
 
 
-def _last_of_best(rankings: Sequence[Ranking], k: int) -> float:
+def _kth_best_score(rankings: Sequence[Ranking], k: int) -> float:
     """The score of the k-th best so far."""
     scores = sorted((score for one in rankings for score in one.scores.values()), reverse=True)
     return scores[k - 1] if len(scores) >= k else 0.0
 
 
-def _best(question: _Question, rankings: Sequence[Ranking]) -> Iterator[Found]:
+def _best_chunks(question: _SearchQuestion, rankings: Sequence[Ranking]) -> Iterator[FoundChunk]:
     """Best first, each text once."""
     seen: set[int] = set()
     candidates = (found for ranking in rankings for found in ranking.found())
-    for text, found in sorted(candidates, key=_order):
+    for text, found in sorted(candidates, key=_candidate_order):
         if found.score >= question.min_score and found.score > 0 and text not in seen:
             seen.add(text)
             yield found
 
 
-def _order(candidate: tuple[int, Found]) -> tuple[float, int, int]:
+def _candidate_order(candidate: tuple[int, FoundChunk]) -> tuple[float, int, int]:
     found = candidate[1]
     return (-found.score, found.document, found.position)

@@ -1,4 +1,4 @@
-"""What agents can do: tools, and the boxes that hold them.
+"""Tools of agents: function tools, built-in tools, and toolboxes.
 
 Names are loaded at first use, so that importing this package costs nothing.
 """
@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.programs.human_tool import HumanInTheLoopTool
-    from spade_llm.programs.langchain_tool import LangChainToolAdapter
-    from spade_llm.programs.retrieval_tool import RetrievalTool
+    from spade_llm.compat.retrieval_tool import RetrievalTool
+    from spade_llm.compat.tools import HumanInTheLoopTool, LangChainToolAdapter
     from spade_llm.tools.builtin import builtin_tools
     from spade_llm.tools.combined import CombinedToolbox
     from spade_llm.tools.function_tool import FunctionTool, tool
-    from spade_llm.tools.group import ToolGroup, ToolRules
     from spade_llm.tools.llm_tool import LLMTool, Tool
     from spade_llm.tools.local import LocalToolbox
-    from spade_llm.tools.terms import Terms
+    from spade_llm.tools.terms import Terms, ToolGroup, ToolRules
     from spade_llm.tools.toolbox import CallContext, Toolbox, ToolExample, ToolResult, ToolSpec
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Checks a call's arguments against a JSON Schema of any draft. Knows no tool; loads nothing.
+"""Argument validation against a JSON Schema, with bounded work and no remote references.
 
 The schema may be somebody else's: references leave it neither for a file nor for the network, and
 a schema that nobody can apply refuses the call instead of breaking the agent.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ MAX_STEPS = 50_000
 """Keywords of a foreign schema that are applied in one check: about a second."""
 
 
-class ArgumentCheck:
+class ArgumentValidator:
     """Of one tool; compiled at the first call."""
 
     def __init__(

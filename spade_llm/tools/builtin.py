@@ -1,19 +1,84 @@
-"""The tools that every tool agent has."""
+"""Built-in tools: the calculator and the current date and time."""
 
 from __future__ import annotations
 
+import difflib
+from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, available_timezones
 
+from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers.model import ToolExample
 from spade_llm.tools.calculator import calculate
-from spade_llm.tools.clock import datetime_tool, utc_now
 from spade_llm.tools.function_tool import tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from spade_llm.tools.llm_tool import Tool
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""In English whatever the locale."""
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
+    """`get_current_datetime`, on this clock."""
+
+    @tool(
+        examples=[
+            ToolExample(
+                input={"timezone": "Europe/Madrid"},
+                output="2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)",
+            )
+        ]
+    )
+    def get_current_datetime(timezone: str = "UTC") -> str:
+        """Get the current date, time and weekday in a time zone.
+
+        Args:
+            timezone: IANA time zone name, for instance 'UTC', 'Europe/Madrid' or 'Asia/Tokyo'.
+        """
+        return describe_now(now(), timezone)
+
+    return get_current_datetime
+
+
+def describe_now(moment: datetime, timezone: str) -> str:
+    """For instance `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`.
+
+    Raises:
+        InvalidArguments: no such zone; with the nearest names.
+    """
+    local = moment.astimezone(ZoneInfo(_known_zone(timezone)))
+    text = local.isoformat(timespec="seconds")
+    return f"{text} ({WEEKDAYS[local.weekday()]}, {timezone})"
+
+
+def _known_zone(timezone: str) -> str:
+    if timezone in _zones():
+        return timezone
+    near = _similar_zones(timezone[:64])
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use an IANA name"
+    raise InvalidArguments(f"unknown time zone {timezone[:64]!r}; {hint}")
+
+
+def _similar_zones(timezone: str) -> list[str]:
+    """Zones of this city, else names that look alike."""
+    wanted = timezone.strip().lower().replace(" ", "_")
+    cities = sorted(z for z in _zones() if z.lower() == wanted or z.lower().endswith(f"/{wanted}"))
+    by_lower = {zone.lower(): zone for zone in sorted(_zones())}
+    alike = difflib.get_close_matches(wanted, by_lower, n=3)
+    return (cities or [by_lower[name] for name in alike])[:3]
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
 
 
 @tool(

@@ -1,4 +1,4 @@
-"""Calculator: arithmetic on exact fractions; `ast` parses, nothing is ever passed to `eval`.
+"""Calculator: exact arithmetic of bounded size; `ast` parses, nothing is evaluated.
 
 All sizes are bounded before anything is computed: the length and nesting of the expression, and
 each number on the way. Numbers are fractions; roots, logarithms and the like give floats.
@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

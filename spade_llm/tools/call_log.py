@@ -1,21 +1,30 @@
-"""Who called which tool and how it ended: the role, and a log that goes with the process's own.
+"""Call log of tools: JSON Lines files with rotation and expiry; secrets are redacted.
 
-Knows no tool. What is written down is masked (masking.py).
+Each step is one line, written when it happens and there after a kill −9 (a power cut may lose the
+last ones). Written in the event loop's own thread: a line takes 10 µs, and the call waits for it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import secrets
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.tools.masking import masked, masked_text
+from pydantic import TypeAdapter, ValidationError
+
+from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.core.redaction import redact, redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from spade_llm.tools.toolbox import CallContext
 
@@ -71,21 +80,173 @@ class LoggerCallLog:
         _log.info("call %s: %s after %.1f ms", call.id, call.outcome, call.duration_ms)
 
 
-def call_begun(
+def new_call_record(
     caller: str, tool: str, arguments: Mapping[str, object], context: CallContext
 ) -> CallBegun:
     """The record of a call that is about to be made."""
-    shown = json.dumps(masked(arguments), ensure_ascii=False)
+    shown = json.dumps(redact(arguments), ensure_ascii=False)
     is_long = len(shown) > MAX_ARGUMENTS_CHARS
     return CallBegun(
         caller=caller,
-        on_behalf_of=_text(masked_text(context.on_behalf_of)),
-        approved_by=_text(masked_text(context.approved_by)),
-        tool=_text(masked_text(tool)),
-        arguments=_text(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
+        on_behalf_of=_valid_text(redact_text(context.on_behalf_of)),
+        approved_by=_valid_text(redact_text(context.approved_by)),
+        tool=_valid_text(redact_text(tool)),
+        arguments=_valid_text(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
     )
 
 
-def _text(text: str) -> str:
+def _valid_text(text: str) -> str:
     """Without halves of surrogate pairs, which no file takes."""
     return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_FILES = 16
+"""Oldest out first; so the log has at most 64 MB."""
+ROTATE_AFTER_S = 24 * 3600.0
+"""A file is closed at this age, too, so that files can be removed by age."""
+EXPIRE_AFTER_S = 30 * 24 * 3600.0
+_BEGUN = TypeAdapter(CallBegun)
+_ENDED = TypeAdapter(CallEnded)
+_BEGUN_LINE = b'{"event":"begun",'
+_ENDED_LINE = b'{"event":"ended",'
+
+CURRENT = "calls.jsonl"
+_OLD = "calls-*.jsonl"
+
+
+class CallFile:
+    """Satisfies CallLog; opened as a context."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        max_files: int = MAX_FILES,
+        keep_s: float = EXPIRE_AFTER_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folder = folder
+        self._max_file_bytes = max_file_bytes
+        self._max_files = max_files
+        self._keep_s = keep_s
+        self._clock = clock
+        self._is_open = False
+        self._file = -1
+        self._size = 0
+        self._closes_at = 0.0
+        self._is_torn = False
+        """The last line was cut short, by a kill or a full disk: it must not swallow the next."""
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the folder cannot be written."""
+        self._is_open = True
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+        except OSError as error:
+            raise ConfigurationError(
+                f"the log of calls in {str(self._folder)!r} cannot be written: {error.strerror}"
+            ) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_open = False
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def begun(self, call: CallBegun) -> None:
+        try:
+            self._write(_BEGUN_LINE + _BEGUN.dump_json(call)[1:])
+        except OSError as error:
+            raise StorageFailed("the log of calls cannot be written; nothing was called") from error
+
+    def ended(self, call: CallEnded) -> None:
+        try:
+            self._write(_ENDED_LINE + _ENDED.dump_json(call)[1:])
+        except OSError as error:
+            _log.warning("the end of call %s is not in the log: %s", call.id, error.strerror)
+
+    def _write(self, record: bytes) -> None:
+        if not self._is_open:
+            raise OSError(errno.EBADF, "it is closed")
+        if self._file < 0:
+            self._open()
+        elif self._size >= self._max_file_bytes or self._clock() >= self._closes_at:
+            self._rotate()
+        line = b"\n" * self._is_torn + record + b"\n"
+        written = os.write(self._file, line)
+        self._is_torn = written < len(line)
+        self._size += written
+
+    def _open(self) -> None:
+        path = self._folder / CURRENT
+        # Nobody else reads who asked for what.
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = os.fstat(self._file).st_size
+        self._is_torn = self._size > 0 and not path.read_bytes().endswith(b"\n")
+        self._closes_at = _start_of_file(path, self._clock()) + ROTATE_AFTER_S
+        self._remove_old()
+
+    def _rotate(self) -> None:
+        os.close(self._file)
+        self._file = -1
+        stamp = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
+        with suppress(FileNotFoundError):  # Somebody has taken it away.
+            (self._folder / CURRENT).rename(self._folder / f"calls-{stamp}.jsonl")
+        self._open()
+
+    def _remove_old(self) -> None:
+        old = sorted(self._folder.glob(_OLD))
+        oldest = self._clock() - self._keep_s
+        surplus = max(len(old) - self._max_files + 1, 0)
+        for number, path in enumerate(old):
+            if number < surplus or path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCall:
+    begun: CallBegun
+    ended: CallEnded | None
+    """None: it runs, or the process died while it ran."""
+
+
+def read_calls(
+    folder: Path, *, last: int, wanted: Callable[[CallBegun], bool] = lambda _: True
+) -> Sequence[LoggedCall]:
+    """The latest calls, oldest of them first. Lines that are no records are passed over."""
+    found: list[CallBegun] = []
+    ended: dict[str, CallEnded] = {}
+    for path in [folder / CURRENT, *sorted(folder.glob(_OLD), reverse=True)]:
+        in_file = list(_records(path))
+        ended |= {record.id: record for record in in_file if isinstance(record, CallEnded)}
+        begun = [one for one in in_file if isinstance(one, CallBegun) and wanted(one)]
+        found = [*begun, *found][-last:]
+        if len(found) == last:
+            break
+    return [LoggedCall(begun=one, ended=ended.get(one.id)) for one in found]
+
+
+def _records(path: Path) -> Iterator[CallBegun | CallEnded]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:  # It was rotated, or there is none yet.
+        return
+    for line in lines:
+        kind = _ENDED if line.startswith(_ENDED_LINE) else _BEGUN
+        try:
+            yield kind.validate_json(line)
+        except ValidationError:
+            _log.debug("a line of %s is no record", path)
+
+
+def _start_of_file(path: Path, now: float) -> float:
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        return _BEGUN.validate_json(first).at.timestamp()
+    except ValidationError:
+        return now

@@ -1,4 +1,4 @@
-"""Several toolboxes as one: local, or in other agents. Knows no tool and no wire."""
+"""Combined toolbox: several toolboxes as one, with cached tool lists (TTL)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
+from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, UnknownTool
 from spade_llm.tools.toolbox import NO_CONTEXT
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A tool made from a Python function: `@tool`. The signature is the schema; pydantic checks.
+"""Function tool: the `@tool` decorator derives the schema from a function's signature.
 
 @tool
 def area(width: float, height: float = 1.0) -> float:
@@ -29,10 +29,9 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from spade_llm.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.llm_tool import check_limits, check_name
-from spade_llm.tools.options import Options, ToolOptions
+from spade_llm.tools.llm_tool import ToolKeywords, ToolSettings, check_limits, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +53,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
         *,
         name: str | None = None,
         description: str | None = None,
-        options: ToolOptions | None = None,
+        options: ToolSettings | None = None,
     ) -> None:
         self._func = func
         self._name = name or func.__name__
@@ -62,7 +61,7 @@ class FunctionTool(Generic[_Parameters, _Result]):
         documentation = inspect.getdoc(func) or ""
         self._description = description or _summary(documentation)
         self._model = _arguments_model(self._name, func, documentation)
-        self._options = options or ToolOptions()
+        self._options = options or ToolSettings()
         check_limits(self._name, self._options)
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
@@ -116,7 +115,7 @@ def tool(func: Callable[_Parameters, _Result], /) -> FunctionTool[_Parameters, _
 
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, **options: Unpack[Options]
+    *, name: str | None = None, description: str | None = None, **options: Unpack[ToolKeywords]
 ) -> Callable[[Callable[_Parameters, _Result]], FunctionTool[_Parameters, _Result]]: ...
 
 
@@ -126,7 +125,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ToolKeywords],
 ) -> (
     FunctionTool[_Parameters, _Result]
     | Callable[[Callable[_Parameters, _Result]], FunctionTool[_Parameters, _Result]]
@@ -135,7 +134,7 @@ def tool(
 
     Options: those of ToolOptions (timeout_s, max_concurrent, max_result_chars, …).
     """
-    chosen = ToolOptions(**options)
+    chosen = ToolSettings(**options)
 
     def made(one: Callable[_Parameters, _Result]) -> FunctionTool[_Parameters, _Result]:
         return FunctionTool(one, name=name, description=description, options=chosen)

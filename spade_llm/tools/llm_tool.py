@@ -1,22 +1,50 @@
-"""One tool: what a model sees of it, the check of its arguments, the function. Runs nothing."""
+"""Tool protocol and LLMTool: a function with a JSON Schema, limits and examples."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import re
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.arguments import ArgumentCheck
-from spade_llm.tools.options import ToolOptions
+from spade_llm.tools.arguments import ArgumentValidator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from spade_llm.tools.options import Options
+    from spade_llm.providers.model import ToolExample
+
+
+class ToolKeywords(TypedDict, total=False):
+    """The keywords that a tool takes; each as in ToolOptions."""
+
+    timeout_s: float | None
+    max_concurrent: int | None
+    max_result_chars: int | None
+    needs_approval: bool
+    asks_others: bool
+    examples: Sequence[ToolExample]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """None: as those of its toolbox."""
+
+    timeout_s: float | None = None
+    max_concurrent: int | None = None
+    """Calls that run at the same time."""
+    max_result_chars: int | None = None
+    """A longer result is cut, or given in pages of this size."""
+    needs_approval: bool = False
+    """A person must say yes to each call first."""
+    asks_others: bool = False
+    """It waits for a person or another agent: a turn's own time stands still meanwhile."""
+    examples: Sequence[ToolExample] = ()
+
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -69,7 +97,7 @@ class LLMTool:
         parameters: Mapping[str, object],
         func: Callable[..., object],
         strict: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[ToolKeywords],
     ) -> None:
         """`parameters`: JSON Schema of the arguments object. `func`: a function or a coroutine
         function; raise ToolFailed to tell the model what went wrong. `strict`: models that can are
@@ -80,10 +108,10 @@ class LLMTool:
         self.parameters = _of_object(parameters)
         self.func = func
         self.strict = strict
-        self._options = ToolOptions(**options)
+        self._options = ToolSettings(**options)
         check_name(name)
         check_limits(name, self._options)
-        self._check = ArgumentCheck(name, self.parameters)
+        self._check = ArgumentValidator(name, self.parameters)
         self._check.check_schema()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Tools that run in this process, each call bounded in time, number and size. Knows no wire."""
+"""Local toolbox: runs tools in this process with timeout, concurrency limit, truncated results."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import inspect
 import logging
 import traceback
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pydantic_core import to_json
+
+from spade_llm.core.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.errors import ConfigurationError, InvalidArguments, ServiceError, UnknownTool
-from spade_llm.tools.masking import masked_text
-from spade_llm.tools.result_text import bounded, result_of
-from spade_llm.tools.tasks import run_in_task
+from spade_llm.core.redaction import redact_text
+from spade_llm.core.threads import run_in_task, run_in_thread
 from spade_llm.tools.terms import NO_TERMS, Terms
-from spade_llm.tools.threads import run_in_thread
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult, current_context
 
 if TYPE_CHECKING:
@@ -24,6 +25,39 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.llm_tool import Tool
     from spade_llm.tools.toolbox import CallContext
+
+
+def to_tool_result(value: object) -> ToolResult:
+    """Text stays as it is, but for halves of surrogate pairs; anything else becomes JSON.
+
+    Raises:
+        ValueError: it has no form in JSON.
+    """
+    if isinstance(value, ToolResult):
+        return replace(value, text=_valid_unicode(value.text))
+    return ToolResult(
+        text=_valid_unicode(value) if isinstance(value, str) else to_json(value).decode()
+    )
+
+
+def _valid_unicode(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
+    """The same, or its beginning and a note on how much was cut; never more than `max_chars`,
+    unless that is less than the note itself."""
+    length = len(result.text)
+    if length <= max_chars:
+        return result
+    room = max_chars - len(_truncation_note(length, length))
+    kept = max(room, 0)
+    return replace(result, text=result.text[:kept] + _truncation_note(kept, length))
+
+
+def _truncation_note(kept: int, length: int) -> str:
+    return f"\n[cut: the first {kept} of {length} characters]"
+
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +92,7 @@ class LocalToolbox:
         self._tools = _by_name(tools)
         self._specs = tuple(tool.spec for tool in self._tools.values())
         self._terms = {
-            name: _terms(tool, (terms_of or {}).get(name, NO_TERMS), timeout_s)
+            name: _terms_of(tool, (terms_of or {}).get(name, NO_TERMS), timeout_s)
             for name, tool in self._tools.items()
         }
         self._max_result_chars = max_result_chars
@@ -84,10 +118,10 @@ class LocalToolbox:
         except InvalidArguments as error:
             return _failed(f"Invalid arguments for {name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's own check failed
-            return _broken(name, error)
+            return _unexpected_failure(name, error)
         token = current_context.set(context)
         try:
-            return bounded(await self._in_time(tool, name, call), self._max_chars(tool))
+            return truncate_result(await self._in_time(tool, name, call), self._max_chars(tool))
         finally:
             current_context.reset(token)
 
@@ -119,27 +153,27 @@ class LocalToolbox:
     ) -> ToolResult:
         try:
             run = run_in_task if tool.is_async else run_in_thread
-            value = await run(lambda: _written(call()), at_end=held.close)
-            return result_of(await value if inspect.isawaitable(value) else value)
+            value = await run(lambda: _run_and_write(call()), at_end=held.close)
+            return to_tool_result(await value if inspect.isawaitable(value) else value)
         except ServiceError as error:
             return _failed(f"{name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's function failed
-            return _broken(name, error)
+            return _unexpected_failure(name, error)
 
 
-def _broken(name: str, error: Exception) -> ToolResult:
+def _unexpected_failure(name: str, error: Exception) -> ToolResult:
     """Called while the error is handled. Its text is for our log, without its secrets."""
-    where = masked_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
+    where = redact_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
     _log.error("tool %s failed\n%s", name, where)
     return _failed(f"{name!r} failed ({type(error).__name__}).")
 
 
-def _written(value: object) -> object:
+def _run_and_write(value: object) -> object:
     """In a function's own thread: a large result takes a while to be written."""
-    return value if inspect.isawaitable(value) else result_of(value)
+    return value if inspect.isawaitable(value) else to_tool_result(value)
 
 
-def _terms(tool: Tool, terms: Terms, timeout_s: float) -> Terms:
+def _terms_of(tool: Tool, terms: Terms, timeout_s: float) -> Terms:
     own = Terms(timeout_s=tool.timeout_s, max_concurrent=tool.max_concurrent)
     return terms.within(own).within(Terms(timeout_s=timeout_s))
 

@@ -1,4 +1,4 @@
-"""Long results in pages, and the tool that gives the next one. Knows no other tool and no wire.
+"""Result pagination: long results in pages, kept per caller until expiry (TTL).
 
 Each caller sees its own results only. They are kept in RAM, a while: what has expired is got by
 calling the tool again.
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments
 from spade_llm.providers.model import ToolSpec
-from spade_llm.tools.arguments import ArgumentCheck
+from spade_llm.tools.arguments import ArgumentValidator
 from spade_llm.tools.toolbox import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-KEEP_S = 15 * 60.0
+RESULT_TTL_S = 15 * 60.0
 MAX_RESULTS = 256
 MAX_BYTES = 64 * 1024 * 1024
 """Of all results, in RAM."""
@@ -46,7 +46,7 @@ _PARAMETERS: Mapping[str, object] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _StoredResult:
     caller: str
     person: str
     pages: tuple[str, ...]
@@ -71,10 +71,10 @@ class ResultPages:
             description="Read another page of a long tool result, within 15 minutes.",
             parameters=_PARAMETERS,
         )
-        self._check = ArgumentCheck(name, _PARAMETERS)
+        self._check = ArgumentValidator(name, _PARAMETERS)
         self._max_bytes = max_bytes
         self._now = now
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _StoredResult] = OrderedDict()
 
     def first(
         self, caller: str, result: ToolResult, *, page_chars: int, person: str = ""
@@ -87,13 +87,13 @@ class ResultPages:
         id = secrets.token_hex(4)
         self._keep(
             id,
-            _Kept(
+            _StoredResult(
                 caller=caller,
                 person=person,
                 pages=pages,
                 is_error=result.is_error,
                 size_bytes=sum(map(sys.getsizeof, pages)),
-                until=self._now() + KEEP_S,
+                until=self._now() + RESULT_TTL_S,
             ),
         )
         return self._shown(id, self._kept[id], 1)
@@ -116,7 +116,7 @@ class ResultPages:
             return _failed(f"Result {id!r} has {len(kept.pages)} pages.")
         return self._shown(id, kept, number)
 
-    def _shown(self, id: str, kept: _Kept, number: int) -> ToolResult:
+    def _shown(self, id: str, kept: _StoredResult, number: int) -> ToolResult:
         total = len(kept.pages)
         note = f"[page {number} of {total}, the last]"
         if number < total:
@@ -126,7 +126,7 @@ class ResultPages:
             )
         return ToolResult(text=f"{kept.pages[number - 1]}\n{note}", is_error=kept.is_error)
 
-    def _keep(self, id: str, new: _Kept) -> None:
+    def _keep(self, id: str, new: _StoredResult) -> None:
         self._expire()
         self._kept[id] = new
         self._make_room(

@@ -1,4 +1,4 @@
-"""Toolboxes for many callers: each sees and calls what the terms allow. Knows no wire and no tool.
+"""Shared toolbox: access control, approval, concurrency limits and call log per caller.
 
 Satisfies ToolboxBackend. Every call is written down before it is made, and how it ended.
 """
@@ -12,25 +12,24 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.errors import (
-    ApprovalNeeded,
+from spade_llm.core.errors import (
+    ApprovalRequired,
     Refusal,
     SpadeLLMError,
     Unauthorised,
     UnknownTool,
 )
-from spade_llm.tools.call_log import CallEnded, LoggerCallLog, call_begun
-from spade_llm.tools.group import ToolRules
+from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.tools.call_log import CallEnded, LoggerCallLog, new_call_record
 from spade_llm.tools.pages import ResultPages
-from spade_llm.tools.terms import NO_TERMS, Terms
+from spade_llm.tools.terms import NO_TERMS, Terms, ToolRules
 from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from spade_llm.tools.call_log import CallBegun, CallLog
-    from spade_llm.tools.group import ToolGroup
+    from spade_llm.tools.terms import ToolGroup
     from spade_llm.tools.toolbox import CallContext, Toolbox, ToolSpec
 
 _log = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ MAX_RESULT_CHARS = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class ToolOffer:
     """A tool as it is offered: whose it is and on which terms."""
 
     spec: ToolSpec
@@ -62,7 +61,7 @@ class Offer:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _CallOutcome:
     """How a call ends, until it is written down."""
 
     outcome: str = "failed"
@@ -92,7 +91,7 @@ class SharedTools:
         self._widest = Terms(allowed=frozenset({domain}))
         self._log = log or LoggerCallLog()
         self._pages = pages or ResultPages()
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, ToolOffer] = {}
         self._places_of_tool: dict[str, ConcurrencyLimiter] = {}
         self._places_of_caller: dict[str, ConcurrencyLimiter] = {}
 
@@ -103,7 +102,7 @@ class SharedTools:
         limits = {name: offer.timeout_s for name, offer in (await self.offers()).items()}
         return {name: limit for name, limit in limits.items() if limit != TIMEOUT_S}
 
-    async def offers(self) -> dict[str, Offer]:
+    async def offers(self) -> dict[str, ToolOffer]:
         """Every tool by name, whoever may call it."""
         listed: dict[str, tuple[ToolSpec, ToolGroup]] = {}
         for group in self._groups:
@@ -112,20 +111,20 @@ class SharedTools:
         self._offers = {name: self._offer(*one) for name, one in listed.items()}
         return self._offers
 
-    def _offer(self, spec: ToolSpec, group: ToolGroup) -> Offer:
+    def _offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
         """The one of last time while the spec is the same: an agent may have hundreds."""
         known = self._offers.get(spec.name)
         if known is not None and known.listed is spec and known.group is group:
             return known
         return self._new_offer(spec, group)
 
-    def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> Offer:
+    def _new_offer(self, spec: ToolSpec, group: ToolGroup) -> ToolOffer:
         name, asks = spec.name, Terms(needs_approval=spec.needs_approval or None)
         own = group.terms_of.get(name, NO_TERMS).within(asks)
         terms = self._rules.terms(name, group.terms, own=own).within(self._widest)
         needs_approval = bool(terms.needs_approval)
         offered = replace(spec, needs_approval=needs_approval)
-        return Offer(spec=offered, listed=spec, group=group, terms=terms)
+        return ToolOffer(spec=offered, listed=spec, group=group, terms=terms)
 
     async def list(self, caller: str) -> Sequence[ToolSpec]:
         specs = _specs(await self.offers(), caller)
@@ -134,7 +133,7 @@ class SharedTools:
     async def call(
         self, caller: str, name: str, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
-        begun, person = call_begun(caller, name, arguments, context), context.on_behalf_of
+        begun, person = new_call_record(caller, name, arguments, context), context.on_behalf_of
         with self._logged(begun) as entry:
             if name == self._pages.spec.name:
                 return entry.done(self._pages.call(caller, arguments, person=person))
@@ -157,8 +156,8 @@ class SharedTools:
         return "".join(said)
 
     @contextmanager
-    def _logged(self, call: CallBegun) -> Iterator[_Entry]:
-        entry, began = _Entry(), time.perf_counter()
+    def _logged(self, call: CallBegun) -> Iterator[_CallOutcome]:
+        entry, began = _CallOutcome(), time.perf_counter()
         self._log.begun(call)
         try:
             yield entry
@@ -193,7 +192,7 @@ class SharedTools:
                 self._places_of_caller.pop(caller, None)
 
     async def _bounded(
-        self, offer: Offer, arguments: Mapping[str, object], context: CallContext
+        self, offer: ToolOffer, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
         """In time and number, where the toolbox does not see to that itself."""
         name, toolbox = offer.spec.name, offer.group.toolbox
@@ -210,7 +209,7 @@ class SharedTools:
             return ToolResult(text=text, is_error=True)
 
     @asynccontextmanager
-    async def _place_for(self, offer: Offer) -> AsyncIterator[None]:
+    async def _place_for(self, offer: ToolOffer) -> AsyncIterator[None]:
         name, count = offer.spec.name, offer.terms.max_concurrent
         if count is None:
             yield
@@ -251,7 +250,7 @@ async def _listed(group: ToolGroup) -> Sequence[ToolSpec]:
         return ()
 
 
-def _allowed(offers: Mapping[str, Offer], caller: str, name: str, absent: str) -> Offer:
+def _allowed(offers: Mapping[str, ToolOffer], caller: str, name: str, absent: str) -> ToolOffer:
     if name not in offers:
         known = ", ".join(spec.name for spec in _specs(offers, caller))
         raise UnknownTool(
@@ -264,10 +263,10 @@ def _allowed(offers: Mapping[str, Offer], caller: str, name: str, absent: str) -
     return offers[name]
 
 
-def _check_approval(offer: Offer, context: CallContext) -> None:
+def _check_approval(offer: ToolOffer, context: CallContext) -> None:
     if offer.spec.needs_approval and not context.approved_by:
-        raise ApprovalNeeded(f"a person must say yes to each call of {offer.spec.name!r} first")
+        raise ApprovalRequired(f"a person must say yes to each call of {offer.spec.name!r} first")
 
 
-def _specs(offers: Mapping[str, Offer], caller: str) -> tuple[ToolSpec, ...]:
+def _specs(offers: Mapping[str, ToolOffer], caller: str) -> tuple[ToolSpec, ...]:
     return tuple(offer.spec for offer in offers.values() if offer.terms.allow(caller))

@@ -1,12 +1,15 @@
-"""On which terms a tool may be called: by whom, with whose yes, how long, how often at once.
-
-Knows no tool and no caller.
-"""
+"""Terms of tools: allowed callers, approval, timeout and concurrency, by tool and by group."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from spade_llm.tools.toolbox import Toolbox
 
 T = TypeVar("T")
 
@@ -30,11 +33,11 @@ class Terms:
     def within(self, wider: Terms) -> Terms:
         """These, with the wider ones where they say nothing."""
         return Terms(
-            allowed=_first(self.allowed, wider.allowed),
-            needs_approval=_first(self.needs_approval, wider.needs_approval),
-            timeout_s=_first(self.timeout_s, wider.timeout_s),
-            max_concurrent=_first(self.max_concurrent, wider.max_concurrent),
-            max_result_chars=_first(self.max_result_chars, wider.max_result_chars),
+            allowed=_first_set(self.allowed, wider.allowed),
+            needs_approval=_first_set(self.needs_approval, wider.needs_approval),
+            timeout_s=_first_set(self.timeout_s, wider.timeout_s),
+            max_concurrent=_first_set(self.max_concurrent, wider.max_concurrent),
+            max_result_chars=_first_set(self.max_result_chars, wider.max_result_chars),
         )
 
     def allow(self, caller: str) -> bool:
@@ -46,5 +49,43 @@ class Terms:
 NO_TERMS = Terms()
 
 
-def _first(narrow: T | None, wide: T | None) -> T | None:
+def _first_set(narrow: T | None, wide: T | None) -> T | None:
     return wide if narrow is None else narrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolGroup:
+    """One toolbox of a tool agent, and its terms. The agent's rules for a single tool go first."""
+
+    name: str
+    """For people: in the log and in what the agent says of itself."""
+    toolbox: Toolbox
+    """Its `list` is asked before each call: it answers from memory."""
+    terms: Terms = NO_TERMS
+    """Of all its tools."""
+    terms_of: Mapping[str, Terms] = field(default_factory=dict)
+    """Of single tools by name, as their author set them; narrower than `terms`."""
+    keeps_limits: bool = False
+    """The toolbox itself keeps the time limit and the number of calls of each tool."""
+    resource: AbstractAsyncContextManager[object] | None = None
+    """Entered before the first request, left after the last one; often the toolbox itself."""
+    state: Callable[[], str] | None = None
+    """Says in one clause whether its tools are here, or why not; None: they always are. Their
+    names begin with the group's and `_`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRules:
+    """What an operator has set for the tools of an agent."""
+
+    defaults: Terms = NO_TERMS
+    terms_of: Mapping[str, Terms] = field(default_factory=dict)
+    """Of single tools by name, of whichever group: the narrowest terms."""
+    max_per_caller: int = 64
+    """Calls of one bare JID that run at the same time; 256 more may wait."""
+
+    def terms(self, name: str, group: Terms, *, own: Terms = NO_TERMS) -> Terms:
+        """Of one tool, from the narrowest to the widest: the operator's for it, its author's, its
+        group's, the operator's for all."""
+        single = self.terms_of.get(name, NO_TERMS)
+        return single.within(own).within(group).within(self.defaults)

@@ -1,4 +1,4 @@
-"""What can be called: the Toolbox role and a call's result. Knows no tool and no wire."""
+"""Toolbox protocol: lists and calls tools; call context and tool result."""
 
 from __future__ import annotations
 
@@ -59,4 +59,17 @@ class Toolbox(Protocol):
             Busy: too many calls wait; nothing was run.
             RequestError: (remote) the tool agent could not be reached.
         """
+        ...
+
+
+class ToolboxBackend(Protocol):
+    """Tools for every caller that asks, each seeing what it may call."""
+
+    def for_caller(self, caller: str) -> Toolbox:
+        """The tools of this bare JID, which the server has stamped. Any JID is allowed: it may
+        have no tools. Cheap: called for each request."""
+        ...
+
+    async def time_limits(self) -> dict[str, float]:
+        """Seconds that a call may take, of tools whose limit is not TIMEOUT_S."""
         ...

@@ -1,0 +1,1 @@
+"""XMPP: the agent, its connection, stanzas, features and servers (the only user of SPADE)."""

@@ -1,4 +1,4 @@
-"""A SPADE agent whose messages are read from the raw stanza and always travel by the wire.
+"""XMPP agent: base class of all agents; a SPADE agent with its own connection.
 
 Users' own behaviours and templates work as in SPADE; what they do not claim goes to the node.
 """
@@ -16,14 +16,28 @@ from slixmpp.exceptions import XMPPError
 from slixmpp.plugins.xep_0030 import DiscoInfo
 from slixmpp.stanza import Presence
 
-from spade_llm.acl import CHAT_TEXT, AclMessage, Encoding, bare
-from spade_llm.errors import ConfigurationError, PeerUnavailable
-from spade_llm.runtime import Node, SqliteAnswerLog, VolatileAnswerLog
-from spade_llm.tracing import Tracer
-from spade_llm.xmpp import discovery
-from spade_llm.xmpp import stanza as codec
-from spade_llm.xmpp.admission import Admission
-from spade_llm.xmpp.announcement import (
+from spade_llm.core.errors import ConfigurationError, PeerUnavailable
+from spade_llm.core.tracing import Tracer
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, bare
+from spade_llm.messaging.runtime import Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.xmpp.admission_control import admission_control_of
+from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.connection.iq_handlers import answer_software_queries
+from spade_llm.xmpp.connection.jids import resource_of
+from spade_llm.xmpp.connection.settings import ConnectionSettings
+from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
+from spade_llm.xmpp.features import peer_features
+from spade_llm.xmpp.features.archive import MissedMessages
+from spade_llm.xmpp.features.bounced_answers import BouncedAnswers
+from spade_llm.xmpp.features.peer_features import PeerFeatures, PeerPresence
+from spade_llm.xmpp.features.presence_status import StatusLine
+from spade_llm.xmpp.features.profile import Profile
+from spade_llm.xmpp.features.roster import Roster
+from spade_llm.xmpp.spade_adapters import Behaviour, WireContainer, preserved_event_loop_policy
+from spade_llm.xmpp.spade_classes import Agent, PresenceManager
+from spade_llm.xmpp.stanza_router import StanzaRouter
+from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas.announcement import (
     NODE,
     STANDARD,
     Announcement,
@@ -31,22 +45,6 @@ from spade_llm.xmpp.announcement import (
     read_node,
     read_ver,
 )
-from spade_llm.xmpp.behaviour import Behaviour
-from spade_llm.xmpp.connection import Connection
-from spade_llm.xmpp.contacts import Contacts
-from spade_llm.xmpp.discovery import Sighting
-from spade_llm.xmpp.door import door_of
-from spade_llm.xmpp.inbox import Inbox
-from spade_llm.xmpp.link import Link
-from spade_llm.xmpp.missed_messages import MissedMessages
-from spade_llm.xmpp.peer_features import PeerFeatures
-from spade_llm.xmpp.profile import Profile
-from spade_llm.xmpp.resource import resource_of
-from spade_llm.xmpp.returned_answers import ReturnedAnswers
-from spade_llm.xmpp.software import tell_software
-from spade_llm.xmpp.spade_classes import Agent, PresenceManager
-from spade_llm.xmpp.status_line import StatusLine
-from spade_llm.xmpp.wire_container import WireContainer, own_event_loop_policy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -55,22 +53,22 @@ if TYPE_CHECKING:
 
     from slixmpp import ClientXMPP
 
-    from spade_llm.tracing import Telemetry
-    from spade_llm.xmpp.identity import Identity
+    from spade_llm.core.tracing import TracingConfig
+    from spade_llm.xmpp.stanzas.vcard import Identity
 
 logger = logging.getLogger(__name__)
 
 _SHOWN = frozenset({"available", "away", "chat", "dnd", "xa"})
 """Types of a presence, as slixmpp counts them, that show somebody."""
 
-FindConnection: TypeAlias = "Callable[[str, str], Awaitable[Connection]]"
+FindConnection: TypeAlias = "Callable[[str, str], Awaitable[ConnectionSettings]]"
 """Takes a bare JID and its password. Raises ConfigurationError."""
 
-BEHAVIOUR_END_S = 1.0
-ERRANDS_END_S = 1.0
+BEHAVIOUR_END_TIMEOUT_S = 1.0
+BACKGROUND_END_S = 1.0
 
 
-CONFIRM_S = 30.0
+CONFIRM_TIMEOUT_S = 30.0
 """How long a question of ours waits to be known by our server before it counts as said."""
 STOP_PATIENCE_S = 3.0
 """How long what runs may go on after `stop()`. What is cut off then and may be done again (a turn)
@@ -81,7 +79,7 @@ is done again after the next start."""
 class AgentOptions:
     """What every agent needs beside its account."""
 
-    connection: Connection = Connection()
+    connection: ConnectionSettings = ConnectionSettings()
     data: Path | None = None
     """Directory for what must survive; None: nothing does."""
     allowed: tuple[str, ...] = ()
@@ -93,9 +91,9 @@ class AgentOptions:
     that are for the account's other clients (RFC 6121 §8.5.2)."""
     gateways: tuple[str, ...] = ()
     """Bare JIDs of gateways, which ask for others (runtime/gateways.py)."""
-    admission: Admission = Admission()
+    admission: AdmissionPolicy = AdmissionPolicy()
     """Who may talk to us, and how fast."""
-    telemetry: Telemetry | None = None
+    telemetry: TracingConfig | None = None
     """Where the spans of its work go; None: nowhere."""
     read_password: Callable[[], str] | None = None
     """Password to reconnect with, if it may be reset while the agent runs (raises
@@ -119,7 +117,7 @@ class XmppAgent(Agent):
         """`find_connection` is asked at the start for the connection that `options` has not."""
         self.options = options or AgentOptions()
         self._find_connection = find_connection
-        with own_event_loop_policy():
+        with preserved_event_loop_policy():
             super().__init__(bare(jid), password, verify_security=True)
         WireContainer.adopt(self)
         data, local = self.options.data, str(self.jid.local)
@@ -129,9 +127,9 @@ class XmppAgent(Agent):
         self.node.dispatcher.gateways = frozenset(map(str.lower, self.options.gateways))
         self.node.dispatcher.is_there = self._is_there
         self.node.dispatcher.delivery.has_arrived = self._has_arrived
-        self.link: Link | None = None
-        self._inbox = Inbox(self)
-        self.on_sighting: list[Callable[[Sighting], None]] = []
+        self.link: XmppConnection | None = None
+        self._inbox = StanzaRouter(self)
+        self.on_sighting: list[Callable[[PeerPresence], None]] = []
         """Called with each presence of others; must not raise."""
         self.on_arrival: list[Callable[[Element], None]] = []
         """Told each stanza that comes by the stream, also one that is refused then; must not
@@ -139,7 +137,7 @@ class XmppAgent(Agent):
         self.on_stanza: list[Callable[[Element], bool]] = []
         """Asked with each `<message/>` of others before it is read; True: it is dealt with. They
         must not raise."""
-        self.door = door_of(self)
+        self.door = admission_control_of(self)
         self.on_client: list[Callable[[ClientXMPP], None]] = []
         """Called with the client of a connection that is about to be opened: handlers, plugins."""
         self.on_session: list[Callable[[], None]] = []
@@ -154,13 +152,13 @@ class XmppAgent(Agent):
         self.features: set[str] = set()
         """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
         self.peer_features = PeerFeatures(self)
-        self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.in_pieces
+        self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.split_message
         """As which messages one for a person's client leaves; must not raise."""
-        self.contacts = Contacts(self)
+        self.contacts = Roster(self)
         if data and self.options.is_available:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
-        ReturnedAnswers(self)
-        tell_software(self)
+        BouncedAnswers(self)
+        answer_software_queries(self)
         self.status_line = self._present(self.options.identity)
         self.on_text: Callable[[AclMessage], None] | None = None
         """Takes text that answers none of our questions and that we serve not; must not raise."""
@@ -267,7 +265,7 @@ class XmppAgent(Agent):
         for behaviour in self.behaviours:
             behaviour.kill()
         if self._submitted and not all(isinstance(b, Behaviour) for b in self.behaviours):
-            await asyncio.wait(self._submitted, timeout=BEHAVIOUR_END_S)
+            await asyncio.wait(self._submitted, timeout=BEHAVIOUR_END_TIMEOUT_S)
         for task in self._submitted:
             task.cancel()
         await asyncio.gather(*self._submitted, return_exceptions=True)
@@ -298,7 +296,7 @@ class XmppAgent(Agent):
         """Nodes confirm: a line that is dead is ended, and what was lost leaves after the next
         connection."""
         with suppress(PeerUnavailable, TimeoutError):
-            async with asyncio.timeout(CONFIRM_S):
+            async with asyncio.timeout(CONFIRM_TIMEOUT_S):
                 await self._has_arrived()
 
     async def _is_there(self, jid: str) -> bool:
@@ -342,13 +340,17 @@ class XmppAgent(Agent):
         """Whether this bare JID lets us see its presence: if there is none, it is away."""
         return self.contacts.sees(jid)
 
-    async def discover(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> Announcement:
+    async def discover(
+        self, jid: str, *, timeout_s: float = peer_features.DISCOVERY_TIMEOUT_S
+    ) -> Announcement:
         """What the one at this full JID says of itself. Raises RequestError."""
-        return await discovery.discover(self.client, jid, timeout_s=timeout_s)
+        return await peer_features.discover(self.client, jid, timeout_s=timeout_s)
 
-    async def software_of(self, jid: str, *, timeout_s: float = discovery.TIMEOUT_S) -> str:
+    async def software_of(
+        self, jid: str, *, timeout_s: float = peer_features.DISCOVERY_TIMEOUT_S
+    ) -> str:
         """Name of the software at this full JID; empty if it does not say in time."""
-        return await discovery.software_of(self.client, jid, timeout_s=timeout_s)
+        return await peer_features.software_of(self.client, jid, timeout_s=timeout_s)
 
     async def look_around(self, seconds: float) -> frozenset[str]:
         """Bare JIDs of those in our roster that are there and run this software.
@@ -365,8 +367,8 @@ class XmppAgent(Agent):
         self.on_sighting.remove(note)
         return frozenset(found)
 
-    def _connect_link(self) -> Link:
-        self.link = link = Link(
+    def _connect_link(self) -> XmppConnection:
+        self.link = link = XmppConnection(
             str(self.jid),
             self.password,
             self.options.connection,
@@ -390,7 +392,7 @@ class XmppAgent(Agent):
             prepare(self.client)
         return link
 
-    async def _open_link(self, link: Link) -> None:
+    async def _open_link(self, link: XmppConnection) -> None:
         connecting = asyncio.create_task(link.open())
         try:
             await self._until_log()
@@ -458,7 +460,7 @@ class XmppAgent(Agent):
             return
         is_available = presence["type"] != "unavailable"
         node = read_node(presence.xml)
-        seen = Sighting(
+        seen = PeerPresence(
             jid=jid,
             is_available=is_available,
             is_ours=node == NODE,
@@ -476,12 +478,12 @@ class XmppAgent(Agent):
 
     async def _finish_errands(self) -> None:
         if self._errands:
-            await asyncio.wait(self._errands, timeout=ERRANDS_END_S)
+            await asyncio.wait(self._errands, timeout=BACKGROUND_END_S)
         for task in self._errands:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
 
 
-def _note_ours(found: set[str], seen: Sighting) -> None:
+def _note_ours(found: set[str], seen: PeerPresence) -> None:
     if seen.is_ours and seen.is_available:
         found.add(bare(seen.jid))

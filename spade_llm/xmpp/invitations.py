@@ -1,6 +1,4 @@
-"""Invitations by a short code, and whom they have let in. One small file; a code is in it as its
-hash only. Knows no stanza.
-"""
+"""Invitation codes and the guests admitted by them (SQLite; codes are stored hashed)."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.limits import LruDict
-from spade_llm.small_database import SmallDatabase
+from spade_llm.core.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +84,7 @@ class Invitations:
     def __init__(self, path: Path | None, *, clock: Callable[[], float] = time.time) -> None:
         """`path=None` keeps them in RAM only."""
         self._clock = clock
-        self._db = SmallDatabase(path, schema=_SCHEMA, what="the file of invitations")
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the file of invitations")
         self._known: LruDict[str, tuple[float, bool]] = LruDict(MAX_KNOWN)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""SPADE's classes that we build on, imported without the XMPP server that comes with SPADE.
+"""SPADE's base classes, imported without the XMPP server that comes with SPADE.
 
 Its import takes 0.4 s (a database layer with it), and no agent needs it: `spade.run` still imports
 it when it is to start one.

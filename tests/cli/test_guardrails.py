@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.definition import read_definition
-from spade_llm.cli.guardrails import build_guardrails
-from spade_llm.errors import ConfigurationError
+from spade_llm.cli.factory.deployment_spec import read_spec
+from spade_llm.cli.factory.guardrails import build_guardrails
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
 from spade_llm.providers import OfflineProvider, ScriptedProvider
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.cli.guardrails import Guardrails
+    from spade_llm.cli.factory.guardrails import Guardrails
     from spade_llm.providers import ChatModel
 
 TOML = """
@@ -62,7 +62,7 @@ MISTAKES = {
 async def built(folder: Path, text: str, model: ChatModel) -> Guardrails:
     path = folder / "agent.toml"
     path.write_text(text, encoding="utf-8")
-    definition = read_definition(path, domain="localhost")
+    definition = read_spec(path, domain="localhost")
     async with AsyncExitStack() as stack:
         return await build_guardrails(definition, model, stack)
 

@@ -6,37 +6,37 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.definition import Definition, read_definition
-from spade_llm.cli.identity import identity_of
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.portrait import portrait
+from spade_llm.cli.factory.agent_options import build_identity
+from spade_llm.cli.factory.deployment_spec import DeploymentSpec, read_spec
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.stanzas.vcard import default_avatar
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def definition(folder: Path, kind: str, identity: str = "") -> Definition:
+def definition(folder: Path, kind: str, identity: str = "") -> DeploymentSpec:
     path = folder / "agent.toml"
     path.write_text(f'kind = "{kind}"\njid = "robbie"\n[identity]\n{identity}', encoding="utf-8")
-    return read_definition(path, domain="example.org")
+    return read_spec(path, domain="example.org")
 
 
 @pytest.mark.parametrize("kind", ["assistant", "memory", "rag", "tools"])
 def test_an_agent_without_an_identity_has_a_name_a_sentence_and_a_picture(
     tmp_path: Path, kind: str
 ) -> None:
-    identity = identity_of(definition(tmp_path, kind))
+    identity = build_identity(definition(tmp_path, kind))
 
     assert identity.name == "Robbie"
     assert identity.description
     assert identity.avatar is not None
-    assert identity.avatar.content == portrait(kind, "robbie@example.org")
+    assert identity.avatar.content == default_avatar(kind, "robbie@example.org")
 
 
 def test_what_the_toml_says_is_shown(tmp_path: Path) -> None:
-    (tmp_path / "me.png").write_bytes(portrait("rag", "somebody"))
+    (tmp_path / "me.png").write_bytes(default_avatar("rag", "somebody"))
 
-    identity = identity_of(
+    identity = build_identity(
         definition(
             tmp_path,
             "assistant",
@@ -47,14 +47,14 @@ def test_what_the_toml_says_is_shown(tmp_path: Path) -> None:
 
     assert (identity.name, identity.description) == ("Ada's helper", "Helps.")
     assert identity.avatar is not None
-    assert identity.avatar.content == portrait("rag", "somebody")
+    assert identity.avatar.content == default_avatar("rag", "somebody")
     assert (identity.is_published, identity.shows_load) == (False, False)
     assert (identity.busy_at, identity.status_every_s) == (4, 60.0)
 
 
 def test_a_text_that_would_end_the_stream_is_named_by_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"agent\.toml: identity\.name .*control"):
-        identity_of(definition(tmp_path, "assistant", r'name = "Rob\u0001bie"'))
+        build_identity(definition(tmp_path, "assistant", r'name = "Rob\u0001bie"'))
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xd8\xff\xe0 a JPEG"])
@@ -65,4 +65,4 @@ def test_a_picture_that_cannot_be_used_is_named_by_file_and_key(
         (tmp_path / "me.png").write_bytes(content)
 
     with pytest.raises(ConfigurationError, match=r"agent\.toml: identity\.avatar 'me\.png': "):
-        identity_of(definition(tmp_path, "assistant", 'avatar = "me.png"'))
+        build_identity(definition(tmp_path, "assistant", 'avatar = "me.png"'))

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from spade_llm.cli.command_line import build_parser, main
-from spade_llm.cli.mcp_choices import DEFAULT_FAMILIES, FAMILIES
-from spade_llm.cli.mcp_families import chosen
-from spade_llm.errors import ConfigurationError
-from spade_llm.mcp_server.http import Address
+from spade_llm.cli.command_line import DEFAULT_TOOL_FAMILIES, TOOL_FAMILIES, build_parser, main
+from spade_llm.cli.mcp import parse_families
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.mcp.server.http_transport import ListenAddress
 
 
 @pytest.fixture
@@ -25,15 +24,15 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_families_are_taken_in_their_own_order_and_once() -> None:
-    assert chosen(" ask, memory,ask,") == ("memory", "ask")
-    assert chosen("all") == tuple(FAMILIES)
-    assert chosen(DEFAULT_FAMILIES) == ("memory", "documents", "ask")
+    assert parse_families(" ask, memory,ask,") == ("memory", "ask")
+    assert parse_families("all") == tuple(TOOL_FAMILIES)
+    assert parse_families(DEFAULT_TOOL_FAMILIES) == ("memory", "documents", "ask")
 
 
 @pytest.mark.parametrize("names", ["", " , ", "everything", "memory;ask"])
 def test_what_is_no_family_is_refused(names: str) -> None:
     with pytest.raises(ConfigurationError, match="--tools"):
-        chosen(names)
+        parse_families(names)
 
 
 def test_a_clients_settings_start_us_from_anywhere(printed: Any, tmp_path: Path) -> None:
@@ -88,11 +87,11 @@ def test_the_settings_for_http_show_where_and_not_the_token(printed: Any) -> Non
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.9", "::1"])
 def test_only_on_this_machine_may_a_token_be_missing(host: str) -> None:
-    Address(host=host, port=1).check()
+    ListenAddress(host=host, port=1).check()
 
 
 @pytest.mark.parametrize("host", ["10.0.0.7", "example.org", "::", "0.0.0.0", "localhost.example"])
 def test_elsewhere_a_token_is_needed(host: str) -> None:
     with pytest.raises(ConfigurationError, match="without a token"):
-        Address(host=host, port=1).check()
-    Address(host=host, port=1, names=("mcp.example.org",), token="t").check()
+        ListenAddress(host=host, port=1).check()
+    ListenAddress(host=host, port=1, names=("mcp.example.org",), token="t").check()

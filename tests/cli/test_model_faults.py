@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.cli.checks import State
-from spade_llm.cli.checks_of_run import check_models, check_running_models
-from spade_llm.cli.definition import read_deployment
-from spade_llm.cli.model_choice import ModelChoice
-from spade_llm.cli.model_record import ModelRecord, kept_model_record
-from spade_llm.deployment import lock
-from spade_llm.errors import ContextTooLong, ModelUnavailable
+from spade_llm.cli.doctor import check_models, check_running_models
+from spade_llm.cli.doctor_checks import CheckState
+from spade_llm.cli.factory.deployment_spec import read_deployment
+from spade_llm.cli.factory.model_choice import ModelChoice, ModelRecord, maintain_model_record
+from spade_llm.core import directory_lock
+from spade_llm.core.errors import ContextTooLong, ModelUnavailable
 from spade_llm.providers.health import ModelHealth
 from tests.cli.program import Program, program_in
 from tests.openai_server import OpenAIServer, Status, running_server
@@ -21,7 +20,7 @@ from tests.openai_server import OpenAIServer, Status, running_server
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.cli.definition import Definition
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 KEY = "sk-secret-of-the-operator"
 WITH_KEY = {"MODEL_KEY": KEY}
@@ -86,22 +85,22 @@ async def test_the_doctor_tells_unreachable_servers_apart(
 
     (check,) = await check_models(assistant_of(program))
 
-    assert (check.state, why in check.detail) == (State.FAILED, True)
+    assert (check.state, why in check.detail) == (CheckState.FAILED, True)
     assert KEY not in repr(check)
 
 
 @pytest.mark.parametrize(
     ("models", "state"),
     [
-        ('{"object": "list", "data": [{"id": "test"}]}', State.OK),
-        ('{"object": "list", "data": [{"id": "test:latest"}]}', State.OK),
-        ('{"object": "list", "data": [{"id": "another"}]}', State.FAILED),
-        ('{"object": "list", "data": []}', State.OK),
-        ("what is this?", State.OK),
+        ('{"object": "list", "data": [{"id": "test"}]}', CheckState.OK),
+        ('{"object": "list", "data": [{"id": "test:latest"}]}', CheckState.OK),
+        ('{"object": "list", "data": [{"id": "another"}]}', CheckState.FAILED),
+        ('{"object": "list", "data": []}', CheckState.OK),
+        ("what is this?", CheckState.OK),
     ],
 )
 async def test_the_doctor_looks_whether_the_server_has_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: str, state: State
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: str, state: CheckState
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", KEY)
     async with running_server(OpenAIServer(api_key=KEY)) as server:
@@ -113,7 +112,7 @@ async def test_the_doctor_looks_whether_the_server_has_the_model(
     assert check.state is state
 
 
-def assistant_of(program: Program) -> Definition:
+def assistant_of(program: Program) -> DeploymentSpec:
     found = read_deployment(program.agents, domain="localhost")
     return next(one for one in found if one.settings.kind == "assistant")
 
@@ -121,14 +120,17 @@ def assistant_of(program: Program) -> Definition:
 def test_the_doctor_knows_only_assistants_that_run(tmp_path: Path) -> None:
     home = tmp_path / "agents" / "assistant@localhost"
     health = ModelHealth()
-    with lock.hold(home, what="it"), kept_model_record(home, ModelRecord(description="m"), health):
+    with (
+        directory_lock.lock_directory(home, what="it"),
+        maintain_model_record(home, ModelRecord(description="m"), health),
+    ):
         health.fail(ModelUnavailable("It is away."))
         (while_running,) = check_running_models(tmp_path)
         health.succeed()
         (recovered,) = check_running_models(tmp_path)
 
     assert "m: It is away. (1 call since" in while_running.detail
-    assert recovered.state is State.OK
+    assert recovered.state is CheckState.OK
     assert check_running_models(tmp_path) == []
 
 

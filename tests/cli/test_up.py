@@ -20,7 +20,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from spade_llm.deployment.accounts import Accounts
+from spade_llm.xmpp.servers.passwords import AccountPasswords
 from tests.cli.hanging_server import hanging_server
 from tests.cli.program import ROOT, STOP_S, Program, processes_of, program_in
 
@@ -252,7 +252,7 @@ async def test_an_agent_that_is_killed_comes_back(alone: Program) -> None:
 async def test_a_server_that_is_killed_comes_back_and_the_agents_with_it(alone: Program) -> None:
     async with alone.up(*NO_WEB) as up:
         await up.ready()
-        (server,) = _running(alone, "spade_llm.xmpp.embedded_server")
+        (server,) = _running(alone, "spade_llm.xmpp.servers.embedded.main")
 
         os.kill(server, signal.SIGKILL)
         await up.line("server      is back")
@@ -269,7 +269,7 @@ async def test_an_agent_whose_password_was_reset_logs_in_with_the_new_one(alone:
 
         refused = await alone.run("account", "Assistant")
         reset = await alone.run("account", " Assistant@LOCALHOST ", "--reset")
-        (server,) = _running(alone, "spade_llm.xmpp.embedded_server")
+        (server,) = _running(alone, "spade_llm.xmpp.servers.embedded.main")
         os.kill(server, signal.SIGKILL)
         await up.line("server      is back")
         answer = await alone.run("ask", "what is 12 * 12?")
@@ -337,7 +337,7 @@ async def test_agents_live_on_somebody_elses_server_with_accounts_that_exist(
     alone: Program, embedded: Provisioner
 ) -> None:
     endpoint = embedded.endpoint
-    accounts = Accounts(alone.data)
+    accounts = AccountPasswords(alone.data)
     for name in ("assistant", "memory", "rag", "tools", "gateway", "you"):
         jid = f"{name}@{endpoint.domain}"
         await embedded.server.create_account(jid, accounts.get_or_make(jid))

@@ -6,8 +6,8 @@ import json
 from asyncio import to_thread
 from typing import TYPE_CHECKING
 
+from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals
 from spade_llm.cli import main
-from spade_llm.conversation.usage_ledger import Spent, UsageLedger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +29,8 @@ async def test_an_operator_sees_all_peers_by_day(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = await a_record(tmp_path)
-    ledger.add("ada@x", Spent(turns=3, model_calls=4, prompt_tokens=50, estimated_tokens=50))
-    ledger.add("bob@x", Spent(turns=1))
+    ledger.add("ada@x", UsageTotals(turns=3, model_calls=4, prompt_tokens=50, estimated_tokens=50))
+    ledger.add("bob@x", UsageTotals(turns=1))
 
     assert await to_thread(usage, tmp_path) == 0
     shown = capsys.readouterr().out.splitlines()

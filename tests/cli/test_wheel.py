@@ -39,12 +39,12 @@ def test_the_wheel_ships_every_module(wheel_names: set[str]) -> None:
 def test_the_wheel_ships_every_prompt(wheel_names: set[str]) -> None:
     prompts = {str(path.relative_to(ROOT)) for path in (ROOT / "spade_llm").rglob("*.md")}
 
-    assert "spade_llm/conversation/prompts/assistant.md" in prompts
+    assert "spade_llm/assistant/turn/prompts/assistant.md" in prompts
     assert prompts <= wheel_names
 
 
 def test_the_wheel_ships_what_is_added_to_prosody(wheel_names: set[str]) -> None:
-    assert "spade_llm/xmpp/prosody_modules/mod_spade_llm_peers.lua" in wheel_names
+    assert "spade_llm/xmpp/servers/prosody_modules/mod_spade_llm_peers.lua" in wheel_names
 
 
 def test_the_wheel_ships_the_console(wheel_names: set[str]) -> None:

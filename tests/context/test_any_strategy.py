@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spade_llm.context import CombinedContext, EstimatedTokens, TokenBudget
-from spade_llm.context.counted import Counted
-from spade_llm.providers.quoted import CONTEXT_NAME
+from spade_llm.context.token_counter import CachedTokenCounter
+from spade_llm.providers.quoted_context import CONTEXT_NAME
 from tests.conftest import at_most
 from tests.context.histories import conversations, exchange, system, user, wordy_conversations
 from tests.context.strategies import BUDGETS, COMBINED, SINGLE, STRATEGIES, WITHIN_TOKENS, LastThree
@@ -160,7 +160,7 @@ def test_the_budget_is_never_exceeded_but_by_what_no_context_can_do_without(
     strategy: CombinedContext, history: list[ContextMessage]
 ) -> None:
     limit = min(part.limits().token_limit for part in strategy.parts)
-    count = Counted(EstimatedTokens()).messages
+    count = CachedTokenCounter(EstimatedTokens()).messages
 
     kept = strategy.apply_context_strategy(history, PROMPT)
 
@@ -184,7 +184,7 @@ def test_a_result_larger_than_the_budget_is_cut_with_a_note(
     strategy = TokenBudget(limit)
     kept = strategy.apply_context_strategy(history, PROMPT)
 
-    assert Counted(EstimatedTokens()).messages(kept) <= limit
+    assert CachedTokenCounter(EstimatedTokens()).messages(kept) <= limit
     assert len(kept) == len(history) + 1
     assert all("characters left out" in str(one["content"]) for one in kept[3:])
     assert strategy.stats_of(history, PROMPT)["messages_cut"] == results

@@ -16,12 +16,16 @@ from spade_llm.context import (
     TokenBudget,
     WindowSizeContext,
 )
-from spade_llm.context.counted import Counted
-from spade_llm.context.points import points_of
-from spade_llm.context.told import BARE, NEAR, WHOLE
-from spade_llm.errors import ModelUnavailable
+from spade_llm.context.summary_points import (
+    CONTEXT_LENGTH,
+    FULL_LENGTH,
+    ITEMS_LENGTH,
+    summary_points_of,
+)
+from spade_llm.context.token_counter import CachedTokenCounter
+from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import Completion, ScriptedProvider
-from spade_llm.providers.quoted import CONTEXT_NAME, read_earlier
+from spade_llm.providers.quoted_context import CONTEXT_NAME, read_earlier
 from tests.conftest import at_most
 from tests.context.histories import assistant, chatter, user
 
@@ -155,7 +159,7 @@ def test_a_summary_has_a_bound_and_says_what_it_left_out(turns: int, tokens: int
     missing = [
         turn for turn in range(turns) if f" {turn} " not in f"{' '.join(lines)},".replace(",", " ")
     ]
-    assert Counted(EstimatedTokens()).message(summary) <= tokens
+    assert CachedTokenCounter(EstimatedTokens()).message(summary) <= tokens
     assert missing == list(range(len(missing)))
     assert bool(missing) == lines[-1].endswith("older details are left out)")
 
@@ -286,9 +290,9 @@ def test_every_form_of_a_sentence_has_its_items(told: list[tuple[str, str]], rol
     text = " and ".join(sentence.rstrip(".!") for _, sentence in told) + "."
     message = user(text) if role == "user" else assistant(text)
 
-    points = points_of(message)
+    points = summary_points_of(message)
 
-    for form in (WHOLE, NEAR, BARE):
+    for form in (FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH):
         said = " ".join(point.forms[form] for point in points)
         assert [word for item, _ in told for word in item.split() if word not in said] == []
 
@@ -304,4 +308,4 @@ def test_a_text_made_to_be_slow_is_read_like_any_other(text: str) -> None:
     kept = strategy.apply_context_strategy([user(text), assistant("What?"), user("go on")], "Be.")
 
     assert kept[-1] == user("go on")
-    assert Counted(EstimatedTokens()).messages(kept) <= 400
+    assert CachedTokenCounter(EstimatedTokens()).messages(kept) <= 400

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spade_llm.core.errors import Busy
 from spade_llm.core.limits import ConcurrencyLimiter, LruDict, SlidingWindow
-from spade_llm.errors import Busy
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 6))

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from spade_llm.providers import LLMProvider, ModelLimits
 from tests.gateway.web import started
-from tests.interaction.network import jid_of
+from tests.integration.network import jid_of
 from tests.openai_server import Hang, OpenAIServer, Raw, Reset, Say, Status, running_server
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from spade_llm.agent import GatewayAgent, Services
-from spade_llm.gateway.network import Addresses
+from spade_llm.agents import GatewayAgent, Services
+from spade_llm.gateway.network import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
-from spade_llm.providers.offline import OfflineProvider
-from tests.interaction.network import Network, jid_of
+from spade_llm.providers.offline.provider import OfflineProvider
+from tests.integration.network import Network, jid_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
-    from spade_llm.agent import LLMAgent, MemoryAgent, RAGAgent, ToolAgent
+    from spade_llm.agents import LLMAgent, MemoryAgent, RAGAgent, ToolAgent
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools import Tool
     from tests.conftest import Provisioner
@@ -91,7 +91,7 @@ async def _started(
     agent = GatewayAgent(
         own,
         network.passwords[own],
-        addresses=Addresses(
+        addresses=AgentAddresses(
             assistants=(jid_of(assistant),),
             memory=jid_of(memory),
             rag=jid_of(rag),

@@ -19,9 +19,8 @@ from spade_llm.guardrails import (
     KeywordGuardrail,
     OutputGuardrail,
 )
-from spade_llm.guardrails.chain import judged
-from spade_llm.guardrails.guardrail import MAX_CHARS
-from spade_llm.guardrails.sides import Side
+from spade_llm.guardrails.chain import run_chain
+from spade_llm.guardrails.guardrail import MAX_CHARS, GuardrailDirection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,9 +70,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-@pytest.mark.parametrize("side", Side)
-async def test_a_guardrail_that_fails_blocks(fault: object, side: Side) -> None:
-    result = await judged("top secret", CONTEXT, [Fixed(fault)], side=side)
+@pytest.mark.parametrize("side", GuardrailDirection)
+async def test_a_guardrail_that_fails_blocks(fault: object, side: GuardrailDirection) -> None:
+    result = await run_chain("top secret", CONTEXT, [Fixed(fault)], side=side)
 
     assert result.is_blocked
     assert result.text.startswith("I may not")
@@ -86,7 +85,7 @@ async def test_neither_the_text_nor_what_quotes_it_is_in_the_log(
     reason = GuardrailResult(action=WARNING, reason="it says top secret")
     failing = [Fixed(reason), Fixed(FAULTS["an exception"])]
 
-    await judged("top secret", CONTEXT, failing, side=Side.OUTPUT)
+    await run_chain("top secret", CONTEXT, failing, side=GuardrailDirection.OUTPUT)
 
     assert "output: warning by 'fixed'" in caplog.text
     assert "ValueError" in caplog.text
@@ -100,7 +99,7 @@ async def test_each_sees_what_those_before_it_have_left() -> None:
         KeywordGuardrail("two", ["blue"], MODIFY, "green"),
     ]
 
-    assert (await judged("red", CONTEXT, chain, side=Side.INPUT)).text == "green"
+    assert (await run_chain("red", CONTEXT, chain, side=GuardrailDirection.INPUT)).text == "green"
 
 
 async def test_the_first_that_blocks_is_the_last_that_is_asked() -> None:
@@ -112,17 +111,19 @@ async def test_the_first_that_blocks_is_the_last_that_is_asked() -> None:
 
     chain = [KeywordGuardrail("k", ["red"], blocked_message="no red"), _custom(note)]
 
-    result = await judged("red", CONTEXT, chain, side=Side.INPUT)
+    result = await run_chain("red", CONTEXT, chain, side=GuardrailDirection.INPUT)
 
     assert (result.text, result.is_blocked, asked) == ("no red", True, [])
 
 
 async def test_one_that_is_not_enabled_lets_everything_pass() -> None:
     guardrail = KeywordGuardrail("k", ["red"], enabled=False)
-    assert not (await judged("red", CONTEXT, [guardrail], side=Side.INPUT)).is_blocked
+    assert not (
+        await run_chain("red", CONTEXT, [guardrail], side=GuardrailDirection.INPUT)
+    ).is_blocked
 
     guardrail.enabled = True
-    assert (await judged("red", CONTEXT, [guardrail], side=Side.INPUT)).is_blocked
+    assert (await run_chain("red", CONTEXT, [guardrail], side=GuardrailDirection.INPUT)).is_blocked
 
 
 async def test_a_text_that_is_too_long_to_be_checked_is_blocked() -> None:
@@ -135,7 +136,9 @@ async def test_a_text_that_is_too_long_to_be_checked_is_blocked() -> None:
 async def test_an_asker_is_told_in_their_language() -> None:
     block = [Fixed(GuardrailResult(action=BLOCK))]
 
-    result = await judged("¿Cómo se hace una bomba en mi casa?", CONTEXT, block, side=Side.INPUT)
+    result = await run_chain(
+        "¿Cómo se hace una bomba en mi casa?", CONTEXT, block, side=GuardrailDirection.INPUT
+    )
 
     assert result.text.startswith("No puedo aceptar")
 
@@ -148,8 +151,10 @@ async def test_a_subclass_of_ones_own_works_on_both_sides(base: type[Guardrail])
 
     own = [Own("mine", blocked_message="mine says no")]
 
-    assert (await judged("red", CONTEXT, own, side=Side.INPUT)).text == "mine says no"
-    assert (await judged("blue", CONTEXT, own, side=Side.OUTPUT)).text == "blue"
+    assert (
+        await run_chain("red", CONTEXT, own, side=GuardrailDirection.INPUT)
+    ).text == "mine says no"
+    assert (await run_chain("blue", CONTEXT, own, side=GuardrailDirection.OUTPUT)).text == "blue"
 
 
 async def test_who_triggered_is_told_sync_or_async() -> None:
@@ -160,8 +165,8 @@ async def test_who_triggered_is_told_sync_or_async() -> None:
 
     chain = [KeywordGuardrail("colours", ["red"], MODIFY), Fixed(GuardrailResult(action=PASS))]
 
-    await judged("red", CONTEXT, chain, side=Side.OUTPUT, on_trigger=told.append)
-    await judged("red", CONTEXT, chain, side=Side.OUTPUT, on_trigger=later)
+    await run_chain("red", CONTEXT, chain, side=GuardrailDirection.OUTPUT, on_trigger=told.append)
+    await run_chain("red", CONTEXT, chain, side=GuardrailDirection.OUTPUT, on_trigger=later)
 
     assert [one.action for one in told] == [MODIFY, MODIFY]
     assert told[0].metadata == {"guardrail": "colours", "on": "output"}
@@ -173,7 +178,7 @@ async def test_a_callback_that_fails_harms_nothing() -> None:
 
     chain = [KeywordGuardrail("k", ["red"], MODIFY, "blue")]
 
-    result = await judged("red", CONTEXT, chain, side=Side.INPUT, on_trigger=fail)
+    result = await run_chain("red", CONTEXT, chain, side=GuardrailDirection.INPUT, on_trigger=fail)
 
     assert result.text == "blue"
 
@@ -211,7 +216,9 @@ async def test_functions_may_be_sync_or_async_and_get_the_context() -> None:
 
     chain = [_custom(shout), CustomFunctionGuardrail("async", mark)]
 
-    assert (await judged("hi", CONTEXT, chain, side=Side.INPUT)).text == "ada@x: HI!"
+    assert (
+        await run_chain("hi", CONTEXT, chain, side=GuardrailDirection.INPUT)
+    ).text == "ada@x: HI!"
 
 
 async def test_a_function_cannot_change_what_the_next_is_told() -> None:
@@ -221,7 +228,7 @@ async def test_a_function_cannot_change_what_the_next_is_told() -> None:
 
     chain = [_custom(spoil), _custom(lambda content, context: _as(str(context["sender"])))]
 
-    assert (await judged("hi", CONTEXT, chain, side=Side.INPUT)).text == "ada@x"
+    assert (await run_chain("hi", CONTEXT, chain, side=GuardrailDirection.INPUT)).text == "ada@x"
 
 
 def _as(content: str) -> GuardrailResult:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
-from spade_llm.guardrails.folding import folded, folded_text
-from tests.guardrails.parts import UNHURRIED, fed, pieces_of
+from spade_llm.guardrails.keyword import normalize, normalize_text
+from tests.guardrails.streamed_parts import UNHURRIED, fed, pieces_of
 
 TRICKS = {
     "as it is": "how to hack it",
@@ -31,7 +31,7 @@ TRICKS = {
 }
 LETTERS = st.text("aA\t\x07\x1c\x7fbßſsS\u0301\u200b \n[ﬁfi가ᄀ\u1161", max_size=30)
 KEYWORDS = st.lists(st.text("abßsf i가", min_size=1, max_size=4), min_size=1, max_size=4).filter(
-    lambda words: all(folded_text(word) for word in words)
+    lambda words: all(normalize_text(word) for word in words)
 )
 
 
@@ -123,13 +123,13 @@ def test_what_cannot_work_is_refused_at_once(
 @given(LETTERS)
 @example("ß\u0345")
 def test_what_is_folded_is_traceable_and_folds_alike_in_pieces(text: str) -> None:
-    whole = folded(text)
+    whole = normalize(text)
 
     assert len(whole.text) == len(whole.starts) == len(whole.ends)
-    assert whole.text == folded_text(text)
+    assert whole.text == normalize_text(text)
     assert all(start < end for start, end in zip(whole.starts, whole.ends, strict=True))
-    cut = folded(text, is_whole=False).closed
-    assert folded(text[:cut]).text + folded(text[cut:]).text == whole.text
+    cut = normalize(text, is_whole=False).closed
+    assert normalize(text[:cut]).text + normalize(text[cut:]).text == whole.text
 
 
 @UNHURRIED
@@ -143,10 +143,12 @@ async def test_after_replacing_no_keyword_is_left(
         return
     result = await guardrail(text, {})
 
-    is_in_replacement = any(folded_text(word) in folded_text(replacement) for word in keywords)
+    is_in_replacement = any(
+        normalize_text(word) in normalize_text(replacement) for word in keywords
+    )
     if result.action is not GuardrailAction.BLOCK and not is_in_replacement:
-        left = folded_text(result.content or "")
-        assert not any(folded_text(word) in left for word in keywords)
+        left = normalize_text(result.content or "")
+        assert not any(normalize_text(word) in left for word in keywords)
 
 
 @UNHURRIED
@@ -177,7 +179,7 @@ async def test_parts_before_a_keyword_that_blocks_never_hold_it(
     sent = fed(parts, pieces_of(text, data))
 
     assert text.startswith(sent)
-    assert not any(folded_text(word) in folded_text(sent) for word in keywords)
+    assert not any(normalize_text(word) in normalize_text(sent) for word in keywords)
 
 
 def test_nothing_of_a_text_that_may_be_blocked_goes_out_in_parts() -> None:

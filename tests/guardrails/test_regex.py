@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.guardrails import CompositeGuardrail, GuardrailAction, KeywordGuardrail
 from spade_llm.guardrails import RegexGuardrail as Regex
-from tests.guardrails.parts import UNHURRIED, fed, pieces_of
+from tests.guardrails.streamed_parts import UNHURRIED, fed, pieces_of
 
 BLOCK, WARNING = GuardrailAction.BLOCK, GuardrailAction.WARNING
 BOUNDED = [

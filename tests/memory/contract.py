@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from spade_llm.errors import InvalidArguments, RequestRefused
+from spade_llm.core.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import Category, MemoryDraft, ObservedMessage, OwnedMemory, ScoredMemory, Tier
-from spade_llm.memory.store import MemoryFilter, MemoryQuery
+from spade_llm.memory.contract import MemoryFilter, MemoryQuery
 
 ADA = "ada@localhost"
 BOB = "bob@localhost"

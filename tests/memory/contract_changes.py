@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from spade_llm.errors import InvalidArguments, NotFound, RequestError, RequestRefused
+from spade_llm.core.errors import InvalidArguments, NotFound, RequestError, RequestRefused
 from spade_llm.memory import Category, MemoryDraft, OwnedMemory, Tier
-from spade_llm.memory.store import (
+from spade_llm.memory.contract import (
     BatchError,
     ContentType,
     MemoryChange,

@@ -11,16 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from spade_llm.errors import InvalidArguments, NotFound, RequestRefused, Unauthorised
+from spade_llm.core.errors import InvalidArguments, NotFound, RequestRefused, Unauthorised
 from spade_llm.memory import MemoryDraft, OwnedMemory, Tier
-from spade_llm.memory.store import (
-    Access,
+from spade_llm.memory.contract import (
     DecayPolicy,
+    MemoryAccess,
     MemoryChange,
     MemoryFilter,
     MemoryQuery,
-    Outcome,
     SearchMode,
+    SearchOutcome,
 )
 from tests.memory.contract import contents, said
 from tests.memory.contract_changes import code_of, listed
@@ -40,7 +40,7 @@ def theirs(owner: str) -> MemoryFilter:
 
 async def searched(
     store: OwnedMemory, theirs: MemoryFilter, text: str
-) -> tuple[Outcome, list[str]]:
+) -> tuple[SearchOutcome, list[str]]:
     query = MemoryQuery(text=text, which=theirs, mode=SearchMode.KEYWORD)
     found = await store.search(query)
     return found.outcome, [hit.entry.content for hit in found.hits]
@@ -106,7 +106,7 @@ async def test_nothing_of_another_is_seen_without_a_grant(
     one, two, _ = await three(store)
     own = await other_store.add(MemoryDraft(content="mine"))
 
-    assert await searched(other_store, theirs, "tea milk oats") == (Outcome.DENIED, [])
+    assert await searched(other_store, theirs, "tea milk oats") == (SearchOutcome.DENIED, [])
     for ask in (
         lambda: other_store.list(theirs),
         lambda: other_store.delete(theirs),
@@ -145,7 +145,7 @@ async def test_an_unknown_owner_is_denied_like_one_who_granted_nothing(
 
     found = await other_store.search(MemoryQuery(text="a", which=nobody))
 
-    assert found.outcome is Outcome.DENIED
+    assert found.outcome is SearchOutcome.DENIED
     with pytest.raises(DENIED):
         await other_store.list(nobody)
 
@@ -186,7 +186,7 @@ async def test_who_was_granted_to_write_corrects_deletes_and_forgets(
 ) -> None:
     one, two, three_ = await three(store)
 
-    await store.grant(other, access=Access.WRITE)
+    await store.grant(other, access=MemoryAccess.WRITE)
 
     await other_store.update(MemoryChange(id=one, content="corrected"))
     await other_store.set_importance(one, 0.9, reason="")
@@ -202,8 +202,8 @@ async def test_who_may_write_a_tag_forgets_nothing_that_was_said_elsewhere(
     await store.observe("common", [said("2", "the door is 77")])
     tagged = await store.add(MemoryDraft(content="x", tags=("shared",)))
     of_session = await store.add(MemoryDraft(content="y", session="common"))
-    await store.grant(other, access=Access.WRITE, tag="shared")
-    await store.grant(other, access=Access.WRITE, session="common")
+    await store.grant(other, access=MemoryAccess.WRITE, tag="shared")
+    await store.grant(other, access=MemoryAccess.WRITE, session="common")
 
     for id, text in ((tagged.id, "the pin is 1234"), (of_session.id, "the door is 77")):
         await other_store.update(MemoryChange(id=id, content=text))
@@ -241,7 +241,7 @@ async def test_what_was_revoked_is_not_seen_any_more(
     assert await store.revoke(grant.id) is True
     assert await store.revoke(grant.id) is False
 
-    assert await searched(other_store, theirs, "tea") == (Outcome.DENIED, [])
+    assert await searched(other_store, theirs, "tea") == (SearchOutcome.DENIED, [])
     assert list(await store.grants()) == []
 
 

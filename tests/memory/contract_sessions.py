@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.memory.retrieve import retrieve_memory
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.text import estimate_tokens
+from spade_llm.memory.contract import (
+    Category,
+    MemoryDraft,
+    MemoryQuery,
+    MemoryType,
+    ObservedMessage,
+)
+from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.session_context import session_context
 from spade_llm.memory.sessions import (
     clear_session,
@@ -16,14 +24,6 @@ from spade_llm.memory.sessions import (
     session_history,
     session_statistics,
 )
-from spade_llm.memory.store import (
-    Category,
-    MemoryDraft,
-    MemoryQuery,
-    MemoryType,
-    ObservedMessage,
-)
-from spade_llm.text.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory
@@ -103,7 +103,7 @@ async def test_statistics_count_by_type(session: OwnedMemory) -> None:
     counts = await session_statistics(session, "s")
 
     assert (counts.messages, counts.semantic_facts, counts.profile_entries) == (2, 1, 0)
-    assert counts.tokens == estimated_tokens("Hello\n## Hechos Clave" + "Hi Ana")
+    assert counts.tokens == estimate_tokens("Hello\n## Hechos Clave" + "Hi Ana")
 
 
 async def test_a_search_says_which_session_it_found(session: OwnedMemory) -> None:

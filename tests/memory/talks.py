@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from spade_llm.memory.contract import Category, MemoryFilter, ObservedMessage, Origin
 from spade_llm.memory.learning.learner import Learner
-from spade_llm.memory.store import Category, MemoryFilter, ObservedMessage, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory import OwnedMemory, SQLiteMemoryBackend
-    from spade_llm.memory.store import MemoryEntry
+    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.providers.scripted import ScriptedProvider
 
 START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from spade_llm.core.sentences import split_sentences
 from spade_llm.memory.summary import extractive_summary
-from spade_llm.text.sentences import sentences
 
 LONG = 10_000
 SPANS = ("minute", "week", "century")
@@ -55,7 +55,7 @@ SPANS = ("minute", "week", "century")
     ],
 )
 def test_text_is_cut_into_sentences(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+    assert split_sentences(text) == expected
 
 
 def test_short_sources_are_kept_whole_one_per_line() -> None:

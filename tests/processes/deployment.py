@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.agent import AgentOptions, ChatAgent, Connection
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.agents import AgentOptions, ChatAgent, ConnectionSettings
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 from tests.cli.program import ROOT
 from tests.openai_server import OpenAIServer, running_server
 from tests.processes.proxy import Line, line_to
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 READY_S = 30.0
 PASSWORD = "correct horse"
@@ -104,7 +104,7 @@ class Deployment:
     async def program(self, name: str) -> ChatAgent:
         """A program in this process, on a direct connection."""
         jid = await self.account(name)
-        connection = Connection(
+        connection = ConnectionSettings(
             host=self.endpoint.host, port=self.endpoint.port, ca_path=self.endpoint.ca_path
         )
         agent = ChatAgent(jid, PASSWORD, options=AgentOptions(connection=connection))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from spade_llm.xmpp.server import Endpoint
-    from tests.memory.entry_tools.calling import Answer, Tools
+    from spade_llm.xmpp.servers.managed_server import Endpoint
+    from tests.memory.tools.calling import Answer, Tools
 
 PASSWORD = "correct horse"
 TOKEN = "a-token-that-nobody-guesses"

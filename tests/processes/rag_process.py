@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.agent import AgentOptions, Connection, XmppAgent
-from spade_llm.services.rag import RagClient
+from spade_llm.agents import AgentOptions, ConnectionSettings, XmppAgent
+from spade_llm.rag.remote import RagClient
 from tests.cli.program import ROOT
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ class RagProcess:
 @asynccontextmanager
 async def connected(server: Provisioner, name: str) -> AsyncIterator[XmppAgent]:
     endpoint = server.endpoint
-    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    connection = ConnectionSettings(
+        host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path
+    )
     jid, password = await server.account(name)
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     await agent.start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.services.chat import Asked, Reply
+from spade_llm.assistant.chat.service import ApprovalPrompt, ChatReply
 from tests.openai_server import Call, Say
 from tests.processes.deployment import Deployment, running_deployment
 
@@ -65,18 +65,18 @@ async def test_a_program_is_asked_again_under_the_same_question(deployment: Depl
     deployment.model.enqueue(CALL)
     parts = program.stream(ASSISTANT, "six times seven?", can_approve=True)
     first = await anext(parts)
-    assert isinstance(first, Asked)
+    assert isinstance(first, ApprovalPrompt)
 
     await deployment.kill("assistant")
     deployment.model.enqueue(CALL, Say(text="It is 42."))
     await deployment.start("assistant")
     second = await anext(parts)
 
-    assert isinstance(second, Asked)
+    assert isinstance(second, ApprovalPrompt)
     assert second.question == first.question
     await program.approve(ASSISTANT, second.question, is_approved=True)
     reply = [part async for part in parts][-1]
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ChatReply)
     assert [(call.name, call.success) for call in reply.tool_calls] == [("calculator", True)]
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.memory.entry_tools.contract_arguments import *  # noqa: F403
-from tests.memory.entry_tools.contract_batches import *  # noqa: F403
-from tests.memory.entry_tools.contract_consolidation import *  # noqa: F403
-from tests.memory.entry_tools.contract_entries import *  # noqa: F403
-from tests.memory.entry_tools.contract_further import *  # noqa: F403
-from tests.memory.entry_tools.contract_ranking import *  # noqa: F403
-from tests.memory.entry_tools.contract_scores import *  # noqa: F403
-from tests.memory.entry_tools.contract_search import *  # noqa: F403
-from tests.memory.entry_tools.fixtures import OTHER, OWNER
+from tests.memory.tools.contract_arguments import *  # noqa: F403
+from tests.memory.tools.contract_batches import *  # noqa: F403
+from tests.memory.tools.contract_consolidation import *  # noqa: F403
+from tests.memory.tools.contract_entries import *  # noqa: F403
+from tests.memory.tools.contract_further import *  # noqa: F403
+from tests.memory.tools.contract_ranking import *  # noqa: F403
+from tests.memory.tools.contract_scores import *  # noqa: F403
+from tests.memory.tools.contract_search import *  # noqa: F403
+from tests.memory.tools.fixtures import OTHER, OWNER
 from tests.processes.mcp_child import PASSWORD, Session, Start, calling
 from tests.processes.test_memory_contract import memory
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.client.client import Client
 
     from tests.conftest import Provisioner
-    from tests.memory.entry_tools.calling import Answer, Tools
+    from tests.memory.tools.calling import Answer, Tools
 
 __all__ = ["memory"]
 

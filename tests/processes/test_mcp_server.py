@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 from mcp.shared.exceptions import MCPError
 
-from spade_llm.memory.entry_tools import Scope, entry_tools
+from spade_llm.memory.remote import MemoryClient
+from spade_llm.memory.tools.toolset import SubjectScope, entry_tools
 from spade_llm.rag import Document
-from spade_llm.services.memory import MemoryClient
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.remote import RagClient
 from tests.openai_server import Hang
 from tests.processes.deployment import Deployment, running_deployment
 from tests.processes.mcp_child import Session, Start, calling, connected, text_of
@@ -71,7 +71,7 @@ async def test_the_tools_of_the_specification_are_listed_word_for_word(
     client: Client, deployment: Deployment
 ) -> None:
     program = await deployment.program("reader")
-    scope = Scope(store=MemoryClient(program.node.requester, "memory@localhost"), owner=ADA)
+    scope = SubjectScope(store=MemoryClient(program.node.requester, "memory@localhost"), owner=ADA)
 
     listed = {tool.name: tool for tool in (await client.list_tools()).tools}
 

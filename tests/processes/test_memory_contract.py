@@ -1,6 +1,6 @@
 """A memory in another process, behind a real Prosody: of its contract what depends on the server
 and the process, that is who asks, text as XML, pages and many requests at once. The whole contract
-over messages: tests/services/test_memory_contract.py.
+over messages: tests/memory/test_remote_contract.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.agent import AgentOptions, Connection, XmppAgent
-from spade_llm.services.memory import MemoryClient
+from spade_llm.agents import AgentOptions, ConnectionSettings, XmppAgent
+from spade_llm.memory.remote import MemoryClient
 from tests.cli.program import ROOT
 from tests.memory.contract import (
     test_a_conversation_is_kept_verbatim_and_in_order,
@@ -137,7 +137,9 @@ async def askers(prosody: Provisioner) -> AsyncIterator[list[XmppAgent]]:
 
 async def asker(name: str, prosody: Provisioner, stack: AsyncExitStack) -> XmppAgent:
     endpoint = prosody.endpoint
-    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    connection = ConnectionSettings(
+        host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path
+    )
     jid, password = await prosody.account(name)
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     await agent.start()

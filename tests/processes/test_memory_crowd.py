@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import RequestRefused
+from spade_llm.core.errors import RequestRefused
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.store import MemoryChange, MemoryFilter, OnError
-from spade_llm.services.memory import MemoryClient
+from spade_llm.memory.contract import MemoryChange, MemoryFilter, OnError
+from spade_llm.memory.remote import MemoryClient
 from tests.processes.test_memory_contract import asker, memory
 
 if TYPE_CHECKING:
-    from spade_llm.memory.store import BatchError
+    from spade_llm.memory.contract import BatchError
     from tests.conftest import Provisioner
 
 pytestmark = pytest.mark.server

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.acl import new_id
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.store import Origin
-from spade_llm.runtime import Question
-from spade_llm.services.memory import ONTOLOGY, MemoryClient
+from spade_llm.memory.contract import Origin
+from spade_llm.memory.remote import ONTOLOGY, MemoryClient
+from spade_llm.messaging import new_id
+from spade_llm.messaging.runtime import OutgoingRequest
 from tests.processes.deployment import running_deployment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.agent import ChatAgent
+    from spade_llm.agents import ChatAgent
 
 pytestmark = pytest.mark.server
 MEMORY = "memory@localhost"
@@ -25,7 +25,7 @@ SAID = {"id": "1", "role": "user", "content": "hello", "at": "2026-03-01T12:00:0
 
 
 async def ask(program: ChatAgent, id: str, body: str) -> str:
-    question = Question(peer=MEMORY, ontology=ONTOLOGY, content=body, id=id)
+    question = OutgoingRequest(peer=MEMORY, ontology=ONTOLOGY, content=body, id=id)
     return (await program.node.requester.ask(question, timeout_s=30)).content
 
 

@@ -1,6 +1,6 @@
 """A library in another process, behind a real Prosody: of its contract what depends on the server
 and the process, that is who asks, files, progress, text as XML and pages. The whole contract over
-messages: tests/services/test_rag_contract.py.
+messages: tests/rag/test_remote_contract.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.remote import RagClient
 from tests.processes.rag_process import RagProcess, connected, rag_process
 from tests.rag import contract, contract_catalogue
 from tests.rag.contract import LibraryCase

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.providers import find_weights
-from spade_llm.services.rag import RagClient
-from spade_llm.xmpp.uploads import upload
+from spade_llm.rag.remote import RagClient
+from spade_llm.xmpp.features.uploads import upload
 from tests.cli.program import ROOT
 from tests.processes.rag_process import connected, rag_process
 from tests.rag.corpus import NOTES, PDF, write_corpus

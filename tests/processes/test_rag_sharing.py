@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.errors import RequestRefused
+from spade_llm.core.errors import RequestRefused
 from spade_llm.rag import Access, Document, RetrievalOptions
 from tests.processes.rag_process import RagProcess, connected, rag_process
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spade_llm.rag import Retrieval
-    from spade_llm.services.rag import RagClient
+    from spade_llm.rag.remote import RagClient
     from tests.conftest import Provisioner
 
 pytestmark = pytest.mark.server
@@ -56,7 +56,7 @@ class People:
 
 @pytest.fixture
 async def people(agent: RagProcess) -> AsyncIterator[People]:
-    from spade_llm.services.rag import RagClient
+    from spade_llm.rag.remote import RagClient
 
     async with AsyncExitStack() as stack:
         names = ("ann", "bob", "eve")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import RequestRefused
+from spade_llm.core.errors import RequestRefused
 from spade_llm.rag import Document
 from tests.openai_server import running_server
 from tests.processes.rag_process import rag_process

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.servers.managed_server import Endpoint
 from tests.cli.program import ROOT, Program, modest_agents, processes_of
 from tests.xmpp.client import Client
 

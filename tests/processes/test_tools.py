@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.errors import ApprovalNeeded, RequestFailed, Unauthorised
-from spade_llm.services.tools import ToolsClient
-from spade_llm.tools.call_file import read_calls
+from spade_llm.core.errors import ApprovalRequired, RequestFailed, Unauthorised
+from spade_llm.tools.call_log import read_calls
+from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.toolbox import CallContext
 from tests.processes.deployment import Deployment, running_deployment
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.tools import ToolResult
-    from spade_llm.tools.call_file import LoggedCall
+    from spade_llm.tools.call_log import LoggedCall
 
 pytestmark = [pytest.mark.server, pytest.mark.asyncio(loop_scope="module")]
 
@@ -74,7 +74,7 @@ async def test_everybody_sees_what_is_for_them(tools: ToolsClient) -> None:
 async def test_what_needs_a_yes_waits_for_it_and_the_log_says_whose(
     tools: ToolsClient, deployment: Deployment
 ) -> None:
-    with pytest.raises(ApprovalNeeded):
+    with pytest.raises(ApprovalRequired):
         await tools.call("erase", {})
     context = CallContext(on_behalf_of="ada@localhost", approved_by="ada@localhost")
     assert (await tools.call("erase", {}, context=context)).text == "empty"

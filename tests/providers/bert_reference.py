@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.providers.safetensors import Weights
+    from spade_llm.providers.local_embedder.graph import Weights
 
 _erf = np.vectorize(math.erf, otypes=[np.float32])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import (
+from spade_llm.core.errors import (
     ContextTooLong,
     InvalidModelOutput,
     ModelDenied,
@@ -17,11 +17,11 @@ from spade_llm.errors import (
     RateLimited,
 )
 from spade_llm.providers import FallbackModel, LLMProvider, OfflineProvider, ScriptedProvider
-from spade_llm.providers.circuit import PAUSE_S
+from spade_llm.providers.fallback import PAUSE_S
 from spade_llm.providers.model import Completion, Sampling, TextDelta
 from spade_llm.providers.retry import ModelLimits
 from tests.openai_server import Hang, Reset, Status, running_server
-from tests.providers.asking import HELLO, user
+from tests.providers.model_calls import HELLO, user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence

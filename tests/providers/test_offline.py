@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 
 from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion, TextDelta, ToolSpec
-from spade_llm.providers.offline_wishes import read_wish
-from spade_llm.providers.offline_words import language_of
-from spade_llm.providers.quoted import CONTEXT_NAME, QuotedMemory, QuotedPassage, quote_context
-from tests.providers.asking import user
+from spade_llm.providers.offline.intents import recognise_intent
+from spade_llm.providers.offline.language import language_of
+from spade_llm.providers.quoted_context import (
+    CONTEXT_NAME,
+    QuotedMemory,
+    QuotedPassage,
+    quote_context,
+)
+from tests.providers.model_calls import user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -363,10 +368,10 @@ SCRAPS = [
     ).map(" ".join)
 )
 def test_no_message_breaks_the_rules(text: str) -> None:
-    read_wish(text)
+    recognise_intent(text)
     assert language_of(text) in {"en", "es"}
 
 
 def test_a_long_message_is_read_in_no_time() -> None:
     for piece in ("please ", "1+", "my a ", "what is ", "((((", "i like "):
-        read_wish(piece * 100_000)
+        recognise_intent(piece * 100_000)

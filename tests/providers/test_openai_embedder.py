@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pytest
 
-from spade_llm.errors import ConfigurationError, ModelUnavailable
+from spade_llm.core.errors import ConfigurationError, ModelUnavailable
 from spade_llm.providers import OpenAIEmbedder
 from spade_llm.providers.retry import ModelLimits
 from tests.openai_embeddings import OWN_DIMENSION

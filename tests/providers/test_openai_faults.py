@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import (
+from spade_llm.core.errors import (
     ContextTooLong,
     EmptyModelOutput,
     InvalidModelOutput,
@@ -26,8 +26,8 @@ from spade_llm.providers import LLMProvider
 from spade_llm.providers.model import Completion, TextDelta
 from spade_llm.providers.retry import ModelLimits, retry_after_s
 from tests.openai_server import Answer, Call, Hang, Raw, Reset, Say, Status
-from tests.providers.asking import CLOCK, HELLO, open_stream, read_stream
 from tests.providers.conftest import API_KEY
+from tests.providers.model_calls import CLOCK, HELLO, open_stream, read_stream
 
 if TYPE_CHECKING:
     from tests.openai_server import OpenAIServer

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ConfigurationError, ModelError
+from spade_llm.core.errors import ConfigurationError, ModelError
 from spade_llm.providers import LLMProvider
 from spade_llm.providers.model import Usage
 from spade_llm.providers.retry import ModelLimits
 from tests.openai_server import Call, Say
-from tests.providers.asking import CLOCK, HELLO, open_stream, read_stream, user
 from tests.providers.conftest import API_KEY
+from tests.providers.model_calls import CLOCK, HELLO, open_stream, read_stream, user
 
 if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage

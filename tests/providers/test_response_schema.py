@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from spade_llm.providers import OfflineProvider, ScriptedProvider
-from spade_llm.providers.openai_schema import response_format
+from spade_llm.providers.openai.request import response_format
 from tests.openai_rules import check_request
 from tests.openai_server import Status
-from tests.providers.asking import HELLO
+from tests.providers.model_calls import HELLO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from spade_llm.providers import OfflineProvider, ScriptedProvider
 from spade_llm.providers.fallback import FallbackModel
 from spade_llm.providers.model import Sampling
 from tests.openai_server import Status
-from tests.providers.asking import HELLO
+from tests.providers.model_calls import HELLO
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel

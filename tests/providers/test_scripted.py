@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.errors import ModelError, RateLimited
+from spade_llm.core.errors import ModelError, RateLimited
 from spade_llm.providers import ScriptedProvider
 from spade_llm.providers.model import Completion, TextDelta
-from tests.providers.asking import CLOCK, HELLO, user
+from tests.providers.model_calls import CLOCK, HELLO, user
 
 
 async def test_every_kind_of_answer_is_given_in_order() -> None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.errors import ModelUnavailable
-from spade_llm.text.stop_words import STOP_WORDS
-from spade_llm.text.words import words_of
+from spade_llm.core.errors import ModelUnavailable
+from spade_llm.search.words import STOP_WORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,7 @@ class BagOfWords:
     def _vector(self, text: str) -> NDArray[np.float64]:
         vector = np.full(self.dimension, 1e-3)
         for start in range(0, len(text), 200):
-            for word in set(words_of(text[start : start + 200])) - STOP_WORDS:
+            for word in set(split_words(text[start : start + 200])) - STOP_WORDS:
                 digest = hashlib.blake2b(word.rstrip("s").encode(), digest_size=8).digest()
                 place = int.from_bytes(digest[:4], "big") % self.dimension
                 vector[place] += 1.0 if digest[4] % 2 else -1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments, RequestRefused
+from spade_llm.core.errors import InvalidArguments, RequestRefused
 from spade_llm.rag import Document, Progress, RetrievalOptions, Splitting
 
 if TYPE_CHECKING:

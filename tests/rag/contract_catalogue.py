@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from spade_llm.errors import RequestRefused, ServiceError
+from spade_llm.core.errors import RequestRefused, ServiceError
 from spade_llm.rag import Access, Catalogue, Document, Library, Progress, RetrievalOptions, Sharing
 from spade_llm.rag.names import personal_namespace
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.rag import split
-from spade_llm.rag.headings import markup_of
-from spade_llm.rag.loader import FoundFile, Loader
+from spade_llm.rag.loading.chunking import heading_markup
+from spade_llm.rag.loading.loader import FoundFile, Loader
 from tests.rag.corpus import write_corpus
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_every_planted_sentence_stands_in_a_passage_of_its_document_alone(tmp_pa
         for file in loader.find("."):
             assert isinstance(file, FoundFile)
             document = loader.read(file).document(file.source, "default")
-            markup = markup_of(document.source, document.is_markdown)
+            markup = heading_markup(document.source, document.is_markdown)
             passages += [(file.source, one.text) for one in split(document.text, markup=markup)]
 
     for one in planted:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ModelError, ModelUnavailable, RateLimited
+from spade_llm.core.errors import ModelError, ModelUnavailable, RateLimited
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.batches import SharedBatches
-from spade_llm.rag.embedding import BATCH
+from spade_llm.rag.embedding import BATCH, SharedBatches
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from spade_llm.errors import InvalidArguments, NotFound
+from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.rag import Document, DocumentLibrary, Splitting
-from spade_llm.rag.chroma_index import ChromaIndex, Place, Shelf
-from spade_llm.rag.database import Database
-from spade_llm.rag.registry import Registry
-from spade_llm.rag.schema import MIGRATIONS
+from spade_llm.rag.store.chroma_index import ChromaIndex, CollectionKey, VectorCollection
+from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.registry import Registry
+from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ async def _vectors(directory: Path, *, namespace_id: int) -> int:
     async with contextlib.AsyncExitStack() as stack:
         index = ChromaIndex(directory / "chroma")
         stack.push_async_callback(index.close)
-        return await index.count(Place(namespace_id=namespace_id))
+        return await index.count(CollectionKey(namespace_id=namespace_id))
 
 
 async def _die_between_vectors_and_rows(directory: Path) -> None:
@@ -222,11 +222,11 @@ async def _die_between_vectors_and_rows(directory: Path) -> None:
     embedder = BagOfWords()
     index = ChromaIndex(directory / "chroma")
     path = directory / "documents.sqlite3"
-    async with Database(path, migrations=MIGRATIONS) as database:
+    async with LibraryDatabase(path, migrations=MIGRATIONS) as database:
         registry = Registry(database)
         (namespace,) = await registry.namespaces(OWNER)
         ids = await registry.reserve(namespace.id, 5)
-        shelf = Shelf(
+        shelf = VectorCollection(
             namespace_id=namespace.id,
             owner=OWNER,
             namespace=namespace.name,

@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions
-from spade_llm.rag.chroma_index import ChromaIndex, Place, Shelf, collection_name
 from spade_llm.rag.names import document_id
-from spade_llm.rag.schema import MIGRATIONS
+from spade_llm.rag.store.chroma_index import (
+    ChromaIndex,
+    CollectionKey,
+    VectorCollection,
+    collection_name,
+)
+from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
 
 VERSION_1 = Path(__file__).parent / "version_1.sql"
-SHELF = Shelf(
+SHELF = VectorCollection(
     namespace_id=1,
     owner="ann@localhost",
     namespace="default",
@@ -73,7 +78,7 @@ async def test_what_version_1_left_loose_is_swept(tmp_path: Path) -> None:
         pass
 
     index = ChromaIndex(tmp_path / "chroma")
-    assert await index.count(Place(namespace_id=1)) == 2
+    assert await index.count(CollectionKey(namespace_id=1)) == 2
     await index.close()
 
 

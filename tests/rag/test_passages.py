@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.rag import Chunk, Splitting, split
-from spade_llm.rag.passages import MAX_JOINED, Found, grouped, joined, scored_passages
+from spade_llm.rag.ranking import MAX_JOINED, FoundChunk, group_chunks, join_chunks, scored_passages
 
 _TEXTS = st.lists(
     st.sampled_from(["word ", "A sentence. ", "\n\n", "# Title\n", "x" * 90, "é… "]),
@@ -43,7 +43,7 @@ def test_a_joined_passage_is_the_documents_text_but_for_white_space(
     first = data.draw(st.integers(0, len(chunks) - 1))
     last = data.draw(st.integers(first, len(chunks) - 1))
 
-    passage = joined(chunks[first : last + 1])
+    passage = join_chunks(chunks[first : last + 1])
 
     original = text[passage.start : passage.end]
     assert len(passage.text) == len(original)
@@ -56,10 +56,10 @@ def test_a_joined_passage_is_the_documents_text_but_for_white_space(
 
 
 @st.composite
-def found_chunks(draw: st.DrawFn) -> list[Found]:
+def found_chunks(draw: st.DrawFn) -> list[FoundChunk]:
     places = draw(st.sets(st.tuples(st.integers(1, 3), st.integers(0, 12)), max_size=25))
     chosen = [
-        Found(id=document * 100 + position, document=document, position=position, score=score)
+        FoundChunk(id=document * 100 + position, document=document, position=position, score=score)
         for document, position in sorted(places)
         for score in [draw(st.integers(1, 100)) / 100]
     ]
@@ -68,9 +68,9 @@ def found_chunks(draw: st.DrawFn) -> list[Found]:
 
 @given(found_chunks(), st.integers(1, 20))
 def test_groups_are_chunks_in_a_row_and_no_two_of_them_touch_that_could_be_one(
-    found: list[Found], k: int
+    found: list[FoundChunk], k: int
 ) -> None:
-    groups = grouped(found, k, merge=True)
+    groups = group_chunks(found, k, merge=True)
 
     ids = [one.id for group in groups for one in group.members]
     assert len(groups) <= k
@@ -86,22 +86,24 @@ def test_groups_are_chunks_in_a_row_and_no_two_of_them_touch_that_could_be_one(
 
 
 @given(found_chunks(), st.integers(1, 20))
-def test_the_best_chunks_are_answered_whether_joined_or_not(found: list[Found], k: int) -> None:
-    apart = {one.id for group in grouped(found, k, merge=False) for one in group.members}
-    joined_ids = {one.id for group in grouped(found, k, merge=True) for one in group.members}
+def test_the_best_chunks_are_answered_whether_joined_or_not(
+    found: list[FoundChunk], k: int
+) -> None:
+    apart = {one.id for group in group_chunks(found, k, merge=False) for one in group.members}
+    joined_ids = {one.id for group in group_chunks(found, k, merge=True) for one in group.members}
 
     assert apart == {one.id for one in found[:k]}
     assert apart <= joined_ids
 
 
 @given(found_chunks(), st.integers(1, 2000))
-def test_passages_stay_within_their_budget(found: list[Found], max_tokens: int) -> None:
+def test_passages_stay_within_their_budget(found: list[FoundChunk], max_tokens: int) -> None:
     rule = Splitting(size=100, overlap=0)
     text = "Some words of text that fill a passage. " * 60
     chunks = chunks_of(text, rule)
     by_id = {one.id: chunks[one.position] for one in found}
 
-    groups = grouped(found, 20, merge=True)
+    groups = group_chunks(found, 20, merge=True)
     answered = scored_passages(groups, by_id, max_tokens=max_tokens)
     whole = scored_passages(groups, by_id, max_tokens=None)
 
@@ -116,10 +118,10 @@ def test_a_passage_that_does_not_fit_may_be_its_best_chunk() -> None:
         "First words here. " * 5 + "\n\n" + "Then other words. " * 5, Splitting(size=100, overlap=0)
     )
     found = [
-        Found(id=1, document=1, position=1, score=0.9),
-        Found(id=0, document=1, position=0, score=0.8),
+        FoundChunk(id=1, document=1, position=1, score=0.9),
+        FoundChunk(id=0, document=1, position=0, score=0.8),
     ]
-    groups = grouped(found, 5, merge=True)
+    groups = group_chunks(found, 5, merge=True)
 
     (answered,) = scored_passages(groups, dict(enumerate(chunks)), max_tokens=25)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import Busy, InvalidArguments, ModelUnavailable, NotFound
+from spade_llm.core.errors import Busy, InvalidArguments, ModelUnavailable, NotFound
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions
-from spade_llm.rag.chroma_index import ChromaIndex, Place
+from spade_llm.rag.store.chroma_index import ChromaIndex, CollectionKey
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def found_by(mine: OwnedLibrary, number: int) -> list[str]:
 async def vectors_in(directory: Path, edition: int) -> int:
     index = ChromaIndex(directory / "chroma")
     try:
-        return await index.count(Place(namespace_id=1, edition=edition))
+        return await index.count(CollectionKey(namespace_id=1, edition=edition))
     finally:
         await index.close()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.fusion import by_meaning_and_words, by_words
+from spade_llm.search.passage_bm25 import hybrid_score, keyword_score
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ async def test_chance_words_in_common_are_never_a_high_score(office: Library) ->
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
 def test_a_score_is_a_share_and_grows_with_both(cosine: float, share: float, more: float) -> None:
-    score = by_meaning_and_words(cosine, share)
+    score = hybrid_score(cosine, share)
 
     assert 0 <= score <= 1
-    assert by_meaning_and_words(cosine, max(share, more)) >= score
-    assert 0 <= by_words(share, more) <= share
+    assert hybrid_score(cosine, max(share, more)) >= score
+    assert 0 <= keyword_score(share, more) <= share

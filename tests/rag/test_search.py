@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import InvalidArguments, StorageFailed, Unauthorised
+from spade_llm.core.errors import InvalidArguments, StorageFailed, Unauthorised
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions, Splitting
-from spade_llm.rag.database import Database
-from spade_llm.rag.filters import Filters
-from spade_llm.rag.registry import Registry
-from spade_llm.rag.schema import MIGRATIONS
+from spade_llm.rag.filters import MetadataFilters
+from spade_llm.rag.index_cache import PassageIndexCache
 from spade_llm.rag.search import HybridSearch
-from spade_llm.rag.word_indexes import WordIndexes
-from spade_llm.rag.word_store import WordStore
+from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.index_records import KeywordStore
+from spade_llm.rag.store.registry import Registry
+from spade_llm.rag.store.schema import MIGRATIONS
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.embedder import Embedder
     from spade_llm.rag import OwnedLibrary, Retrieval
-    from spade_llm.rag.chroma_index import Shelf
-    from spade_llm.rag.retriever import Scalar
+    from spade_llm.rag.contract import Scalar
+    from spade_llm.rag.store.chroma_index import VectorCollection
 
 ANN, BOB = "ann@localhost", "bob@localhost"
 SMALL = Splitting(size=100, overlap=20)
@@ -281,8 +281,8 @@ async def test_what_was_deleted_is_found_no_more(mine: OwnedLibrary) -> None:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Database]:
-    async with Database(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
+async def opened(folder: Path) -> AsyncIterator[LibraryDatabase]:
+    async with LibraryDatabase(folder / "documents.sqlite3", migrations=MIGRATIONS) as database:
         yield database
 
 
@@ -306,7 +306,7 @@ class AwayVectors:
 
     async def nearest(
         self,
-        shelf: Shelf,
+        shelf: VectorCollection,
         vector: NDArray[np.float32],
         limit: int,
         *,
@@ -315,7 +315,7 @@ class AwayVectors:
         raise StorageFailed("the vector index could not be read or written")
 
     async def cosines(
-        self, shelf: Shelf, vector: NDArray[np.float32], ids: Sequence[int]
+        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         raise StorageFailed("the vector index could not be read or written")
 
@@ -330,8 +330,8 @@ async def test_without_its_vectors_a_namespace_is_searched_by_words_and_it_is_sa
         registry = Registry(database)
         search = HybridSearch(
             registry,
-            WordIndexes(WordStore(database)),
-            Filters(database),
+            PassageIndexCache(KeywordStore(database)),
+            MetadataFilters(database),
             AwayVectors(),
             embedder=embedder,
         )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from spade_llm.memory.store import MemoryDraft
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.rag import Document
-from tests.interaction.network import Network
-from tests.interaction.room_guest import Guest
+from tests.integration.network import Network
+from tests.integration.room_guest import Guest
 from tests.redteam.attacks import Attack, attacks
-from tests.redteam.scene import QUESTION, SECRETS, Scene, scene_of
+from tests.redteam.network import QUESTION, SECRETS, Scene, scene_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.servers.managed_server import Endpoint
 from tests.cli.program import Program, modest_agents
-from tests.interaction.room_guest import Guest
+from tests.integration.room_guest import Guest
 from tests.openai_server import running_server
+from tests.session.chat_client import Phone
 from tests.session.model import SessionModel
-from tests.session.phone import Phone
 from tests.session.terminal import Terminal
 from tests.session.transcript import Transcript
 

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 COLUMNS, ROWS = 100, 40
 PATIENCE_S = 60.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import RequestRefused, ToolFailed, UnknownTool
+from spade_llm.core.errors import RequestRefused, ToolFailed, UnknownTool
 from spade_llm.tools import LLMTool, tool
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ConfigurationError, InvalidArguments
-from spade_llm.tools.arguments import ArgumentCheck
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
+from spade_llm.tools.arguments import ArgumentValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def check(
     schema: Mapping[str, object], arguments: Mapping[str, object], *, is_foreign: bool = False
 ) -> None:
-    one = ArgumentCheck("x", {"type": "object", **schema}, is_foreign=is_foreign)
+    one = ArgumentValidator("x", {"type": "object", **schema}, is_foreign=is_foreign)
     one.check_schema()
     one.check(arguments)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spade_llm.errors import InvalidArguments
+from spade_llm.core.errors import InvalidArguments
 from spade_llm.tools.calculator import calculate, evaluate
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import PeerUnavailable, UnknownTool
+from spade_llm.core.errors import PeerUnavailable, UnknownTool
 from spade_llm.tools import CombinedToolbox, LocalToolbox, tool
 from spade_llm.tools.toolbox import NO_CONTEXT
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from spade_llm.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
 from spade_llm.tools import tool
 
 

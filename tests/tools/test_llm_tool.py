@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from spade_llm.errors import ConfigurationError
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.tools import LLMTool, LocalToolbox
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 from pydantic import AfterValidator
 
-from spade_llm.errors import Busy, ConfigurationError
-from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tasks, tool
+from spade_llm.core import threads
+from spade_llm.core.errors import Busy, ConfigurationError
+from spade_llm.tools import CombinedToolbox, LLMTool, LocalToolbox, ToolResult, tool
 from spade_llm.tools.terms import Terms
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from spade_llm.tools import Toolbox
-    from spade_llm.tools.options import Options
+    from spade_llm.tools.llm_tool import ToolKeywords
 
 NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
 WAIT_S = 5.0
@@ -204,7 +205,7 @@ def test_two_tools_of_one_name_are_a_configuration_error() -> None:
 async def test_a_coroutine_that_will_not_be_cancelled_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tasks, "CANCEL_S", 0.05)
+    monkeypatch.setattr(threads, "CANCEL_TIMEOUT_S", 0.05)
     go = asyncio.Event()
 
     async def stubborn() -> None:
@@ -300,7 +301,7 @@ async def test_the_log_of_a_failure_shows_no_secret(caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize("limits", [{"timeout_s": 0}, {"max_concurrent": -1}])
-def test_a_limit_that_is_not_positive_is_a_configuration_error(limits: Options) -> None:
+def test_a_limit_that_is_not_positive_is_a_configuration_error(limits: ToolKeywords) -> None:
     with pytest.raises(ConfigurationError, match="give a positive number"):
         tool(name="x", **limits)(lambda: None)
 

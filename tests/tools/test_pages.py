@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.acl import Body
+from spade_llm.messaging import Body
 from spade_llm.tools import ToolResult
 from spade_llm.tools.pages import (
-    KEEP_S,
     MAX_BYTES_OF_CALLER,
     MAX_RESULTS,
     MAX_RESULTS_OF_CALLER,
+    RESULT_TTL_S,
     ResultPages,
 )
 
@@ -103,9 +103,9 @@ def test_it_is_gone_after_the_stated_time() -> None:
     pages = ResultPages(now=clock)
     id = id_in(pages.first(ADA, ToolResult(text="x" * 1000), page_chars=500).text)
 
-    clock.time = KEEP_S - 1
+    clock.time = RESULT_TTL_S - 1
     assert not pages.call(ADA, {"result": id, "page": 2}).is_error
-    clock.time = KEEP_S
+    clock.time = RESULT_TTL_S
     assert "call its tool again" in pages.call(ADA, {"result": id, "page": 2}).text
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ApprovalNeeded, Busy, StorageFailed, Unauthorised, UnknownTool
+from spade_llm.core.errors import ApprovalRequired, Busy, StorageFailed, Unauthorised, UnknownTool
 from spade_llm.tools import LocalToolbox, tool
-from spade_llm.tools.group import ToolGroup, ToolRules
 from spade_llm.tools.shared import SharedTools
-from spade_llm.tools.terms import Terms
+from spade_llm.tools.terms import Terms, ToolGroup, ToolRules
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 from tests.tools.contract import PROMISES, SAMPLE_TOOLS, repeat
 
@@ -141,7 +140,7 @@ async def test_a_tool_that_needs_approval_is_marked_and_waits_for_it() -> None:
     box = shared(erase, repeat).for_caller(ADA)
 
     assert [spec.needs_approval for spec in await box.list()] == [True, False, False]
-    with pytest.raises(ApprovalNeeded, match="'erase'"):
+    with pytest.raises(ApprovalRequired, match="'erase'"):
         await box.call("erase", {"disk": "a"}, context=CallContext(on_behalf_of=ADA))
     done = await box.call("erase", {"disk": "a"}, context=CallContext(approved_by=ADA))
     assert done.text == "a is empty"
@@ -251,7 +250,7 @@ async def test_every_call_is_written_down_with_who_and_how_it_ended() -> None:
     await box.call("repeat", {"text": "a", "password": "hunter2"}, context=context)
     await box.call("repeat", {"text": "abc"})
     for name, caller in (("erase", ADA), ("nothing", ADA), ("repeat", STRANGER)):
-        with pytest.raises((ApprovalNeeded, UnknownTool, Unauthorised)):
+        with pytest.raises((ApprovalRequired, UnknownTool, Unauthorised)):
             await tools.for_caller(caller).call(name, {})
 
     first = notes.begins[0]

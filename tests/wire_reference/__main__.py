@@ -8,9 +8,9 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 from tests.conftest import Provisioner
-from tests.interaction.network import Network
+from tests.integration.network import Network
 from tests.wire_reference.page import page
 from tests.wire_reference.recorder import record_all, start_recorder
 

@@ -9,11 +9,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.acl import Body, Empty
-from spade_llm.conversation.wishes import ContextWishes
-from spade_llm.memory.store import (
-    Access,
+from spade_llm.assistant.chat import messages, reply_pagination, reports
+from spade_llm.assistant.history import remote_sessions
+from spade_llm.assistant.turn.options import ContextOptions
+from spade_llm.memory import (
+    remote_access,
+    remote_conversations,
+    remote_deletion,
+    remote_entries,
+    remote_protocol,
+    remote_search,
+)
+from spade_llm.memory.contract import (
     DecayPolicy,
+    MemoryAccess,
     MemoryChange,
     MemoryDraft,
     MemoryFilter,
@@ -22,40 +31,17 @@ from spade_llm.memory.store import (
     ObservedMessage,
     SearchMode,
 )
+from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
-from spade_llm.rag.documents import Document
-from spade_llm.rag.retriever import RetrievalOptions
-from spade_llm.services import (
-    chat_bodies,
-    chat_reports,
-    chat_rest,
-    memory_body,
-    memory_consent,
-    memory_decay,
-    memory_entries,
-    memory_forgetting,
-    memory_grants,
-    memory_history,
-    memory_links,
-    memory_search,
-    memory_texts,
-    rag_answer,
-    rag_body,
-    rag_catalogue,
-    rag_ingest,
-    rag_long,
-    rag_retrieval,
-    rag_sharing,
-    sessions,
-    status,
-    tools,
-)
+from spade_llm.rag import remote_catalogue, remote_ingestion, remote_jobs, remote_retrieval
+from spade_llm.rag.contract import RetrievalOptions, SourceDocument
+from spade_llm.tools import remote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CHAT, MEMORY, RAG = chat_bodies.ONTOLOGY, memory_body.ONTOLOGY, rag_body.ONTOLOGY
-TOOLS, SESSIONS, AGENT = tools.ONTOLOGY, sessions.ONTOLOGY, status.ONTOLOGY
+CHAT, MEMORY, RAG = messages.ONTOLOGY, remote_protocol.ONTOLOGY, remote_jobs.ONTOLOGY
+TOOLS, SESSIONS, AGENT = remote.ONTOLOGY, remote_sessions.ONTOLOGY, agent_status.ONTOLOGY
 
 ADA = "ada@localhost"
 THREAD = "holiday"
@@ -88,45 +74,45 @@ class Example:
 
 CHAT_EXAMPLES = (
     Example(
-        request=chat_bodies.Say(
+        request=messages.SayRequest(
             text="Send Ben a postcard from Valencia",
             can_approve=True,
-            context=ContextWishes(use_documents=True, max_tokens=500, language="en"),
+            context=ContextOptions(use_documents=True, max_tokens=500, language="en"),
         ),
-        answer=chat_bodies.Reply,
+        answer=messages.ChatReply,
         about="Sends a message to the assistant. The answer is streamed as parts (`Delta`, and "
         "`Asked` where a tool call needs approval), then comes whole as `Reply`.",
-        parts=(chat_bodies.Delta, chat_bodies.Asked),
+        parts=(messages.AnswerDelta, messages.ApprovalPrompt),
         when_asked=Example(
-            request=chat_bodies.Approve(id="$question", is_approved=True),
+            request=messages.ApproveRequest(id="$question", is_approved=True),
             answer=Empty,
             about="Answers a request for approval (`Asked`) of a running `say`.",
         ),
         thread=THREAD,
     ),
     Example(
-        request=chat_bodies.Generate(
+        request=messages.CompletionRequest(
             prompt="Write a title for a diary", sampling=Sampling(max_tokens=20)
         ),
-        answer=chat_bodies.Reply,
-        parts=(chat_bodies.Delta,),
+        answer=messages.ChatReply,
+        parts=(messages.AnswerDelta,),
         about="Sends one prompt to the model, without conversation, memory, documents or tools.",
     ),
     Example(
-        request=chat_reports.AskUsage(days=7),
-        answer=chat_reports.UsageReport,
+        request=reports.UsageRequest(days=7),
+        answer=reports.UsageReport,
         about="Returns the tokens that the caller has used per day, and the caller's limits.",
     ),
     Example(
-        request=chat_reports.AskWhy(),
-        answer=chat_reports.Why,
+        request=reports.ExplanationRequest(),
+        answer=reports.ExplanationReport,
         about="Explains the last answer of the request's conversation: model calls, tools, "
         "memories and passages.",
         thread=THREAD,
     ),
     Example(
-        request=chat_rest.AskRest(id="00000000000000000000000000000000", page=0),
-        answer=chat_rest.RestPage,
+        request=reply_pagination.ReplyPageRequest(id="00000000000000000000000000000000", page=0),
+        answer=reply_pagination.ReplyPage,
         about="Fetches a page of what did not fit into a `Reply`: where `rest` is not empty, pages "
         "0 to `rest_pages` - 1, joined, are the JSON text of a `Rest`. An unknown or expired id is "
         "refused, as here.",
@@ -135,159 +121,165 @@ CHAT_EXAMPLES = (
 
 SESSION_EXAMPLES = (
     Example(
-        request=sessions.AskHistory(session=THREAD, limit=10),
-        answer=sessions.HistoryOfSession,
+        request=remote_sessions.SessionHistoryRequest(session=THREAD, limit=10),
+        answer=remote_sessions.SessionHistoryResponse,
         about="Returns the latest messages of a session, oldest first.",
     ),
     Example(
-        request=sessions.AskStats(session=THREAD),
-        answer=sessions.CountsOfSession,
+        request=remote_sessions.SessionStatsRequest(session=THREAD),
+        answer=remote_sessions.SessionStatsResponse,
         about="Counts the messages, tokens and memories of a session.",
     ),
     Example(
-        request=sessions.AskContext(session=THREAD, max_tokens=500, language="en"),
-        answer=sessions.ContextOfSession,
+        request=remote_sessions.SessionContextQuery(session=THREAD, max_tokens=500, language="en"),
+        answer=remote_sessions.SessionContextAnswer,
         about="Renders the context of a session as text, within a token budget.",
     ),
     Example(
-        request=sessions.Search(query="postcard", top_k=3),
-        answer=sessions.FoundInSessions,
+        request=remote_sessions.SessionSearchRequest(query="postcard", top_k=3),
+        answer=remote_sessions.SessionSearchResponse,
         about="Searches what is remembered of the caller, messages included.",
     ),
     Example(
-        request=sessions.Retrieve(query="postcard", limit=2),
-        answer=sessions.Markdown,
+        request=remote_sessions.SessionRetrieveRequest(query="postcard", limit=2),
+        answer=remote_sessions.SessionMarkdownResponse,
         about="Searches the caller's memories; the result is Markdown.",
     ),
     Example(
-        request=sessions.AskMemories(limit=5),
-        answer=sessions.Memories,
+        request=remote_sessions.SessionMemoriesRequest(limit=5),
+        answer=remote_sessions.SessionMemoriesResponse,
         about="Lists the caller's memories, newest first; with `text`, searches them.",
         keeps={"fact": "page.entries.0.id"},
         until="page.entries.0",
     ),
     Example(
-        request=sessions.Correct(id="$fact", content="Ada's brother is called Ben"),
-        answer=sessions.Corrected,
+        request=remote_sessions.CorrectMemoryRequest(
+            id="$fact", content="Ada's brother is called Ben"
+        ),
+        answer=remote_sessions.CorrectedMemoryResponse,
         about="Replaces the text of one of the caller's memories.",
     ),
     Example(
-        request=sessions.Forget(ids=("$fact",)),
-        answer=sessions.Count,
+        request=remote_sessions.ForgetMemoryRequest(ids=("$fact",)),
+        answer=remote_sessions.SessionCount,
         about="Deletes some of the caller's memories.",
     ),
     Example(
-        request=sessions.ClearMessages(sessions=(THREAD,)),
-        answer=sessions.Count,
+        request=remote_sessions.ClearSessionMessagesRequest(sessions=(THREAD,)),
+        answer=remote_sessions.SessionCount,
         about="Deletes the messages of sessions and keeps what was learned from them.",
     ),
     Example(
-        request=sessions.Clear(session=THREAD),
-        answer=sessions.CountsOfSession,
+        request=remote_sessions.ClearSessionRequest(session=THREAD),
+        answer=remote_sessions.SessionStatsResponse,
         about="Deletes a session: its messages and its memories.",
     ),
     Example(
-        request=sessions.ForgetEverything(),
-        answer=sessions.Everything,
+        request=remote_sessions.ForgetEverythingRequest(),
+        answer=remote_sessions.ForgottenResponse,
         about="Deletes everything that is stored about the caller.",
     ),
 )
 
 MEMORY_EXAMPLES = (
     Example(
-        request=memory_entries.Add(
+        request=remote_entries.AddMemoryRequest(
             draft=MemoryDraft(
                 content="Ada prefers green tea", subject=ADA, session=THREAD, tags=("drink",)
             )
         ),
-        answer=memory_entries.Entry,
+        answer=remote_entries.EntryResponse,
         about="Stores a memory. The request id is the idempotency key.",
         keeps={"first": "entry.id"},
     ),
     Example(
-        request=memory_entries.AddMany(
+        request=remote_entries.AddMemoriesRequest(
             drafts=(
                 MemoryDraft(content="The kettle is in the office", tags=("office",)),
                 MemoryDraft(content="The office is in Valencia", tags=("office",)),
             )
         ),
-        answer=memory_entries.Batch,
+        answer=remote_entries.BatchResponse,
         about="Stores several memories in one transaction.",
         keeps={"second": "result.ids.0", "third": "result.ids.1"},
     ),
     Example(
-        request=memory_entries.Get(id="$first"),
-        answer=memory_entries.Entry,
+        request=remote_entries.GetMemoriesRequest(id="$first"),
+        answer=remote_entries.EntryResponse,
         about="Reads a memory and counts the access.",
     ),
     Example(
-        request=memory_entries.Peek(ids=("$second", "$third")),
-        answer=memory_entries.Entries,
+        request=remote_entries.PeekMemoriesRequest(ids=("$second", "$third")),
+        answer=remote_entries.EntriesResponse,
         about="Reads several memories without counting the access.",
     ),
     Example(
-        request=memory_entries.Update(
+        request=remote_entries.UpdateMemoryRequest(
             change=MemoryChange(id="$first", content="Ada prefers black tea")
         ),
-        answer=memory_entries.Entry,
+        answer=remote_entries.EntryResponse,
         about="Changes fields of a memory.",
     ),
     Example(
-        request=memory_entries.UpdateMany(
+        request=remote_entries.UpdateMemoriesRequest(
             changes=(MemoryChange(id="$second", metadata={"floor": 3}),)
         ),
-        answer=memory_entries.Batch,
+        answer=remote_entries.BatchResponse,
         about="Changes several memories in one transaction.",
     ),
     Example(
-        request=memory_entries.SetImportance(id="$first", score=0.9, reason="asked for daily"),
-        answer=memory_entries.Score,
+        request=remote_entries.SetImportanceRequest(
+            id="$first", score=0.9, reason="asked for daily"
+        ),
+        answer=remote_entries.ImportanceResponse,
         about="Sets the importance of a memory by hand.",
     ),
     Example(
-        request=memory_links.AddLink(source="$second", target="$third", relation="located_in"),
-        answer=memory_links.Links,
+        request=remote_entries.LinkRequest(
+            source="$second", target="$third", relation="located_in"
+        ),
+        answer=remote_entries.LinksResponse,
         about="Links two memories.",
     ),
     Example(
-        request=memory_links.LinksOf(id="$second"),
-        answer=memory_links.Links,
+        request=remote_entries.LinksRequest(id="$second"),
+        answer=remote_entries.LinksResponse,
         about="Lists the links of a memory, in both directions.",
     ),
     Example(
-        request=memory_links.Unlink(source="$second", target="$third"),
-        answer=memory_body.Count,
+        request=remote_entries.UnlinkRequest(source="$second", target="$third"),
+        answer=remote_protocol.MemoryCount,
         about="Removes the links between two memories.",
     ),
     Example(
-        request=memory_search.Search(
+        request=remote_search.MemorySearchRequest(
             query=MemoryQuery(text="tea", mode=SearchMode.HYBRID, limit=3, explain=True)
         ),
-        answer=memory_search.Found,
+        answer=remote_search.MemorySearchResponse,
         about="Searches by words, by meaning, or by both.",
     ),
     Example(
-        request=memory_search.Similar(id="$second", limit=3),
-        answer=memory_search.Found,
+        request=remote_search.SimilarMemoriesRequest(id="$second", limit=3),
+        answer=remote_search.MemorySearchResponse,
         about="Finds memories that resemble one memory.",
     ),
     Example(
-        request=memory_search.List(which=MemoryFilter(tags=("office",)), limit=1),
-        answer=memory_search.Page,
+        request=remote_search.ListMemoriesRequest(which=MemoryFilter(tags=("office",)), limit=1),
+        answer=remote_search.MemoryPageResponse,
         about="Lists the memories that match a filter, newest first.",
     ),
     Example(
-        request=memory_search.AskStats(),
-        answer=memory_search.Stats,
+        request=remote_search.MemoryStatsRequest(),
+        answer=remote_search.MemoryStatsResponse,
         about="Counts the memories and messages of the caller, or of one session.",
     ),
     Example(
-        request=memory_texts.Retrieve(query="tea", limit=1),
-        answer=memory_texts.Markdown,
+        request=remote_search.RetrieveMemoryRequest(query="tea", limit=1),
+        answer=remote_search.MemoryMarkdownResponse,
         about="Searches; the result is the Markdown that a model reads.",
     ),
     Example(
-        request=memory_history.Observe(
+        request=remote_conversations.ObserveRequest(
             conversation=THREAD,
             subject=ADA,
             messages=(
@@ -298,234 +290,240 @@ MEMORY_EXAMPLES = (
                 ObservedMessage(id="m3", role="user", content="Wrong window, sorry", at=NOON),
             ),
         ),
-        answer=memory_body.Count,
+        answer=remote_protocol.MemoryCount,
         about="Stores messages of a conversation verbatim. An id that is known changes nothing.",
     ),
     Example(
-        request=memory_history.Retract(conversation=THREAD, ids=("m3",)),
-        answer=memory_body.Count,
+        request=remote_conversations.RetractRequest(conversation=THREAD, ids=("m3",)),
+        answer=remote_protocol.MemoryCount,
         about="Removes messages that were corrected or taken back.",
     ),
     Example(
-        request=memory_history.History(conversation=THREAD, limit=10),
-        answer=memory_history.Messages,
+        request=remote_conversations.HistoryRequest(conversation=THREAD, limit=10),
+        answer=remote_conversations.MessagesResponse,
         about="Returns the latest messages of a conversation, oldest first.",
     ),
     Example(
-        request=memory_history.CloseConversation(conversation=THREAD),
+        request=remote_conversations.CloseConversationRequest(conversation=THREAD),
         answer=Empty,
         about="Ends a conversation, so that it is learned from now.",
     ),
     Example(
-        request=memory_search.List(which=MemoryFilter(types=(MemoryType.EPISODIC,))),
-        answer=memory_search.Page,
+        request=remote_search.ListMemoriesRequest(which=MemoryFilter(types=(MemoryType.EPISODIC,))),
+        answer=remote_search.MemoryPageResponse,
         about="",
         keeps={"episode": "page.entries.0.id"},
         until="page.entries.0",
     ),
     Example(
-        request=memory_history.EpisodeMessages(id="$episode"),
-        answer=memory_history.Messages,
+        request=remote_conversations.EpisodeMessagesRequest(id="$episode"),
+        answer=remote_conversations.MessagesResponse,
         about="Returns the messages that an episode was made from.",
     ),
     Example(
-        request=memory_texts.AskSessionContext(session=THREAD, max_tokens=300, language="en"),
-        answer=memory_texts.ContextOfSession,
+        request=remote_search.SessionContextRequest(session=THREAD, max_tokens=300, language="en"),
+        answer=remote_search.SessionContextResponse,
         about="Renders the context of a session as text, within a token budget.",
     ),
     Example(
-        request=memory_history.ClearMessages(conversations=(THREAD,)),
-        answer=memory_body.Count,
+        request=remote_conversations.ClearMessagesRequest(conversations=(THREAD,)),
+        answer=remote_protocol.MemoryCount,
         about="Deletes the messages of conversations and keeps what was learned from them.",
     ),
     Example(
-        request=memory_grants.AddGrant(to="ben@localhost", access=Access.READ, tag="office"),
-        answer=memory_grants.Grants,
+        request=remote_access.GrantAccessRequest(
+            to="ben@localhost", access=MemoryAccess.READ, tag="office"
+        ),
+        answer=remote_access.AccessGrants,
         about="Lets another account read or write some of the caller's memories.",
         keeps={"grant": "grants.0.id"},
     ),
     Example(
-        request=memory_grants.ListGrants(),
-        answer=memory_grants.Grants,
+        request=remote_access.ListGrantsRequest(),
+        answer=remote_access.AccessGrants,
         about="Lists the grants that the caller has given.",
     ),
     Example(
-        request=memory_grants.Revoke(id="$grant"),
-        answer=memory_body.Count,
+        request=remote_access.RevokeAccessRequest(id="$grant"),
+        answer=remote_protocol.MemoryCount,
         about="Takes a grant back.",
     ),
     Example(
-        request=memory_consent.SetConsent(subject=ADA, is_given=True),
-        answer=memory_consent.Consented,
+        request=remote_access.SetConsentRequest(subject=ADA, is_given=True),
+        answer=remote_access.ConsentResponse,
         about="Records whether a person allows learning across conversations.",
     ),
     Example(
-        request=memory_consent.AskConsent(subject=ADA),
-        answer=memory_consent.Consented,
+        request=remote_access.ConsentRequest(subject=ADA),
+        answer=remote_access.ConsentResponse,
         about="Reads a person's consent.",
     ),
     Example(
-        request=memory_decay.ConfigureDecay(policy=DecayPolicy(is_enabled=True)),
-        answer=memory_decay.Decay,
+        request=remote_deletion.ConfigureDecayRequest(policy=DecayPolicy(is_enabled=True)),
+        answer=remote_deletion.DecayStatusResponse,
         about="Sets the caller's retention policy.",
     ),
     Example(
-        request=memory_decay.AskDecayStatus(),
-        answer=memory_decay.Decay,
+        request=remote_deletion.DecayStatusRequest(),
+        answer=remote_deletion.DecayStatusResponse,
         about="Reads the retention policy and the result of its last run.",
     ),
     Example(
-        request=memory_decay.RunDecay(dry_run=True),
-        answer=memory_body.Ids,
+        request=remote_deletion.RunDecayRequest(dry_run=True),
+        answer=remote_protocol.MemoryIds,
         about="Applies the retention policy, or (dry run) tells what it would delete.",
     ),
     Example(
-        request=memory_forgetting.Reviewed(ids=("$first",)),
+        request=remote_deletion.MarkReviewedRequest(ids=("$first",)),
         answer=Empty,
         about="Records that memories were used, which strengthens them.",
     ),
     Example(
-        request=memory_entries.Replace(
+        request=remote_entries.ReplaceMemoryRequest(
             ids=("$second", "$third"),
             draft=MemoryDraft(content="The kettle is in the Valencia office"),
             keep=False,
         ),
-        answer=memory_entries.Entry,
+        answer=remote_entries.EntryResponse,
         about="Replaces several memories by a summary.",
         keeps={"summary": "entry.id"},
     ),
     Example(
-        request=memory_entries.Merge(into="$first", others=("$summary",)),
-        answer=memory_entries.Entry,
+        request=remote_entries.MergeMemoriesRequest(into="$first", others=("$summary",)),
+        answer=remote_entries.EntryResponse,
         about="Merges duplicates into one memory.",
     ),
     Example(
-        request=memory_forgetting.Delete(which=MemoryFilter(tags=("office",)), limit=10),
-        answer=memory_forgetting.Deleted,
+        request=remote_deletion.DeleteMemoriesRequest(
+            which=MemoryFilter(tags=("office",)), limit=10
+        ),
+        answer=remote_deletion.DeletedMemories,
         about="Hides the memories that match a filter; the next purge removes them.",
     ),
     Example(
-        request=memory_forgetting.Forget(ids=("$first",)),
-        answer=memory_body.Count,
+        request=remote_deletion.ForgetMemoriesRequest(ids=("$first",)),
+        answer=remote_protocol.MemoryCount,
         about="Erases memories at once, from the disk too.",
     ),
     Example(
-        request=memory_forgetting.ForgetSession(session=THREAD),
-        answer=memory_forgetting.WasCleared,
+        request=remote_deletion.ForgetSessionRequest(session=THREAD),
+        answer=remote_deletion.ClearedResponse,
         about="Erases the messages and memories of a session.",
     ),
     Example(
-        request=memory_forgetting.ForgetSubject(subject=ADA),
-        answer=memory_body.Count,
+        request=remote_deletion.ForgetSubjectRequest(subject=ADA),
+        answer=remote_protocol.MemoryCount,
         about="Erases all memories and messages about a person.",
     ),
     Example(
-        request=memory_forgetting.ClearSubject(subject=ADA),
-        answer=memory_forgetting.WasCleared,
+        request=remote_deletion.ClearSubjectRequest(subject=ADA),
+        answer=remote_deletion.ClearedResponse,
         about="As `forget_subject`; the answer counts by type.",
     ),
 )
 
 RAG_EXAMPLES = (
     Example(
-        request=rag_ingest.Ingest(
-            document=Document(
+        request=remote_ingestion.IngestRequest(
+            document=SourceDocument(
                 text="# Tower\nThe tower has 199 steps.", source="guide.md", namespace="city"
             )
         ),
-        answer=rag_ingest.IngestReport,
+        answer=remote_ingestion.IngestReport,
         about="Stores a document that fits into one message.",
     ),
     Example(
-        request=rag_ingest.IngestPath(path="$folder", namespace="city"),
-        answer=rag_ingest.IngestReport,
-        parts=(rag_long.ProgressPart,),
+        request=remote_ingestion.IngestPathRequest(path="$folder", namespace="city"),
+        answer=remote_ingestion.IngestReport,
+        parts=(remote_jobs.ProgressPart,),
         about="Stores a file or folder below a document root of the RAG agent's machine. Progress "
         "is reported in parts (`ProgressPart`).",
     ),
     Example(
-        request=rag_ingest.IngestUrl(url="$upload", source="opening.md", namespace="city"),
-        answer=rag_ingest.IngestReport,
-        parts=(rag_long.ProgressPart,),
+        request=remote_ingestion.IngestUrlRequest(
+            url="$upload", source="opening.md", namespace="city"
+        ),
+        answer=remote_ingestion.IngestReport,
+        parts=(remote_jobs.ProgressPart,),
         about="Stores a file that was uploaded to the RAG agent's XMPP server (XEP-0363).",
     ),
     Example(
-        request=rag_catalogue.AskNamespaces(),
-        answer=rag_catalogue.Namespaces,
+        request=remote_catalogue.NamespacesRequest(),
+        answer=remote_catalogue.NamespacesResponse,
         about="Lists the namespaces that the caller may see.",
     ),
     Example(
-        request=rag_catalogue.AskDocuments(namespace="city", limit=2),
-        answer=rag_catalogue.Page,
+        request=remote_catalogue.DocumentsRequest(namespace="city", limit=2),
+        answer=remote_catalogue.DocumentPageResponse,
         about="Lists documents.",
     ),
     Example(
-        request=rag_catalogue.AskStats(namespace="city"),
-        answer=rag_catalogue.Stats,
+        request=remote_catalogue.DocumentStatsRequest(namespace="city"),
+        answer=remote_catalogue.DocumentStatsResponse,
         about="Counts the documents, chunks and vectors of a namespace.",
     ),
     Example(
-        request=rag_retrieval.Retrieve(
+        request=remote_retrieval.RetrievePassagesRequest(
             query="How many steps?", k=1, options=RetrievalOptions(namespaces=("city",))
         ),
-        answer=rag_retrieval.Retrieved,
+        answer=remote_retrieval.PassagesResponse,
         about="Finds passages.",
     ),
     Example(
-        request=rag_answer.AskAnswer(question="How many steps has the tower?", k=1),
-        answer=rag_answer.Answered,
+        request=remote_retrieval.AnswerRequest(question="How many steps has the tower?", k=1),
+        answer=remote_retrieval.SourcedAnswerResponse,
         about="Answers a question from the documents, with citations.",
     ),
     Example(
-        request=rag_sharing.Grant(namespace="city", to="ben@localhost"),
+        request=remote_catalogue.GrantNamespaceRequest(namespace="city", to="ben@localhost"),
         answer=Empty,
         about="Lets another account or domain use a namespace.",
     ),
     Example(
-        request=rag_sharing.AskGrants(),
-        answer=rag_sharing.Grants,
+        request=remote_catalogue.NamespaceGrantsRequest(),
+        answer=remote_catalogue.NamespaceGrantsResponse,
         about="Lists the grants that the caller has given.",
     ),
     Example(
-        request=rag_sharing.Revoke(namespace="city", to="ben@localhost"),
-        answer=rag_body.Count,
+        request=remote_catalogue.RevokeNamespaceRequest(namespace="city", to="ben@localhost"),
+        answer=remote_jobs.DocumentCount,
         about="Takes a grant back.",
     ),
     Example(
-        request=rag_ingest.Reindex(namespace="city"),
-        answer=rag_body.Count,
-        parts=(rag_long.ProgressPart,),
+        request=remote_ingestion.ReindexRequest(namespace="city"),
+        answer=remote_jobs.DocumentCount,
+        parts=(remote_jobs.ProgressPart,),
         about="Computes the vectors again, with the current embedding model.",
     ),
     Example(
-        request=rag_catalogue.Delete(namespace="city", source="guide.md"),
-        answer=rag_body.Count,
+        request=remote_catalogue.DeleteDocumentsRequest(namespace="city", source="guide.md"),
+        answer=remote_jobs.DocumentCount,
         about="Deletes a document, or a namespace with all its documents.",
     ),
 )
 
 TOOL_EXAMPLES = (
     Example(
-        request=tools.ListTools(),
-        answer=tools.Tools,
+        request=remote.ListToolsRequest(),
+        answer=remote.ToolsResponse,
         about="Lists the tools that the caller may call.",
     ),
     Example(
-        request=tools.CallTool(name="calculator", arguments={"expression": "6 * 7"}),
-        answer=tools.Called,
+        request=remote.CallToolRequest(name="calculator", arguments={"expression": "6 * 7"}),
+        answer=remote.ToolResultResponse,
         about="Calls a tool.",
     ),
 )
 
 AGENT_EXAMPLES = (
     Example(
-        request=status.AskStatus(),
-        answer=status.AgentStatus,
+        request=agent_status.StatusRequest(),
+        answer=agent_status.AgentStatus,
         about="Returns what the agent is, what it serves and how busy it is.",
     ),
     Example(
-        request=status.AskRecent(limit=1),
-        answer=status.RecentRequests,
+        request=agent_status.RecentRequestsQuery(limit=1),
+        answer=agent_status.RecentRequests,
         about="Returns the caller's latest requests to this agent.",
     ),
 )

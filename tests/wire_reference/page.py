@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from spade_llm import errors
-from spade_llm.acl import Empty
-from spade_llm.acl.body import MAX_BODY_BYTES
+from spade_llm.core import errors
+from spade_llm.messaging import Empty
+from spade_llm.messaging.body import MAX_BODY_BYTES
 from tests.wire_reference.examples import AGENT, CHAT, EXAMPLES, MEMORY, RAG, SESSIONS, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spade_llm.acl import Body
+    from spade_llm.messaging import Body
     from tests.wire_reference.recorder import Exchange
 
 TITLES = {
@@ -229,17 +229,21 @@ def _collect(cls: type, found: dict[str, type]) -> None:
 @cache
 def _types_by_name() -> Mapping[str, type]:
     """Record types of the packages whose records travel."""
-    from spade_llm.conversation import peer_limits, turn_record, usage_ledger, wishes
-    from spade_llm.memory import session_records, store
+    from spade_llm.assistant.chat import messages, reply_pagination
+    from spade_llm.assistant.middleware import quota
+    from spade_llm.assistant.turn import options, turn_recorder, usage_ledger
+    from spade_llm.memory import contract, sessions
+    from spade_llm.memory import contract as memory_contract
+    from spade_llm.messaging import request_history
     from spade_llm.providers import model
-    from spade_llm.rag import answering, documents, retriever, splitter
-    from spade_llm.runtime import recent
-    from spade_llm.services import chat_bodies, chat_rest
+    from spade_llm.rag import answers, contract
+    from spade_llm.rag import contract as rag_contract
+    from spade_llm.rag.loading import chunking
     from spade_llm.tools import toolbox
 
     modules = (
-        *(peer_limits, turn_record, usage_ledger, wishes, session_records, store, model),
-        *(answering, documents, retriever, splitter, recent, chat_bodies, chat_rest, toolbox),
+        *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, model),
+        *(answers, rag_contract, chunking, request_history, messages, reply_pagination, toolbox),
     )
     return {
         name: value

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from spade_llm.acl import AclMessage, Performative
-from spade_llm.agent import LLMAgent, Services
+from spade_llm.agents import LLMAgent, Services
+from spade_llm.messaging import AclMessage, Performative
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.tools import LLMTool
 from spade_llm.tools.builtin import builtin_tools
-from spade_llm.xmpp.stanza import ACL_NAMESPACE, encode
-from tests.interaction.network import jid_of
-from tests.session.phone import Phone
+from spade_llm.xmpp.stanzas.message import ACL_NAMESPACE, encode
+from tests.integration.network import jid_of
+from tests.session.chat_client import Phone
 from tests.wire_reference.examples import AGENT, CHAT, EXAMPLES, MEMORY, RAG, SESSIONS, TOOLS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.xmpp.agent import XmppAgent
-    from tests.interaction.network import Network
+    from tests.integration.network import Network
     from tests.wire_reference.examples import Example
 
 PATIENCE_S = 30.0

@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spade_llm import services
-from spade_llm.acl import Body
+from spade_llm import assistant, memory, messaging, rag, tools
+from spade_llm.messaging import Body
 from tests.cli.program import ROOT
-from tests.interaction.network import Network, jid_of
+from tests.integration.network import Network, jid_of
 from tests.wire_reference.examples import EXAMPLES
 from tests.wire_reference.page import PROGRAM, page
 from tests.wire_reference.recorder import record_all, start_recorder
@@ -34,8 +34,9 @@ _BLOCK = re.compile(r"```xml\n(.*?)```\n", re.DOTALL)
 
 
 def test_every_operation_has_an_example() -> None:
-    for module in pkgutil.iter_modules(services.__path__):
-        importlib.import_module(f"{services.__name__}.{module.name}")
+    for package in (assistant, memory, messaging, rag, tools):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     shown = {
         type(one.request)
         for examples in EXAMPLES.values()
@@ -82,7 +83,7 @@ async def test_the_program_of_the_page_calls_a_memory_agent(
 
 def _bodies(cls: type[Body]) -> Iterator[type[Body]]:
     for subclass in cls.__subclasses__():
-        if subclass.__module__.startswith("spade_llm.services."):
+        if subclass.__module__.startswith("spade_llm."):
             yield subclass
         yield from _bodies(subclass)
 

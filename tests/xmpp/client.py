@@ -10,10 +10,10 @@ import slixmpp
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatcherId
 
-from spade_llm.xmpp.stanza import CORRECTION
+from spade_llm.xmpp.stanzas.message import CORRECTION
 
 if TYPE_CHECKING:
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 WAIT_S = 5.0
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.xmpp.embedded import EmbeddedServer
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyjabber.server import Server
 from pyjabber.server_parameters import Parameters
 
-from spade_llm.xmpp.certificates import local_certificates
+from spade_llm.xmpp.servers.certificates import local_certificates
 
 
 def main(directory: Path, client_port: int, server_port: int) -> None:

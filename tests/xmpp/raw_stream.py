@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.xmpp.client import WAIT_S
 
 if TYPE_CHECKING:
-    from spade_llm.xmpp.server import Endpoint
+    from spade_llm.xmpp.servers.managed_server import Endpoint
 
 HEADER_TO = (
     "<stream:stream to='{}' version='1.0' xmlns='jabber:client' "

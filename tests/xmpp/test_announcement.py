@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slixmpp.plugins.xep_0030 import DiscoInfo
 
-from spade_llm.xmpp.announcement import (
+from spade_llm.xmpp.stanzas.announcement import (
     Announcement,
     feature_of,
     read_announcement,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.certificates import SERVER_DAYS, Certificates, local_certificates
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.servers.certificates import SERVER_DAYS, Certificates, local_certificates
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from spade_llm.xmpp.client_language import client_language
+from spade_llm.xmpp.stanzas.namespaces import client_language
 
 
 @pytest.mark.parametrize(

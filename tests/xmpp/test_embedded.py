@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.xmpp import embedded_store
-from spade_llm.xmpp.embedded_store import OFFLINE_LIMIT, Contact, EmbeddedStore, set_password
+from spade_llm.xmpp.servers.embedded import store
+from spade_llm.xmpp.servers.embedded.store import (
+    OFFLINE_LIMIT,
+    EmbeddedStore,
+    RosterContact,
+    set_password,
+)
 from tests.xmpp.raw_stream import HEADER, RawStream
 
 if TYPE_CHECKING:
@@ -117,7 +122,7 @@ def test_the_store_of_one_account_is_bounded(tmp_path: Path) -> None:
 
 
 def test_a_roster_entry_survives_the_store_unchanged(tmp_path: Path) -> None:
-    contact = Contact(user="bob", name="Bob", groups=("a", "b c"), is_to=True, is_asked=True)
+    contact = RosterContact(user="bob", name="Bob", groups=("a", "b c"), is_to=True, is_asked=True)
 
     with closing(EmbeddedStore(tmp_path)) as store:
         store.set_contact("alice", contact)
@@ -129,7 +134,7 @@ def test_a_password_is_stored_as_a_salted_hash(tmp_path: Path) -> None:
     set_password(tmp_path, "alice", "secret")
     set_password(tmp_path, "bob", "secret")
 
-    with closing(sqlite3.connect(tmp_path / embedded_store.DATABASE_NAME)) as database:
+    with closing(sqlite3.connect(tmp_path / store.DATABASE_NAME)) as database:
         hashes = [row[0] for row in database.execute("SELECT hash_pwd FROM credentials")]
     assert len(set(hashes)) == 2
     assert all(stored.startswith("sha256$100000$") for stored in hashes)

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spade_llm.xmpp.encryption_hint import EVERY_S, MAX_CONVERSATIONS, EncryptionHint
+from spade_llm.xmpp.features.encryption_hint import EVERY_S, MAX_CONVERSATIONS, EncryptionHint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from xml.etree.ElementTree import Element
 
-    from spade_llm.acl import AclMessage
+    from spade_llm.messaging import AclMessage
     from spade_llm.xmpp.agent import XmppAgent
 
 OMEMO = (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.certificates import Certificates, local_certificates
-from spade_llm.xmpp.federation import Federation, PeerServer
-from spade_llm.xmpp.prosody import ProsodyServer
-from tests.interaction.federated import ONE, TWO, Member, federated_servers
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.servers.certificates import Certificates, local_certificates
+from spade_llm.xmpp.servers.prosody import ProsodyServer
+from spade_llm.xmpp.servers.prosody_config import Federation, PeerServer
+from tests.integration.federated import ONE, TWO, Member, federated_servers
 from tests.xmpp.client import WAIT_S, Client
 
 if TYPE_CHECKING:

@@ -8,17 +8,16 @@ from xml.etree.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.acl import AclMessage
-from spade_llm.errors import MalformedContent
-from spade_llm.runtime.transport import Bounce
-from spade_llm.xmpp.admission import Admission
-from spade_llm.xmpp.client import XmppClient
-from spade_llm.xmpp.connection import Connection
-from spade_llm.xmpp.door import Door
+from spade_llm.core.errors import MalformedContent
+from spade_llm.messaging import AclMessage
+from spade_llm.messaging.transport import Bounce
+from spade_llm.xmpp.admission_control import AdmissionControl
+from spade_llm.xmpp.admission_policy import AdmissionPolicy
+from spade_llm.xmpp.connection.client import PrologueCheck, XmppClient
+from spade_llm.xmpp.connection.settings import ConnectionSettings
 from spade_llm.xmpp.invitations import Invitations
-from spade_llm.xmpp.prologue import Prologue
-from spade_llm.xmpp.rejection import rejection
-from spade_llm.xmpp.stanza import decode, encode
+from spade_llm.xmpp.stanza_router import not_understood_reply
+from spade_llm.xmpp.stanzas.message import decode, encode
 from tests.xmpp.random_stanzas import random_stanza
 
 HEADER = (
@@ -36,7 +35,7 @@ def test_whatever_is_read_is_a_message_a_bounce_or_a_clear_refusal(seed: int) ->
     try:
         read = decode(xml)
     except MalformedContent as error:
-        told = rejection(xml, error)
+        told = not_understood_reply(xml, error)
         assert told is None or told.receiver == "eve@x/y"
     else:
         assert read is None or isinstance(read, AclMessage | Bounce)
@@ -47,9 +46,9 @@ def test_whatever_is_read_is_a_message_a_bounce_or_a_clear_refusal(seed: int) ->
 @given(st.integers(0, 2**32))
 def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
     sent: list[str] = []
-    admission = Admission(allow=("friend@x",))
+    admission = AdmissionPolicy(allow=("friend@x",))
     with Invitations(None) as invitations:
-        door = Door(admission, invitations, own_domain="x", send=sent.append)
+        door = AdmissionControl(admission, invitations, own_domain="x", send=sent.append)
         for number in range(3):
             xml = random_stanza(Random(seed + number), sender="eve@x/y", receiver="bot@x")
             element = fromstring(xml)
@@ -63,7 +62,7 @@ def test_a_door_answers_odd_stanzas_by_whole_ones(seed: int) -> None:
 
 @given(st.lists(st.integers(1, 40), max_size=60))
 def test_a_document_type_ends_the_stream_however_it_is_cut(cuts: list[int]) -> None:
-    prologue, rest, pieces = Prologue(), BOMB.encode(), list[bytes]()
+    prologue, rest, pieces = PrologueCheck(), BOMB.encode(), list[bytes]()
     for cut in cuts:
         pieces.append(rest[:cut])
         rest = rest[cut:]
@@ -79,7 +78,7 @@ class HungUp(XmppClient):
 
 
 async def test_a_bomb_of_our_own_server_costs_it_the_stream_and_us_nothing() -> None:
-    client = HungUp("bot@localhost/x", "secret", Connection(), lambda _: None)
+    client = HungUp("bot@localhost/x", "secret", ConnectionSettings(), lambda _: None)
     client.init_parser()
 
     client.data_received(f"{BOMB}{HEADER}<message><body>&l11;</body></message>".encode())
@@ -89,7 +88,7 @@ async def test_a_bomb_of_our_own_server_costs_it_the_stream_and_us_nothing() -> 
 
 
 async def test_elements_within_elements_sixty_thousand_deep_are_read() -> None:
-    client = XmppClient("bot@localhost/x", "secret", Connection(), lambda _: None)
+    client = XmppClient("bot@localhost/x", "secret", ConnectionSettings(), lambda _: None)
     client.init_parser()
     client.data_received(HEADER.encode())
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ServerUnreachable
-from spade_llm.runtime.loop import run
-from spade_llm.xmpp.connection import Connection
-from spade_llm.xmpp.link import Link
+from spade_llm.core.errors import ServerUnreachable
+from spade_llm.core.event_loop import run_event_loop
+from spade_llm.xmpp.connection.settings import ConnectionSettings
+from spade_llm.xmpp.connection.xmpp_connection import XmppConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,13 +66,13 @@ async def cutter() -> AsyncIterator[tuple[Cutter, int]]:
 
 def test_a_line_that_is_cut_during_the_handshake_is_tried_again_at_once() -> None:
     """On the loop that agents run on: asyncio's own tells more of a lost line."""
-    run(tried_again())
+    run_event_loop(tried_again())
 
 
 async def tried_again() -> None:
     async with cutter() as (met, port):
-        connection = Connection(host="127.0.0.1", port=port, start_timeout_s=60)
-        link = Link("ada@localhost", "secret", connection, resource="r")
+        connection = ConnectionSettings(host="127.0.0.1", port=port, start_timeout_s=60)
+        link = XmppConnection("ada@localhost", "secret", connection, resource="r")
         opening = asyncio.create_task(link.open())
 
         await asyncio.wait_for(met.was_tried_thrice.wait(), WAIT_S)
@@ -84,8 +84,8 @@ async def tried_again() -> None:
 
 async def test_a_cut_during_the_handshake_says_nothing_about_the_certificate() -> None:
     async with cutter() as (_, port):
-        connection = Connection(host="127.0.0.1", port=port, start_timeout_s=0.5)
-        link = Link("ada@localhost", "secret", connection, resource="r")
+        connection = ConnectionSettings(host="127.0.0.1", port=port, start_timeout_s=0.5)
+        link = XmppConnection("ada@localhost", "secret", connection, resource="r")
 
         with pytest.raises(ServerUnreachable):
             await link.open()

@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.identity import (
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.features.presence_status import LoadLevel, LoadState
+from spade_llm.xmpp.stanzas.vcard import (
     MAX_AVATAR_BYTES,
     Identity,
-    card_of,
+    default_avatar,
+    is_same_vcard,
     read_avatar,
-    says_the_same,
-    vcard_of,
+    vcard_lines,
+    vcard_temp,
 )
-from spade_llm.xmpp.load_level import Level, LoadLevel
-from spade_llm.xmpp.portrait import portrait
 
 KINDS = ("assistant", "memory", "rag", "tools")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_built_in_picture_is_a_small_png_that_can_be_unpacked(kind: str) -> None:
-    content = portrait(kind, "assistant@example.org")
+    content = default_avatar(kind, "assistant@example.org")
 
     avatar = read_avatar(content)
 
@@ -38,10 +38,12 @@ def test_a_built_in_picture_is_a_small_png_that_can_be_unpacked(kind: str) -> No
 
 
 def test_each_kind_and_each_agent_has_a_picture_of_its_own() -> None:
-    pictures = {portrait(kind, jid) for kind in KINDS for jid in ("a@b.example", "c@d.example")}
+    pictures = {
+        default_avatar(kind, jid) for kind in KINDS for jid in ("a@b.example", "c@d.example")
+    }
 
     assert len(pictures) == 2 * len(KINDS)
-    assert portrait("assistant", "a@b.example") == portrait("assistant", "a@b.example")
+    assert default_avatar("assistant", "a@b.example") == default_avatar("assistant", "a@b.example")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_each_kind_and_each_agent_has_a_picture_of_its_own() -> None:
         (b"\xff\xd8\xff\xe0 a JPEG", "no PNG"),
         (b"", "no PNG"),
         (b"\x89PNG\r\n\x1a\n" + bytes(MAX_AVATAR_BYTES), "bytes"),
-        (portrait("rag", "x")[:16] + struct.pack(">II", 4000, 10) + b"rest", "4000"),
+        (default_avatar("rag", "x")[:16] + struct.pack(">II", 4000, 10) + b"rest", "4000"),
     ],
 )
 def test_what_clients_cannot_show_is_refused_with_the_fix(content: bytes, says: str) -> None:
@@ -60,15 +62,15 @@ def test_what_clients_cannot_show_is_refused_with_the_fix(content: bytes, says: 
 
 def test_a_card_that_the_server_has_is_recognised_and_another_is_not() -> None:
     identity = Identity(name="Ada's helper", description="Helps <Ada>", url="https://example.org")
-    avatar = read_avatar(portrait("assistant", "a@b.example"))
-    card = card_of(identity, jid="a@b.example")
+    avatar = read_avatar(default_avatar("assistant", "a@b.example"))
+    card = vcard_lines(identity, jid="a@b.example")
 
-    kept = vcard_of(card, avatar)
+    kept = vcard_temp(card, avatar)
 
-    assert says_the_same(kept, card, avatar)
-    assert not says_the_same(kept, card, None)
-    assert not says_the_same(kept, {**card, "DESC": "Helps nobody"}, avatar)
-    assert not says_the_same(None, card, avatar)
+    assert is_same_vcard(kept, card, avatar)
+    assert not is_same_vcard(kept, card, None)
+    assert not is_same_vcard(kept, {**card, "DESC": "Helps nobody"}, avatar)
+    assert not is_same_vcard(None, card, avatar)
 
 
 class Clock:
@@ -86,7 +88,7 @@ def test_a_load_that_stays_near_a_border_does_not_flicker() -> None:
     changes = [level.has_changed(count) for count in (8, 7, 8, 5, 8, 4, 3, 2)]
 
     assert changes == [True, False, False, False, False, False, True, False]
-    assert level.now is Level.BUSY
+    assert level.now is LoadState.BUSY
 
 
 def test_a_change_that_came_too_soon_is_still_to_be_said() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp.message_styling import settled, styled
+from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_styling
 
 SPANS = {
     "**bold** and __bold__": "*bold* and *bold*",
@@ -47,7 +47,7 @@ SPANS = {
 
 @pytest.mark.parametrize(("markdown", "shown"), SPANS.items())
 def test_spans(markdown: str, shown: str) -> None:
-    assert styled(markdown) == shown
+    assert to_message_styling(markdown) == shown
 
 
 def test_headings_lists_and_quotations() -> None:
@@ -55,7 +55,7 @@ def test_headings_lists_and_quotations() -> None:
         "## The **first** `x` ##\n* one\n+ **two**: 2\n  - three\n1. four\n> said **so**\n***\n#"
     )
 
-    assert styled(markdown).split("\n") == [
+    assert to_message_styling(markdown).split("\n") == [
         "*The first `x`*",
         "- one",
         "- *two*: 2",
@@ -70,7 +70,7 @@ def test_headings_lists_and_quotations() -> None:
 def test_code_is_left_untouched_also_within_lists_and_quotations() -> None:
     markdown = "1. so:\n   ```js\n   a **b** [c](http://d)\n   ```\n> ~~~\n> # no\nend"
 
-    assert styled(markdown).split("\n") == [
+    assert to_message_styling(markdown).split("\n") == [
         "1. so:",
         "```js",
         "   a **b** [c](http://d)",
@@ -83,23 +83,25 @@ def test_code_is_left_untouched_also_within_lists_and_quotations() -> None:
 
 
 def test_code_that_is_not_closed_is_closed() -> None:
-    assert styled("```py\nx = 1") == "```py\nx = 1\n```"
-    assert styled("```\nx\n") == "```\nx\n\n```"
+    assert to_message_styling("```py\nx = 1") == "```py\nx = 1\n```"
+    assert to_message_styling("```\nx\n") == "```\nx\n\n```"
 
 
 def test_fences_within_code_do_not_end_it() -> None:
-    assert styled("````md\n```py\nx\n```\n````\n*b*") == "```md\n ```py\nx\n ```\n```\n_b_"
-    assert styled("> ~~~\n> ```\n> ~~~") == "> ```\n>  ```\n> ```"
+    assert (
+        to_message_styling("````md\n```py\nx\n```\n````\n*b*") == "```md\n ```py\nx\n ```\n```\n_b_"
+    )
+    assert to_message_styling("> ~~~\n> ```\n> ~~~") == "> ```\n>  ```\n> ```"
 
 
 def test_code_in_the_line_of_a_bullet() -> None:
-    assert styled("* ```py\n  x\n  ```\n* *b*") == "-\n```py\n  x\n```\n- _b_"
+    assert to_message_styling("* ```py\n  x\n  ```\n* *b*") == "-\n```py\n  x\n```\n- _b_"
 
 
 def test_a_narrow_table_is_shown_in_columns() -> None:
     markdown = "| Town | **km** |\n|:--|--:|\n| `Jaén` | 12 |\n| a\\|b | |\nend"
 
-    assert styled(markdown).split("\n") == [
+    assert to_message_styling(markdown).split("\n") == [
         "```",
         "Town  km",
         "----  --",
@@ -115,7 +117,7 @@ def test_a_wide_table_is_shown_as_a_list() -> None:
         "What is done | By whom it is done\n--- | ---\nThe **long** story of a table | everybody\n"
     )
 
-    assert styled(markdown).split("\n") == [
+    assert to_message_styling(markdown).split("\n") == [
         "*What is done | By whom it is done*",
         "- What is done: The *long* story of a table; By whom it is done: everybody",
         "",
@@ -146,7 +148,7 @@ MARKUP = st.lists(
 def test_a_table_in_a_quotation_and_rows_of_other_lengths() -> None:
     markdown = "> |a|b|\n> |-|-|\n> |1|\n> |1|2|**3**|"
 
-    assert styled(markdown).split("\n") == [
+    assert to_message_styling(markdown).split("\n") == [
         "> ```",
         "> a  b",
         "> -  -  -",
@@ -157,25 +159,25 @@ def test_a_table_in_a_quotation_and_rows_of_other_lengths() -> None:
 
 
 def test_what_is_nested_too_deep_stays_as_it_is() -> None:
-    assert styled("> " * 30 + "*a*") == "> " * 30 + "*a*"
-    assert styled("> " * 5 + "*a*") == "> " * 5 + "_a_"
+    assert to_message_styling("> " * 30 + "*a*") == "> " * 30 + "*a*"
+    assert to_message_styling("> " * 5 + "*a*") == "> " * 5 + "_a_"
 
 
 @given(MARKUP)
 def test_no_word_is_lost(markdown: str) -> None:
-    assert words_lost(markdown, styled(markdown)) == []
+    assert words_lost(markdown, to_message_styling(markdown)) == []
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_a_styled_form(text: str) -> None:
-    assert words_lost(text, styled(text)) == []
+    assert words_lost(text, to_message_styling(text)) == []
 
 
 @given(st.lists(MARKUP.filter(lambda line: "```" not in line), max_size=5))
 def test_code_between_fences_stays_as_it_is(lines: list[str]) -> None:
     code = "\n".join(lines).replace("\r\n", "\n")
 
-    assert styled(f"say\n```\n{code}\n```\n**b**") == f"say\n```\n{code}\n```\n*b*"
+    assert to_message_styling(f"say\n```\n{code}\n```\n**b**") == f"say\n```\n{code}\n```\n*b*"
 
 
 HOSTILE = [
@@ -201,7 +203,7 @@ def test_no_text_takes_more_time_than_its_length(piece: str) -> None:
     text = piece * (96_000 // len(piece)) + ")\n|-|"
 
     began = time.process_time()
-    styled(text)
+    to_message_styling(text)
 
     assert time.process_time() - began < 10  # Quadratic, it would be minutes.
 
@@ -237,9 +239,9 @@ def words_lost(text: str, shown: str) -> list[str]:
 def test_what_is_still_written_is_shown_without_a_block_that_has_only_begun(
     written: str, shown: str
 ) -> None:
-    assert settled(written) == shown
+    assert stable_prefix(written) == shown
 
 
 @given(st.text(alphabet="ab|-`~\n> "))
 def test_what_is_shown_of_a_growing_text_is_its_begin(text: str) -> None:
-    assert text.startswith(settled(text))
+    assert text.startswith(stable_prefix(text))

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from spade_llm.errors import PeerUnavailable
-from spade_llm.xmpp import peer_features
-from spade_llm.xmpp.announcement import Announcement
-from spade_llm.xmpp.discovery import Sighting
-from spade_llm.xmpp.peer_features import PeerClient, PeerFeatures
-from spade_llm.xmpp.stanza import CORRECTION
+from spade_llm.core.errors import PeerUnavailable
+from spade_llm.xmpp.features import peer_features
+from spade_llm.xmpp.features.peer_features import PeerClient, PeerFeatures, PeerPresence
+from spade_llm.xmpp.stanzas.announcement import Announcement
+from spade_llm.xmpp.stanzas.message import CORRECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +27,7 @@ class Asking:
     """The part of an agent that asks others what they can do; they answer what the test says."""
 
     def __init__(self) -> None:
-        self.on_sighting: list[Callable[[Sighting], None]] = []
+        self.on_sighting: list[Callable[[PeerPresence], None]] = []
         self.can: dict[str, PeerClient] = {}
         self.asked: list[str] = []
         self.gate = asyncio.Event()
@@ -54,7 +53,7 @@ class Asking:
         is_available: bool = True,
         is_ours: bool = False,
     ) -> None:
-        seen = Sighting(jid=jid, is_available=is_available, is_ours=is_ours, ver=ver, node=node)
+        seen = PeerPresence(jid=jid, is_available=is_available, is_ours=is_ours, ver=ver, node=node)
         for tell in self.on_sighting:
             tell(seen)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.prosody import ProsodyServer
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.servers.prosody import ProsodyServer
 from tests.xmpp.client import Client
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import pytest_asyncio
 from slixmpp.exceptions import IqTimeout
 
 import spade_llm
-from spade_llm.xmpp.embedded_store import set_password
-from spade_llm.xmpp.readiness import answers_stream, usable_port
-from spade_llm.xmpp.server import Endpoint
+from spade_llm.xmpp.servers.embedded.store import set_password
+from spade_llm.xmpp.servers.managed_server import Endpoint
+from spade_llm.xmpp.servers.server_process import answers_stream, usable_port
 from tests.conftest import PASSWORD, Provisioner
 from tests.xmpp import plain_pyjabber
 from tests.xmpp.client import WAIT_S, Client

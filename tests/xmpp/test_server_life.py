@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import spade_llm
-from spade_llm.errors import ConfigurationError, PortTaken
-from spade_llm.xmpp.certificates import local_certificates
-from spade_llm.xmpp.prosody import ProsodyServer
-from spade_llm.xmpp.readiness import answers_stream
-from spade_llm.xmpp.server import Endpoint, choose_server
-from tests.xmpp import holder
+from spade_llm.core.errors import ConfigurationError, PortInUse
+from spade_llm.xmpp.servers.certificates import local_certificates
+from spade_llm.xmpp.servers.managed_server import Endpoint, choose_server
+from spade_llm.xmpp.servers.prosody import ProsodyServer
+from spade_llm.xmpp.servers.server_process import answers_stream
+from tests.xmpp import server_holder
 from tests.xmpp.client import WAIT_S, Client
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from spade_llm.xmpp.embedded import EmbeddedServer
+    from spade_llm.xmpp.servers.embedded.launcher import EmbeddedServer
 
     Server = EmbeddedServer | ProsodyServer
 
@@ -140,7 +140,7 @@ async def test_another_server_of_our_domain_on_our_port_is_not_taken_for_ours(
     endpoint = await own_server.start()
     ours = local_certificates(tmp_path / "ours", "localhost")
 
-    with pytest.raises(PortTaken, match=f"port {endpoint.port} "):
+    with pytest.raises(PortInUse, match=f"port {endpoint.port} "):
         await answers_stream(replace(endpoint, ca_path=ours.ca_path))
 
 
@@ -262,7 +262,7 @@ async def start_holder(
 ) -> tuple[asyncio.subprocess.Process, Endpoint, int]:
     root = Path(spade_llm.__file__).parents[1]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", holder.__name__, kind, str(directory / "held")),
+        *(sys.executable, "-m", server_holder.__name__, kind, str(directory / "held")),
         stdout=subprocess.PIPE,
         cwd=root,
     )

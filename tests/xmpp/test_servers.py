@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from slixmpp.exceptions import IqError
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.xmpp.certificates import local_certificates
-from spade_llm.xmpp.server import STANZA_LIMIT_BYTES, Endpoint
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.servers.certificates import local_certificates
+from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES, Endpoint
 from tests.xmpp.client import WAIT_S, Client
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
-from spade_llm.xmpp.behaviour import Behaviour
-from spade_llm.xmpp.connection import Connection
+from spade_llm.xmpp.connection.settings import ConnectionSettings
+from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
     from tests.conftest import Provisioner
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_cancelled_stop_ends_in_the_cancellation(embedded: Provisioner, turns: int) -> None:
     endpoint = embedded.endpoint
-    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    connection = ConnectionSettings(
+        host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path
+    )
     jid, password = await embedded.account("ada")
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     await agent.start()
@@ -51,7 +53,9 @@ async def test_a_behaviour_whose_task_is_cancelled_does_not_begin_again(
 ) -> None:
     """`spade.run` ends so after Ctrl-C, and waits for each."""
     endpoint = embedded.endpoint
-    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    connection = ConnectionSettings(
+        host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path
+    )
     jid, password = await embedded.account("ada")
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     waiting = Waiting()

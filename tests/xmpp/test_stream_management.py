@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element, fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.xmpp import stream_management
-from spade_llm.xmpp.stream_management import ACK_WITHIN_S, NAMESPACE, StreamManagement
+from spade_llm.xmpp.connection import stream_management
+from spade_llm.xmpp.connection.stream_management import ACK_WITHIN_S, NAMESPACE, StreamManagement
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.errors import NotFound, RequestRefused, Unauthorised
-from spade_llm.rag.fetching import Fetcher
-from spade_llm.rag.loader import Loader
+from spade_llm.core.errors import NotFound, RequestRefused, Unauthorised
+from spade_llm.rag.loading.fetcher import Fetcher
+from spade_llm.rag.loading.loader import Loader
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
-from spade_llm.xmpp.connection import Connection, trust
-from spade_llm.xmpp.server import UPLOAD_LIMIT_BYTES
-from spade_llm.xmpp.uploads import find_upload_service, upload, upload_host
+from spade_llm.xmpp.connection.settings import ConnectionSettings, tls_context
+from spade_llm.xmpp.features.uploads import find_upload_service, upload, upload_host
+from spade_llm.xmpp.servers.managed_server import UPLOAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 async def _agent(server: Provisioner) -> AsyncIterator[XmppAgent]:
     jid, password = await server.account("uploader")
     endpoint = server.endpoint
-    connection = Connection(host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path)
+    connection = ConnectionSettings(
+        host=endpoint.host, port=endpoint.port, ca_path=endpoint.ca_path
+    )
     agent = XmppAgent(jid, password, options=AgentOptions(connection=connection))
     await agent.start()
     try:
@@ -41,7 +43,7 @@ def _fetcher(directory: Path, agent: XmppAgent) -> Fetcher:
     async def hosts() -> set[str]:
         return {await upload_host(agent)}
 
-    context = trust(agent.options.connection.ca_path)
+    context = tls_context(agent.options.connection.ca_path)
     return Fetcher(directory / "fetched", hosts, context=context)
 
 

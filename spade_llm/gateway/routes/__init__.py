@@ -1,1 +1,1 @@
-"""What can be asked over HTTP: a file for each part, with a `router`. Knows no wire."""
+"""HTTP routes, one module per subject; every APIRouter in them is served."""

@@ -1,35 +1,150 @@
-"""specs/4 §3, and the same chat as it grows."""
+"""Routes /llm: generate, chat, chat streaming (server-sent events).
+
+What a request says explicitly goes before the session's configuration, that before the global one.
+"""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, aclosing
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from fastapi import APIRouter
 
-from spade_llm.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
-from spade_llm.gateway.asking import Asked, Asking
-from spade_llm.gateway.bodies.llm import (
-    ChatRequest,
-    ChatResponse,
-    GenerateRequest,
-    GenerateResponse,
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
+from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
+from spade_llm.assistant.turn.options import AUTO, NONE, ContextOptions, ToolOptions
+from spade_llm.core.errors import InvalidArguments, RequestError, RequestRefused, ServiceError
+from spade_llm.gateway.configuration import (
+    ConfigurationLayer,
+    MemoryPart,
+    PreferencesPart,
+    RagPart,
+    ToolsPart,
 )
-from spade_llm.gateway.errors import http_error
-from spade_llm.gateway.failures import FAILURES
-from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, event
-from spade_llm.gateway.session_header import session_header
-from spade_llm.gateway.turns import Turn, answer_of, build_turn, configured_by
+from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest, encode_session_header
+from spade_llm.gateway.errors import ERROR_RESPONSES, http_error
+from spade_llm.gateway.schemas.llm import (
+    AgentStep,
+    ChatResponse,
+    GenerateResponse,
+    HttpChatRequest,
+    HttpGenerateRequest,
+    RagSource,
+    ToolCallMade,
+    ToolCallOutput,
+)
+from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_event
+from spade_llm.memory.contract import MemoryType
 from spade_llm.providers.model import Sampling
-from spade_llm.services.chat_bodies import Asked as AskedBack
-from spade_llm.services.chat_bodies import Delta, Reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spade_llm.services.chat import ChatClient
+    from spade_llm.assistant.chat.service import ChatClient
+    from spade_llm.gateway.configuration import EffectiveConfiguration
 
-router = APIRouter(prefix="/llm", tags=["llm"], responses=FAILURES)
+_TEMPERATURE, _MAX_TOKENS, _ROUNDS = 0.7, 500, 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedTurn:
+    question: str
+    session: str
+    context: ContextOptions
+    wishes: ToolOptions
+    sampling: Sampling
+    use_tools: bool
+
+
+def request_layer(body: HttpChatRequest) -> ConfigurationLayer:
+    """The layer that the request itself is: only what it says."""
+    return ConfigurationLayer(
+        memory=MemoryPart(
+            enabled=body.use_memory if _given(body, "use_memory") else None,
+            types=body.memory_types,
+        ),
+        rag=RagPart(
+            enabled=body.use_rag if _given(body, "use_rag") else None,
+            namespaces=body.rag_namespaces,
+            top_k=body.rag_top_k if _given(body, "rag_top_k") else None,
+        ),
+        mcp=ToolsPart(enabled=body.use_tools if _given(body, "use_tools") else None),
+        preferences=PreferencesPart(
+            context_priority=(body.context_priority if _given(body, "context_priority") else None),
+            max_context_tokens=(
+                body.max_context_tokens if _given(body, "max_context_tokens") else None
+            ),
+        ),
+    )
+
+
+def resolve_turn(
+    body: HttpChatRequest,
+    session: str,
+    holds: EffectiveConfiguration,
+    *,
+    language: Literal["en", "es"],
+) -> ResolvedTurn:
+    """`holds`: of the session, with what `configured_by` the request itself."""
+    return ResolvedTurn(
+        question=body.question,
+        session=session,
+        context=ContextOptions(
+            use_memory=holds.use_memory,
+            use_history=holds.use_history is not False,
+            memory_types=tuple(map(MemoryType, holds.memory_types)),
+            use_documents=holds.use_rag,
+            namespaces=tuple(holds.namespaces),
+            top_k=holds.top_k,
+            max_tokens=holds.max_context_tokens,
+            priority=holds.priority,
+            language=language,
+        ),
+        wishes=_tool_options(body, holds) if holds.use_tools else ToolOptions(tool_choice=NONE),
+        sampling=Sampling(
+            temperature=_TEMPERATURE if body.temperature is None else body.temperature,
+            max_tokens=body.max_tokens or _MAX_TOKENS,
+        ),
+        use_tools=bool(holds.use_tools),
+    )
+
+
+def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> ChatResponse:
+    told = reply.context
+    return ChatResponse(
+        response=reply.text,
+        session_id=turn.session,
+        context_text=told.text if told else "",
+        context_tokens=told.tokens if told else 0,
+        rag_sources=[RagSource.of(one) for one in told.sources] if told else [],
+        tools_used=bool(reply.tool_calls),
+        tool_calls=[ToolCallMade.of(one) for one in reply.tool_calls] if turn.use_tools else None,
+        tool_results=(
+            [ToolCallOutput.of(one) for one in reply.tool_calls] if turn.use_tools else None
+        ),
+        agent_steps=(
+            [AgentStep.of(one, reply.tool_calls) for one in reply.steps] if turn.use_tools else None
+        ),
+        degraded=list(reply.missing),
+        request_id=request_id,
+    )
+
+
+def _given(body: HttpChatRequest, field: str) -> bool:
+    return field in body.model_fields_set
+
+
+def _tool_options(body: HttpChatRequest, holds: EffectiveConfiguration) -> ToolOptions:
+    names = (holds.tools or None) if body.available_tools is None else body.available_tools
+    return ToolOptions(
+        tool_choice=body.tool_choice or AUTO,
+        tool_rounds=body.max_tool_iterations or _ROUNDS,
+        tools=None if names is None else tuple(names),
+    )
+
+
+router = APIRouter(prefix="/llm", tags=["llm"], responses=ERROR_RESPONSES)
 
 _EVENTS = """event: delta
 data: {"text": "Las principales ventajas"}
@@ -41,7 +156,7 @@ data: {"response": "Las principales ventajas…", "session_id": "mi-sesion-123",
 
 
 @router.post("/generate")
-async def generate(asked: Asked, body: GenerateRequest) -> GenerateResponse:
+async def generate(asked: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
     """What the model makes of a prompt: without session, memory and tools."""
     sampling = Sampling(
         temperature=0.7 if body.temperature is None else body.temperature,
@@ -55,10 +170,10 @@ async def generate(asked: Asked, body: GenerateRequest) -> GenerateResponse:
 
 
 @router.post("/chat")
-async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
+async def chat(asked: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
     """The assistant's answer, with what it was told beside the question."""
     client = asked.clients.chat
-    turn = await _begun(asked, body)
+    turn = await _start_turn(asked, body)
     try:
         reply = await asked.unless_left(
             client.say(
@@ -71,9 +186,9 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
             )
         )
     except RequestRefused as refusal:
-        raise _named_as_here(refusal) from None
+        raise _with_our_field_names(refusal) from None
     asked.count_tokens(reply)
-    return answer_of(turn, reply, request_id=asked.request_id)
+    return chat_response(turn, reply, request_id=asked.request_id)
 
 
 @router.post(
@@ -82,7 +197,7 @@ async def chat(asked: Asked, body: ChatRequest) -> ChatResponse:
     response_class=EventStream,
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA, "example": _EVENTS}}}},
 )
-async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
+async def chat_stream(asked: CurrentRequest, body: HttpChatRequest) -> EventStream:
     """As /llm/chat, as server-sent events.
 
     `delta` has the next piece of the `text`; `asked` the question whether a tool may run, which
@@ -92,24 +207,24 @@ async def chat_stream(asked: Asked, body: ChatRequest) -> EventStream:
     client, place = asked.clients.chat, AsyncExitStack()
     place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
     async with place:
-        turn = await _begun(asked, body)
+        turn = await _start_turn(asked, body)
         events = _events(asked, client, turn)
-        headers = session_header(turn.session)
+        headers = encode_session_header(turn.session)
         return EventStream(events, within=place.pop_all(), headers=headers)
 
 
-async def _begun(asked: Asking, body: ChatRequest) -> Turn:
+async def _start_turn(asked: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:
     """The session is there from here on."""
     session, principal = body.session_id or asked.new_session(), asked.principal.jid
     state = asked.gateway.state
-    holds = state.effective(principal, session, request=configured_by(body))
+    holds = state.effective(principal, session, request=request_layer(body))
     language = body.language or asked.gateway.options.language
-    turn = build_turn(body, session, holds, language=language)
+    turn = resolve_turn(body, session, holds, language=language)
     await state.use_session(principal, session, question=turn.question)
     return turn
 
 
-async def _events(asked: Asking, client: ChatClient, turn: Turn) -> AsyncGenerator[str]:
+async def _events(asked: ApiRequest, client: ChatClient, turn: ResolvedTurn) -> AsyncGenerator[str]:
     try:
         parts = client.stream(
             turn.question,
@@ -122,22 +237,26 @@ async def _events(asked: Asking, client: ChatClient, turn: Turn) -> AsyncGenerat
         )
         async with aclosing(parts):
             async for part in parts:
-                if isinstance(part, Reply):
+                if isinstance(part, ChatReply):
                     asked.count_tokens(part)
                 yield _event(part, turn, asked.request_id)
     except (RequestError, ServiceError) as error:
-        named = _named_as_here(error) if isinstance(error, RequestRefused) else error
+        named = _with_our_field_names(error) if isinstance(error, RequestRefused) else error
         answer = http_error(named)
-        yield event("error", {"detail": answer.detail, "status": answer.status_code})
+        yield sse_event("error", {"detail": answer.detail, "status": answer.status_code})
 
 
-def _event(part: Delta | AskedBack | Reply, turn: Turn, request_id: str) -> str:
-    if isinstance(part, Reply):
-        return event("done", answer_of(turn, part, request_id=request_id).model_dump(mode="json"))
-    return event("delta" if isinstance(part, Delta) else "asked", part.model_dump(mode="json"))
+def _event(part: AnswerDelta | AskedBack | ChatReply, turn: ResolvedTurn, request_id: str) -> str:
+    if isinstance(part, ChatReply):
+        return sse_event(
+            "done", chat_response(turn, part, request_id=request_id).model_dump(mode="json")
+        )
+    return sse_event(
+        "delta" if isinstance(part, AnswerDelta) else "asked", part.model_dump(mode="json")
+    )
 
 
-def _named_as_here(refusal: RequestRefused) -> RequestRefused | InvalidArguments:
+def _with_our_field_names(refusal: RequestRefused) -> RequestRefused | InvalidArguments:
     """The assistant calls a field of the request by its own name."""
     if refusal.wire_code == InvalidArguments.code and refusal.detail.startswith("tools: "):
         return InvalidArguments(f"available_{refusal.detail}")

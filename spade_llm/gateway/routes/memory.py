@@ -1,28 +1,35 @@
-"""specs/4 §5: what the assistant keeps of sessions."""
+"""Routes of memory: session context and history, retrieval, the user's memories."""
 
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from spade_llm.gateway.asking import Asked
-from spade_llm.gateway.bodies.common import SessionId
-from spade_llm.gateway.bodies.memory import (
+from spade_llm.gateway.dependencies import CurrentRequest
+from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.schemas.common import MemoryTypeName, SessionId
+from spade_llm.gateway.schemas.memory import (
     ContextRequest,
     ContextResponse,
+    Correction,
+    Forgotten,
     HistoryResponse,
     MemoryHit,
+    MemoryLine,
+    MemoryLines,
+    RetrieveMemory,
     SearchRequest,
     SearchResponse,
     SessionCleared,
     StatsResponse,
 )
-from spade_llm.gateway.failures import FAILURES
-from spade_llm.memory.store import MemoryType
+from spade_llm.memory.contract import MemoryType
+from spade_llm.memory.retrieval import DEFAULT_LIMIT
 
-router = APIRouter(prefix="/llm/memory", tags=["memory"], responses=FAILURES)
+router = APIRouter(prefix="/llm/memory", tags=["memory"], responses=ERROR_RESPONSES)
 
 SessionOfPath = Annotated[SessionId, Path()]
 MAX_MESSAGES = 1000
@@ -38,7 +45,7 @@ register_url_convertor("other", _OtherThanOperations())
 
 
 @router.post("/context")
-async def memory_context(asked: Asked, body: ContextRequest) -> ContextResponse:
+async def memory_context(asked: CurrentRequest, body: ContextRequest) -> ContextResponse:
     """What a model should know when the session goes on."""
     types = None if body.memory_types is None else tuple(map(MemoryType, body.memory_types))
     context = await asked.clients.sessions.context(
@@ -52,7 +59,7 @@ async def memory_context(asked: Asked, body: ContextRequest) -> ContextResponse:
 
 @router.get("/history/{session_id}")
 async def session_history(
-    asked: Asked,
+    asked: CurrentRequest,
     session_id: SessionOfPath,
     limit: Annotated[int, Query(ge=1, le=MAX_MESSAGES)] = 50,
 ) -> HistoryResponse:
@@ -61,13 +68,13 @@ async def session_history(
 
 
 @router.get("/stats/{session_id}")
-async def session_stats(asked: Asked, session_id: SessionOfPath) -> StatsResponse:
+async def session_stats(asked: CurrentRequest, session_id: SessionOfPath) -> StatsResponse:
     """How much is kept of it."""
     return StatsResponse.of(await asked.clients.sessions.stats(session_id))
 
 
 @router.post("/search")
-async def search_memory(asked: Asked, body: SearchRequest) -> SearchResponse:
+async def search_memory(asked: CurrentRequest, body: SearchRequest) -> SearchResponse:
     """In one session, or in all."""
     found = await asked.clients.sessions.search(
         body.query, top_k=body.top_k or 5, session=body.session_id
@@ -82,7 +89,84 @@ async def search_memory(asked: Asked, body: SearchRequest) -> SearchResponse:
 @router.delete("/{session_id:other}", name="clear_session_by_id")
 @router.delete("/history/{session_id}", name="clear_history")
 @router.delete("/session/{session_id}")
-async def clear_session(asked: Asked, session_id: SessionOfPath) -> SessionCleared:
+async def clear_session(asked: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
     """Its messages and what is remembered of them; its configuration stays. One operation at
     three addresses: Agent Lab's programs use the other two."""
     return SessionCleared.of(await asked.clients.sessions.clear(session_id))
+
+
+retrieval_router = APIRouter(prefix="/api/v0", tags=["memory"], responses=ERROR_RESPONSES)
+
+MARKDOWN = "text/markdown"
+_EXAMPLE = """## Memory 1 [rank: 1, score: 0.85]
+**When:** yesterday
+**Summary:** User prefers dark mode interfaces and finds light mode straining.
+"""
+
+
+class MarkdownResponse(Response):
+    media_type = MARKDOWN
+
+
+@retrieval_router.post(
+    "/retrieve_memory",
+    response_class=MarkdownResponse,
+    responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": _EXAMPLE}}}},
+)
+async def retrieve_memory(asked: CurrentRequest, body: RetrieveMemory) -> MarkdownResponse:
+    """The memories that a query brings to mind, best first."""
+    return MarkdownResponse(
+        await asked.clients.sessions.retrieve(
+            body.query, limit=body.limit or DEFAULT_LIMIT, detail_limit=body.detail_limit
+        )
+    )
+
+
+console_router = APIRouter(prefix="/api/v0/memories", tags=["console"], responses=ERROR_RESPONSES)
+
+MAX_PAGE = 200
+MAX_OFFSET = 1_000_000
+MAX_TEXT_CHARS = 1000
+"""It is a part of the address."""
+IdOfPath = Annotated[UUID, Path()]
+
+
+@console_router.get("")
+async def list_memories(
+    asked: CurrentRequest,
+    types: Annotated[list[MemoryTypeName] | None, Query(max_length=4)] = None,
+    text: Annotated[str, Query(max_length=MAX_TEXT_CHARS)] = "",
+    session: Annotated[SessionId | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+) -> MemoryLines:
+    """Newest first; with `text`, those that speak of it, best first."""
+    page = await asked.clients.sessions.memories(
+        types=tuple(map(MemoryType, types or ())),
+        text=text,
+        session=session,
+        limit=limit,
+        offset=offset,
+    )
+    return MemoryLines(
+        memories=[MemoryLine.of(one) for one in page.entries],
+        total_count=page.total,
+        limit=limit,
+        offset=offset,
+        has_more=bool(page.entries) and offset + len(page.entries) < page.total,
+    )
+
+
+@console_router.patch("/{id}")
+async def correct_memory(asked: CurrentRequest, id: IdOfPath, body: Correction) -> MemoryLine:
+    """It says something else from now on."""
+    return MemoryLine.of(await asked.clients.sessions.correct(str(id), body.content))
+
+
+@console_router.delete("/{id}")
+async def forget_memory(asked: CurrentRequest, id: IdOfPath) -> Forgotten:
+    """It is remembered no more."""
+    deleted = await asked.clients.sessions.forget([str(id)])
+    if not deleted:
+        raise HttpError(404, f"There is no memory {id}")
+    return Forgotten(deleted=deleted)

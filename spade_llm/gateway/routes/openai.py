@@ -1,4 +1,4 @@
-"""Agents as models of OpenAI's API: chat programs that know nothing else can talk to them.
+"""Routes /v1: OpenAI-compatible chat completions and models, with streaming.
 
 The conversation is the agent's own: of what a client sends only the question is said to it.
 """
@@ -15,9 +15,19 @@ from fastapi import APIRouter, Header
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from spade_llm.errors import RequestError, ServiceError
-from spade_llm.gateway.asking import Asked, Asking
-from spade_llm.gateway.bodies.openai import (
+from spade_llm.assistant.chat.messages import AnswerDelta, ChatReply
+from spade_llm.assistant.chat.messages import ApprovalPrompt as AskedBack
+from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.gateway.dependencies import (
+    SESSION_HEADER_PATTERN,
+    ApiRequest,
+    CurrentRequest,
+    decode_session_header,
+    encode_session_header,
+)
+from spade_llm.gateway.errors import OPENAI_ERROR_RESPONSES, HttpError, http_error, openai_envelope
+from spade_llm.gateway.network import jids_by_model
+from spade_llm.gateway.schemas.openai import (
     AnswerMessage,
     ChatCompletion,
     ChatCompletionRequest,
@@ -26,43 +36,33 @@ from spade_llm.gateway.bodies.openai import (
     ModelList,
     TokenUsage,
 )
-from spade_llm.gateway.errors import HttpError, http_error, openai_envelope
-from spade_llm.gateway.growing import EVENT_SCHEMA, EVENT_STREAM, EventStream, data
-from spade_llm.gateway.models import models_of
-from spade_llm.gateway.openai_errors import OPENAI_FAILURES
-from spade_llm.gateway.session_header import (
-    HEADER_PATTERN,
-    read_session_header,
-    session_header,
-)
+from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_data
 from spade_llm.providers.model import Sampling
-from spade_llm.services.chat_bodies import Asked as AskedBack
-from spade_llm.services.chat_bodies import Delta, Reply
 
-Part = Delta | AskedBack | Reply
+Part = AnswerDelta | AskedBack | ChatReply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spade_llm.gateway.conversations import Line
-    from spade_llm.services.chat import ChatClient
+    from spade_llm.assistant.chat.service import ChatClient
+    from spade_llm.gateway.sessions import ConversationLine
 
-router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_FAILURES)
+router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_ERROR_RESPONSES)
 
-DONE = "data: [DONE]\n\n"
+DONE_EVENT = "data: [DONE]\n\n"
 FIRST_PART_S = 30.0
 """A stream whose turn fails within this time has the error's status. Then its headers leave, and a
 later error is an event: proxies would take a longer silence for an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class CompletionTurn:
     """One question of a conversation, and where it belongs."""
 
-    asked: Asking
+    asked: ApiRequest
     model: str
     client: ChatClient
-    lines: list[Line]
+    lines: list[ConversationLine]
     """Up to the question."""
     session: str
     sampling: Sampling
@@ -75,7 +75,7 @@ class Talk:
     def id(self) -> str:
         return f"chatcmpl-{self.asked.request_id}"
 
-    async def answer(self) -> Reply:
+    async def answer(self) -> ChatReply:
         """The whole answer. Raises RequestError."""
         return await self.client.say(
             self.question,
@@ -103,13 +103,13 @@ class Talk:
 
 
 @router.get("/models")
-async def list_models(asked: Asked) -> ModelList:
+async def list_models(asked: CurrentRequest) -> ModelList:
     """The assistants of the network."""
-    return ModelList(data=[ModelLine(id=name) for name in models_of(asked.gateway.addresses)])
+    return ModelList(data=[ModelLine(id=name) for name in jids_by_model(asked.gateway.addresses)])
 
 
 @router.get("/models/{model}")
-async def get_model(asked: Asked, model: str) -> ModelLine:
+async def get_model(asked: CurrentRequest, model: str) -> ModelLine:
     """One of them."""
     _check_model(asked, model)
     return ModelLine(id=model)
@@ -121,24 +121,26 @@ async def get_model(asked: Asked, model: str) -> ModelLine:
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA}}}},
 )
 async def create_chat_completion(
-    asked: Asked,
+    asked: CurrentRequest,
     body: ChatCompletionRequest,
-    x_session_id: Annotated[str | None, Header(pattern=HEADER_PATTERN)] = None,
+    x_session_id: Annotated[str | None, Header(pattern=SESSION_HEADER_PATTERN)] = None,
 ) -> Response:
     """An agent's answer to the last question; with `stream`, as it grows."""
-    session = body.session_id or read_session_header(x_session_id)
-    talk = await _talk(asked, body, session)
+    session = body.session_id or decode_session_header(x_session_id)
+    talk = await _start_turn(asked, body, session)
     if body.stream:
         wants_usage = bool(body.stream_options and body.stream_options.include_usage)
-        return await _begun_stream(talk, wants_usage)
+        return await _start_stream(talk, wants_usage)
     reply = await asked.unless_left(talk.answer())
     asked.count_tokens(reply)
     talk.answered(reply.text)
     completion = _completion(talk, reply).model_dump(mode="json")
-    return JSONResponse(completion, headers=session_header(talk.session))
+    return JSONResponse(completion, headers=encode_session_header(talk.session))
 
 
-async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None) -> Talk:
+async def _start_turn(
+    asked: ApiRequest, body: ChatCompletionRequest, session: str | None
+) -> CompletionTurn:
     """Raises HttpError (no such model), NetworkAway."""
     jid, principal = _check_model(asked, body.model), asked.principal.jid
     client, lines = asked.clients.chats[jid], body.lines
@@ -148,7 +150,7 @@ async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None)
     if jid == asked.gateway.addresses.assistants[0]:
         await asked.gateway.state.use_session(principal, session, question=lines[-1][1])
     max_tokens = body.max_completion_tokens or body.max_tokens
-    return Talk(
+    return CompletionTurn(
         asked=asked,
         model=body.model,
         client=client,
@@ -158,16 +160,16 @@ async def _talk(asked: Asking, body: ChatCompletionRequest, session: str | None)
     )
 
 
-def _check_model(asked: Asking, model: str) -> str:
+def _check_model(asked: ApiRequest, model: str) -> str:
     """Bare JID of the assistant. Raises HttpError."""
-    known = models_of(asked.gateway.addresses)
+    known = jids_by_model(asked.gateway.addresses)
     if model not in known:
         detail = f"The model {model[:80]!r} does not exist; there are: {', '.join(known)}"
         raise HttpError(404, detail, code="model_not_found", param="model")
     return known[model]
 
 
-def _completion(talk: Talk, reply: Reply) -> ChatCompletion:
+def _completion(talk: CompletionTurn, reply: ChatReply) -> ChatCompletion:
     return ChatCompletion(
         id=talk.id,
         created=int(time.time()),
@@ -177,86 +179,86 @@ def _completion(talk: Talk, reply: Reply) -> ChatCompletion:
     )
 
 
-def _usage(reply: Reply) -> TokenUsage:
+def _usage(reply: ChatReply) -> TokenUsage:
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     return TokenUsage(
         prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion
     )
 
 
-async def _begun_stream(talk: Talk, wants_usage: bool) -> EventStream:
+async def _start_stream(talk: CompletionTurn, wants_usage: bool) -> EventStream:
     """Once its first part is there, or FIRST_PART_S are over. Raises RequestError before."""
     asked = talk.asked
     async with AsyncExitStack() as place:
         place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))
         parts = await place.enter_async_context(aclosing(talk.parts()))
-        first = asyncio.create_task(_next(parts))
-        place.push_async_callback(_cancelled, first)
-        await asked.unless_left(_done(first, within_s=FIRST_PART_S))
+        first = asyncio.create_task(_next_part(parts))
+        place.push_async_callback(_cancel, first)
+        await asked.unless_left(_is_done_within(first, within_s=FIRST_PART_S))
         if first.done():
             first.result()
         return EventStream(
-            _chunks(talk, first, parts, wants_usage),
+            _write_chunks(talk, first, parts, wants_usage),
             within=place.pop_all(),
-            headers=session_header(talk.session),
+            headers=encode_session_header(talk.session),
         )
 
 
-async def _next(parts: AsyncGenerator[Part]) -> Part | None:
+async def _next_part(parts: AsyncGenerator[Part]) -> Part | None:
     return await anext(parts, None)
 
 
-async def _done(task: asyncio.Task[Part | None], *, within_s: float) -> None:
+async def _is_done_within(task: asyncio.Task[Part | None], *, within_s: float) -> None:
     await asyncio.wait((task,), timeout=within_s)
 
 
-async def _cancelled(task: asyncio.Task[Part | None]) -> None:
+async def _cancel(task: asyncio.Task[Part | None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def _chunks(
-    talk: Talk,
+async def _write_chunks(
+    talk: CompletionTurn,
     first: asyncio.Task[Part | None],
     parts: AsyncGenerator[Part],
     wants_usage: bool,
 ) -> AsyncGenerator[str]:
-    chunk = _Chunks(talk, wants_usage)
+    chunk = _ChunkWriter(talk, wants_usage)
     yield chunk.of({"role": "assistant", "content": ""})
     try:
         part = await first
         while part is not None:
-            if isinstance(part, Reply):
+            if isinstance(part, ChatReply):
                 talk.asked.count_tokens(part)
             for text in chunk.taken(part):
                 yield text
             part = await anext(parts, None)
     except (RequestError, ServiceError) as error:
-        yield data(openai_envelope(http_error(error)).model_dump())
-    yield DONE
+        yield sse_data(openai_envelope(http_error(error)).model_dump())
+    yield DONE_EVENT
 
 
-class _Chunks:
+class _ChunkWriter:
     """The events of one streamed answer."""
 
-    def __init__(self, talk: Talk, wants_usage: bool) -> None:
+    def __init__(self, talk: CompletionTurn, wants_usage: bool) -> None:
         self._talk = talk
         self._wants_usage = wants_usage
         self._created = int(time.time())
         self._sent = ""
 
     def taken(self, part: Part) -> list[str]:
-        if isinstance(part, Delta):
+        if isinstance(part, AnswerDelta):
             self._sent += part.text
             return [self.of({"content": part.text})]
-        return self._end(part) if isinstance(part, Reply) else []
+        return self._end(part) if isinstance(part, ChatReply) else []
 
     def of(self, delta: dict[str, str], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return self._event([choice], {"usage": None} if self._wants_usage else {})
 
-    def _end(self, reply: Reply) -> list[str]:
-        rest = _missing(self._sent, reply.text)
+    def _end(self, reply: ChatReply) -> list[str]:
+        rest = _unsent_text(self._sent, reply.text)
         self._talk.answered(self._sent + rest)
         events = [self.of({"content": rest})] if rest else []
         events.append(self.of({}, reply.finish))
@@ -265,7 +267,7 @@ class _Chunks:
         return events
 
     def _event(self, choices: list[object], more: dict[str, object]) -> str:
-        return data(
+        return sse_data(
             {
                 "id": self._talk.id,
                 "object": "chat.completion.chunk",
@@ -277,7 +279,7 @@ class _Chunks:
         )
 
 
-def _missing(sent: str, whole: str) -> str:
+def _unsent_text(sent: str, whole: str) -> str:
     """What the client has not seen of the answer: parts may be lost, or begin again after a kill,
     and nothing that was sent can be taken back."""
     if sent.endswith(whole):

@@ -1,45 +1,111 @@
-"""specs/4 §8: what tools there are."""
+"""Routes of tools: tools of all tool agents, direct tool calls."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path
 
-from spade_llm.gateway.asking import Asked
-from spade_llm.gateway.bodies.common import ToolName
-from spade_llm.gateway.bodies.tools import ToolInformation, ToolLine, ToolList, ToolNames
-from spade_llm.gateway.errors import HttpError
-from spade_llm.gateway.failures import FAILURES
-from spade_llm.gateway.tool_shelf import offered_by
+from spade_llm.core.errors import RequestError
+from spade_llm.gateway.dependencies import CurrentRequest
+from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.schemas.common import ToolName
+from spade_llm.gateway.schemas.documents import ToolCallRequest, ToolCallResponse
+from spade_llm.gateway.schemas.tools import ToolInformation, ToolLine, ToolList, ToolNames
+from spade_llm.tools.toolbox import CallContext
 
-router = APIRouter(prefix="/mpc/tools", tags=["tools"], responses=FAILURES)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.model import ToolSpec
+    from spade_llm.tools.remote import ToolsClient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvailableTools:
+    tools: dict[str, tuple[ToolSpec, ToolsClient]]
+    """By name, in the agents' order; the first agent that offers a name has it."""
+    away: tuple[str, ...]
+    """Names of agents that did not say."""
+
+
+async def list_all_tools(agents: Sequence[ToolsClient]) -> AvailableTools:
+    """Raises RequestError if none of them answers."""
+    answers = await asyncio.gather(*map(_list_or_error, agents))
+    tools: dict[str, tuple[ToolSpec, ToolsClient]] = {}
+    failures: dict[str, RequestError] = {}
+    for agent, answer in zip(agents, answers, strict=True):
+        if isinstance(answer, RequestError):
+            failures[agent.jid.partition("@")[0]] = answer
+            continue
+        for spec in answer:
+            tools.setdefault(spec.name, (spec, agent))
+    if failures and len(failures) == len(agents):
+        raise next(iter(failures.values()))
+    return AvailableTools(tools=tools, away=tuple(failures))
+
+
+async def _list_or_error(agent: ToolsClient) -> Sequence[ToolSpec] | RequestError:
+    try:
+        return await agent.list()
+    except RequestError as error:
+        return error
+
+
+router = APIRouter(prefix="/mpc/tools", tags=["tools"], responses=ERROR_RESPONSES)
 
 NameOfPath = Annotated[ToolName, Path()]
 
 
 @router.get("")
-async def list_tools(asked: Asked) -> ToolList:
+async def list_tools(asked: CurrentRequest) -> ToolList:
     """Of all tool agents."""
-    offered = await offered_by(asked.clients.tools)
+    offered = await list_all_tools(asked.clients.tools)
     tools = [ToolLine.of(spec) for spec, _ in offered.tools.values()]
     return ToolList(tools=tools, count=len(tools), degraded=list(offered.away))
 
 
 @router.get("/names")
-async def tool_names(asked: Asked) -> ToolNames:
+async def tool_names(asked: CurrentRequest) -> ToolNames:
     """Only what they are called."""
-    offered = await offered_by(asked.clients.tools)
+    offered = await list_all_tools(asked.clients.tools)
     return ToolNames(
         tool_names=list(offered.tools), count=len(offered.tools), degraded=list(offered.away)
     )
 
 
 @router.get("/{tool_name}")
-async def get_tool(asked: Asked, tool_name: NameOfPath) -> ToolInformation:
+async def get_tool(asked: CurrentRequest, tool_name: NameOfPath) -> ToolInformation:
     """One of them."""
-    offered = await offered_by(asked.clients.tools)
+    offered = await list_all_tools(asked.clients.tools)
     if tool_name not in offered.tools:
         raise HttpError(404, f"There is no tool '{tool_name}'")
     spec, _ = offered.tools[tool_name]
     return ToolInformation.of(spec)
+
+
+console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=ERROR_RESPONSES)
+
+
+@console_router.post("/{name}/call")
+async def call_tool(
+    asked: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
+) -> ToolCallResponse:
+    """What it gives. A failure of the tool's own is an answer, too: `success` is false."""
+    offered = await list_all_tools(asked.clients.tools)
+    if name not in offered.tools:
+        raise HttpError(404, f"There is no tool '{name}'")
+    _, agent = offered.tools[name]
+    person, begun = asked.principal.jid, time.monotonic()
+    context = CallContext(on_behalf_of=person, approved_by=person if body.is_approved else "")
+    result = await asked.unless_left(agent.call(name, body.arguments, context=context))
+    return ToolCallResponse(
+        name=name,
+        success=not result.is_error,
+        result=None if result.is_error else result.text,
+        error=result.text if result.is_error else None,
+        seconds=round(time.monotonic() - begun, 3),
+    )

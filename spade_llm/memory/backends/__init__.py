@@ -1,20 +1,13 @@
-"""The door `spade_llm.memory.backends`, as programs for spade_llm 0.2/0.3 know it: names only.
-
-A backend of our own is spade_llm.memory.SQLiteMemoryBackend.
-"""
+"""Import path spade_llm.memory.backends of spade_llm 0.2 and 0.3: names only."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.lazy import lazy_exports
+from spade_llm.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from spade_llm.programs.memory_backends import (
-        MemoryBackend,
-        MemoryEntry,
-        SQLiteMemoryBackend,
-    )
+    from spade_llm.compat.memory_backends import MemoryBackend, MemoryEntry, SQLiteMemoryBackend
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -1,1 +1,1 @@
-"""From messages to episodes, from episodes to facts. Knows no database."""
+"""Learning: from messages to episodes, facts and patterns."""

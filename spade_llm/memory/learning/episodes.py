@@ -1,27 +1,107 @@
-"""A conversation cut into episodes: by pauses, and where it turns to something else. Pure.
-
-What is cut once is cut for good: a decision looks at the messages from the episode's beginning to
-a few beyond the cut, and waits until those are there.
-"""
+"""Episode segmentation: cuts a conversation at pauses and topic shifts."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.learning.episode_text import episode_content, episode_draft
-from spade_llm.memory.learning.fresh import fresh_text, topics_of
-from spade_llm.memory.learning.topic import overlap, topic_of
-from spade_llm.memory.store import Episode
+from spade_llm.core.sentences import split_sentences
+from spade_llm.core.text import single_line
+from spade_llm.memory.contract import EpisodeDraft, MemoryDraft, MemoryType, Origin
+from spade_llm.memory.learning.novelty import novel_text, topic_overlap, topic_stems, topics_by_text
+from spade_llm.memory.summary import extractive_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.learning.fresh import Topics
-    from spade_llm.memory.store import ObservedMessage, Stretch
+    from spade_llm.memory.contract import MessageRange, ObservedMessage
+    from spade_llm.memory.learning.novelty import Topics
+
+MAX_SUMMARY_CHARS = 1000
+"""About what an embedder reads of a text."""
+MAX_NAME_CHARS = 60
+
+_SENTENCE_MARK = re.compile(r":|[.!?…؟۔।॥։።]+(?=\s|$)|[。！？｡．]")
+
+SpokenText = tuple["ObservedMessage", str]
+"""A message, and what is new of its text."""
+
+
+def episode_draft(
+    stretch: MessageRange, messages: Sequence[ObservedMessage], *, content: str
+) -> MemoryDraft:
+    return MemoryDraft(
+        content=content,
+        type=MemoryType.EPISODIC,
+        origin=Origin.EPISODE,
+        subject=stretch.subject,
+        session=stretch.conversation,
+        valid_at=min(message.at for message in messages),
+        metadata={"messages": len(messages)},
+    )
+
+
+def episode_content(said: Sequence[SpokenText]) -> str:
+    """`2026-03-01, 14:05–14:32: …`, then who said what; the sentences that say most, if long."""
+    header = _dates([message for message, _ in said])
+    lines = list(_summary_lines(said))
+    text = "\n".join(lines)
+    if len(text) > MAX_SUMMARY_CHARS:
+        text = extractive_summary(lines, MAX_SUMMARY_CHARS)
+    return f"{header}: {_by_speaker(text.splitlines(), _speaker_names(said)) or _speakers(said)}"
+
+
+def speaker_name(message: ObservedMessage) -> str:
+    """What others call the speaker; else the role. It ends no sentence, and holds no colon."""
+    return (
+        single_line(_SENTENCE_MARK.sub(" ", message.speaker or ""), MAX_NAME_CHARS) or message.role
+    )
+
+
+def _dates(messages: Sequence[ObservedMessage]) -> str:
+    """UTC, as all times."""
+    first = min(message.at for message in messages)
+    last = max(message.at for message in messages)
+    begin = f"{first:%Y-%m-%d, %H:%M}"
+    if first.date() != last.date():
+        return f"{begin} – {last:%Y-%m-%d, %H:%M}"
+    return begin if f"{first:%H:%M}" == f"{last:%H:%M}" else f"{begin}–{last:%H:%M}"
+
+
+def _summary_lines(said: Iterable[SpokenText]) -> Iterable[str]:
+    """One sentence each, with its speaker: whichever are chosen, it is clear whose they are."""
+    for message, text in said:
+        for sentence in split_sentences(text):
+            yield f"{speaker_name(message)}: {' '.join(sentence.split())}"
+
+
+def _speaker_names(said: Sequence[SpokenText]) -> frozenset[str]:
+    return frozenset(speaker_name(message) for message, _ in said)
+
+
+def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
+    """Each speaker's sentences in a row on one line, behind the name once."""
+    turns: list[tuple[str, list[str]]] = []
+    for line in lines:
+        name, _, text = line.partition(": ")
+        if name not in names:
+            name, text = turns[-1][0] if turns else "", line
+        if turns and turns[-1][0] == name:
+            turns[-1][1].append(text)
+        else:
+            turns.append((name, [text]))
+    return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in turns)
+
+
+def _speakers(said: Sequence[SpokenText]) -> str:
+    """All they said was known before."""
+    names = dict.fromkeys(speaker_name(message) for message, _ in said)
+    return f"{', '.join(names)}: …"
+
 
 SOFT_GAP = timedelta(minutes=30)
 """Ends an episode where the talk turns to something else, or has been long; and lets the last
@@ -29,19 +109,19 @@ episode of a conversation rest."""
 HARD_GAP = timedelta(hours=3)
 """Ends an episode."""
 
-MAX_STRETCH = 400
+MAX_RANGE_MESSAGES = 400
 """Messages of one stretch; one with so many may go on, whatever its dates say."""
 MAX_MESSAGES = 40
 MAX_CHARS = 16_000
 """Of one episode, unless a single message is longer."""
-LONG = 20
+LONG_EPISODE_MESSAGES = 20
 """Messages after which a soft gap alone ends an episode."""
 MIN_MESSAGES = 6
 """Before a turn of the talk without any pause ends an episode."""
 
 WINDOW = 4
 """Messages on each side of a possible cut that are compared."""
-LOOK = WINDOW + 2
+LOOKAHEAD = WINDOW + 2
 """Messages beyond a possible cut that must be there before it is decided."""
 SOFT_SHIFT, SOFT_WORDS = 0.25, 3
 """After a soft gap: sharing less than this, with so many words on each side, is another topic."""
@@ -50,8 +130,8 @@ HARD_SHIFT, HARD_WORDS = 0.05, 10
 
 
 def cut_episodes(
-    stretch: Stretch, *, now: datetime, recalled: Mapping[str, str] | None = None
-) -> list[Episode]:
+    stretch: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
+) -> list[EpisodeDraft]:
     """The episodes that are complete, in order; together they are the stretch's beginning.
 
     `recalled`: content by id of the memories that messages were written with.
@@ -61,11 +141,11 @@ def cut_episodes(
 
 
 def build_episodes(
-    stretch: Stretch, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
-) -> list[Episode]:
+    stretch: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
+) -> list[EpisodeDraft]:
     """The episodes between the `points` that `cut_points` found."""
-    topics = topics_of(recalled)
-    return [_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
+    topics = topics_by_text(recalled)
+    return [_build_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
 
 
 def cut_points(
@@ -75,31 +155,31 @@ def cut_points(
 
     `is_over`: nothing will follow, however short ago the last was said.
     """
-    talk = _Talk(messages=messages, is_closed=is_over or _has_rested(messages, now))
+    talk = _TopicShifts(messages=messages, is_closed=is_over or _is_idle(messages, now))
     pieces: list[tuple[int, int]] = []
     start = 0
-    while start < len(messages) and (end := _end(talk, start)) is not None:
+    while start < len(messages) and (end := _episode_end(talk, start)) is not None:
         pieces.append((start, end))
         start = end
     return pieces
 
 
-def _has_rested(messages: Sequence[ObservedMessage], now: datetime) -> bool:
+def _is_idle(messages: Sequence[ObservedMessage], now: datetime) -> bool:
     """A date far ahead is a clock that goes wrong: it must not keep an episode open for years."""
-    if not messages or len(messages) >= MAX_STRETCH:
+    if not messages or len(messages) >= MAX_RANGE_MESSAGES:
         return False
     return abs(now - messages[-1].at) >= SOFT_GAP
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Talk:
+class _TopicShifts:
     messages: Sequence[ObservedMessage]
     is_closed: bool
     """Nothing will follow the last message, as far as the episodes go."""
 
     @cached_property
     def topics(self) -> list[frozenset[int]]:
-        return [topic_of(message.content) for message in self.messages]
+        return [topic_stems(message.content) for message in self.messages]
 
     @cached_property
     def gaps(self) -> list[timedelta]:
@@ -123,15 +203,15 @@ class _Talk:
     def is_decidable(self, cut: int) -> bool:
         """Whether later messages could not change what is decided about this cut."""
         count = len(self.messages)
-        return self.is_closed or cut + LOOK <= count or self.next_pause[cut] < count
+        return self.is_closed or cut + LOOKAHEAD <= count or self.next_pause[cut] < count
 
     def is_shift(self, start: int, cut: int, *, below: float, words: int) -> bool:
         before, after = self._sides(start, cut)
         has_enough = min(len(before), len(after)) >= words
-        return has_enough and overlap(before, after) < below
+        return has_enough and topic_overlap(before, after) < below
 
     def cohesion(self, start: int, cut: int) -> float:
-        return overlap(*self._sides(start, cut))
+        return topic_overlap(*self._sides(start, cut))
 
     def _sides(self, start: int, cut: int) -> tuple[frozenset[int], frozenset[int]]:
         first = max(start, cut - WINDOW)
@@ -144,25 +224,25 @@ class _Talk:
     def _names(self, first: int, last: int) -> frozenset[int]:
         """People call each other by name whatever they talk about."""
         speakers = {one.speaker for one in self.messages[first:last] if one.speaker}
-        return frozenset().union(*map(topic_of, speakers))
+        return frozenset().union(*map(topic_stems, speakers))
 
 
-def _end(talk: _Talk, start: int) -> int | None:
+def _episode_end(talk: _TopicShifts, start: int) -> int | None:
     """Where the episode that begins at `start` ends (exclusive); None: not decided yet."""
-    longest = _longest(talk.messages, start)
+    longest = _max_episode_end(talk.messages, start)
     for cut in range(start + 1, longest):
         if talk.gaps[cut] >= HARD_GAP:
             return cut
         if not talk.is_decidable(cut):
             return None
-        if _ends_softly(talk, start, cut) or _turns(talk, start, cut):
+        if _ends_at_soft_gap(talk, start, cut) or _is_best_shift(talk, start, cut):
             return cut
     if longest < len(talk.messages):
-        return _weakest(talk, start, longest) if talk.is_decidable(longest) else None
+        return _least_cohesive_cut(talk, start, longest) if talk.is_decidable(longest) else None
     return longest if talk.is_closed else None
 
 
-def _longest(messages: Sequence[ObservedMessage], start: int) -> int:
+def _max_episode_end(messages: Sequence[ObservedMessage], start: int) -> int:
     """The end of what may be one episode at the most; at least one message."""
     chars = 0
     for end in range(start, min(len(messages), start + MAX_MESSAGES)):
@@ -172,13 +252,15 @@ def _longest(messages: Sequence[ObservedMessage], start: int) -> int:
     return min(len(messages), start + MAX_MESSAGES)
 
 
-def _ends_softly(talk: _Talk, start: int, cut: int) -> bool:
+def _ends_at_soft_gap(talk: _TopicShifts, start: int, cut: int) -> bool:
     if talk.gaps[cut] < SOFT_GAP:
         return False
-    return cut - start >= LONG or talk.is_shift(start, cut, below=SOFT_SHIFT, words=SOFT_WORDS)
+    return cut - start >= LONG_EPISODE_MESSAGES or talk.is_shift(
+        start, cut, below=SOFT_SHIFT, words=SOFT_WORDS
+    )
 
 
-def _turns(talk: _Talk, start: int, cut: int) -> bool:
+def _is_best_shift(talk: _TopicShifts, start: int, cut: int) -> bool:
     """The talk turns to something else here, and not better at one of the next two messages."""
     if cut - start < MIN_MESSAGES:
         return False
@@ -189,21 +271,23 @@ def _turns(talk: _Talk, start: int, cut: int) -> bool:
     return all(here <= talk.cohesion(start, other) for other in later)
 
 
-def _weakest(talk: _Talk, start: int, longest: int) -> int:
+def _least_cohesive_cut(talk: _TopicShifts, start: int, longest: int) -> int:
     """Where too long a talk holds together least, in its second half: pauses first, then words."""
     if talk.gaps[longest] >= HARD_GAP:
         return longest
     cuts = range(start + (longest - start + 1) // 2, longest + 1)
-    return min(cuts, key=lambda cut: (-_pause(talk, cut), talk.cohesion(start, cut), -cut))
+    return min(cuts, key=lambda cut: (-_pause_before(talk, cut), talk.cohesion(start, cut), -cut))
 
 
-def _pause(talk: _Talk, cut: int) -> bool:
+def _pause_before(talk: _TopicShifts, cut: int) -> bool:
     return talk.gaps[cut] >= SOFT_GAP
 
 
-def _episode(stretch: Stretch, messages: Sequence[ObservedMessage], recalled: Topics) -> Episode:
-    said = [(message, fresh_text(message, recalled)) for message in messages]
-    return Episode(
+def _build_episode(
+    stretch: MessageRange, messages: Sequence[ObservedMessage], recalled: Topics
+) -> EpisodeDraft:
+    said = [(message, novel_text(message, recalled)) for message in messages]
+    return EpisodeDraft(
         draft=episode_draft(stretch, messages, content=episode_content(said)),
         first_message=messages[0].id,
         last_message=messages[-1].id,

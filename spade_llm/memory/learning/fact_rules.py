@@ -1,8 +1,4 @@
-"""What the rules look for in a statement, and how each writes it down. Data, and no more.
-
-`{who}` is the person; `x` and `y` are what was found. The same template writes a fact and reads it
-again, when another may contradict it.
-"""
+"""Fact rules: patterns of statements in English and Spanish, and their templates."""
 
 from __future__ import annotations
 
@@ -10,10 +6,10 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spade_llm.memory.store import Category
+from spade_llm.memory.contract import Category
 
 
-class Slot(StrEnum):
+class ExclusiveFact(StrEnum):
     """Of what there is one at a time; a new one closes the old."""
 
     NAME = "name"
@@ -38,7 +34,7 @@ class Slot(StrEnum):
     """One for each pair: x rather than y."""
 
 
-class Form(StrEnum):
+class ValueForm(StrEnum):
     """What `x` must look like."""
 
     NAME = "name"
@@ -56,8 +52,8 @@ class FactRule:
     """The whole clause."""
     template: str
     category: Category
-    form: Form
-    slot: Slot | None = None
+    form: ValueForm
+    slot: ExclusiveFact | None = None
     """None: there may be any number of them."""
     language: str
     """`en` or `es`."""
@@ -69,8 +65,8 @@ def _rule(
     language: str,
     said: str,
     template: str,
-    form: Form,
-    slot: Slot | None = None,
+    form: ValueForm,
+    slot: ExclusiveFact | None = None,
     category: Category = Category.FACT,
     values: tuple[str, ...] = (),
 ) -> FactRule:
@@ -86,7 +82,7 @@ def _rule(
     )
 
 
-def _one_of(values: tuple[str, ...]) -> str:
+def _any_of(values: tuple[str, ...]) -> str:
     return rf"(?P<x>{'|'.join(values)})"
 
 
@@ -114,7 +110,7 @@ _MARITAL_ES = (
     *("separado", "separada", "divorciado", "divorciada", "viudo", "viuda"),
 )
 _TO_ME = r"(?:a m[ií] )?"
-_P = Category.PREFERENCE
+_PREFERENCE = Category.PREFERENCE
 
 _NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
 """`I study the proposal` is what somebody does just now."""
@@ -123,102 +119,119 @@ ENGLISH = (
         "en",
         r"my (?:full |first )?name(?:['’]s| is) (?P<x>.+)",
         "{who}'s name is {x}",
-        Form.NAME,
-        Slot.NAME,
+        ValueForm.NAME,
+        ExclusiveFact.NAME,
     ),
-    _rule("en", _AM + r"called (?P<x>.+)", "{who}'s name is {x}", Form.NAME, Slot.NAME),
+    _rule(
+        "en", _AM + r"called (?P<x>.+)", "{who}'s name is {x}", ValueForm.NAME, ExclusiveFact.NAME
+    ),
     _rule(
         "en",
         r"(?:you can |just )?call me (?P<x>.+)",
         "{who} wants to be called {x}",
-        Form.NAME,
-        Slot.CALLED,
-        _P,
+        ValueForm.NAME,
+        ExclusiveFact.CALLED,
+        _PREFERENCE,
     ),
     _rule(
         "en",
         r"i (?:currently |now )?live in (?P<x>.+)",
         "{who} lives in {x}",
-        Form.PLACE,
-        Slot.HOME,
+        ValueForm.PLACE,
+        ExclusiveFact.HOME,
     ),
     _rule(
         "en",
         _AM + r"(?:(?:currently|now) )?(?:living|based) in (?P<x>.+)",
         "{who} lives in {x}",
-        Form.PLACE,
-        Slot.HOME,
+        ValueForm.PLACE,
+        ExclusiveFact.HOME,
     ),
     _rule(
         "en",
         r"i(?:['’]ve| have)?(?: just| recently)? moved (?:from .{1,40}? )?to (?P<x>.+)",
         "{who} lives in {x}",
-        Form.PLACE,
-        Slot.HOME,
+        ValueForm.PLACE,
+        ExclusiveFact.HOME,
     ),
     _rule(
         "en",
         r"(?:i(?:['’]m| am) (?:originally )?|i come )from (?P<x>.+)",
         "{who} is from {x}",
-        Form.PLACE,
-        Slot.ORIGIN,
+        ValueForm.PLACE,
+        ExclusiveFact.ORIGIN,
     ),
-    _rule("en", r"i was born in (?P<x>.+)", "{who} was born in {x}", Form.PLACE, Slot.BIRTHPLACE),
+    _rule(
+        "en",
+        r"i was born in (?P<x>.+)",
+        "{who} was born in {x}",
+        ValueForm.PLACE,
+        ExclusiveFact.BIRTHPLACE,
+    ),
     _rule(
         "en",
         r"(?:my birthday(?:['’]s| is)|i was born)(?: on| in)? (?P<x>.+)",
         "{who}'s birthday is {x}",
-        Form.DATE,
-        Slot.BIRTHDAY,
+        ValueForm.DATE,
+        ExclusiveFact.BIRTHDAY,
     ),
-    _rule("en", _AM + r"(?P<x>\d{1,3}) years old", "{who} is {x} years old", Form.THING, Slot.AGE),
+    _rule(
+        "en",
+        _AM + r"(?P<x>\d{1,3}) years old",
+        "{who} is {x} years old",
+        ValueForm.THING,
+        ExclusiveFact.AGE,
+    ),
     _rule(
         "en",
         r"i (?:currently |now )?work (?:at|for) (?P<x>.+)",
         "{who} works at {x}",
-        Form.WORK,
-        Slot.WORK,
+        ValueForm.WORK,
+        ExclusiveFact.WORK,
     ),
     _rule(
         "en",
         r"i (?:currently |now )?work as (?P<x>an? (?!team|group|unit|slave|dog|horse|charm).+)",
         "{who} works as {x}",
-        Form.WORK,
-        Slot.ROLE,
+        ValueForm.WORK,
+        ExclusiveFact.ROLE,
     ),
     _rule(
         "en",
         r"i(?: study| am studying|['’]m studying) (?P<x>" + _NO_ARTICLE + r".+)",
         "{who} studies {x}",
-        Form.THING,
+        ValueForm.THING,
     ),
-    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", Form.TONGUE),
+    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", ValueForm.TONGUE),
     _rule(
-        "en", _AM + r"(?:severely )?allergic to (?P<x>.+)", "{who} is allergic to {x}", Form.THING
+        "en",
+        _AM + r"(?:severely )?allergic to (?P<x>.+)",
+        "{who} is allergic to {x}",
+        ValueForm.THING,
     ),
     _rule(
         "en",
-        _AM + r"(?:an? )?" + _one_of(_DIETS),
+        _AM + r"(?:an? )?" + _any_of(_DIETS),
         "{who} is {x}",
-        Form.THING,
-        Slot.DIET,
+        ValueForm.THING,
+        ExclusiveFact.DIET,
         values=_DIETS,
     ),
-    _rule("en", _AM + r"(?:an? )?" + _CONDITION, "{who} is {x}", Form.THING),
+    _rule("en", _AM + r"(?:an? )?" + _CONDITION, "{who} is {x}", ValueForm.THING),
     _rule(
         "en",
-        _AM + _one_of(_MARITAL),
+        _AM + _any_of(_MARITAL),
         "{who} is {x}",
-        Form.THING,
-        Slot.MARRIED,
+        ValueForm.THING,
+        ExclusiveFact.MARRIED,
         values=_MARITAL,
     ),
     _rule(
         "en",
         "my " + _KIN + r"(?:['’]s name is| is called| is named) (?P<x>.+)",
         "{who}'s {y} is called {x}",
-        Form.NAME,
-        Slot.KIN,
+        ValueForm.NAME,
+        ExclusiveFact.KIN,
     ),
     _rule(
         "en",
@@ -226,48 +239,55 @@ ENGLISH = (
         r" (?:dog|cat|son|daughter|child|kid|brother|sister|horse|rabbit|children)s?"
         r"(?:,? (?:named|called|and|who|aged)\b[^,;]*)?)",
         "{who} has {x}",
-        Form.THING,
+        ValueForm.THING,
     ),
     _rule(
         "en",
         r"my favou?rite (?P<y>[\w -]{2,30}) is (?P<x>.+)",
         "{who}'s favourite {y} is {x}",
-        Form.THING,
-        Slot.FAVOURITE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.FAVOURITE,
+        _PREFERENCE,
     ),
     _rule(
         "en",
         "i " + _VERY + r"prefer (?P<x>(?!to |\w+ing to ).+?)"
         r" (?:over|to|rather than|instead of) (?P<y>.+)",
         "{who} prefers {x} over {y}",
-        Form.THING,
-        Slot.CHOICE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.CHOICE,
+        _PREFERENCE,
     ),
-    _rule("en", "i " + _VERY + r"prefer (?P<x>.+)", "{who} prefers {x}", Form.THING, None, _P),
+    _rule(
+        "en",
+        "i " + _VERY + r"prefer (?P<x>.+)",
+        "{who} prefers {x}",
+        ValueForm.THING,
+        None,
+        _PREFERENCE,
+    ),
     _rule(
         "en",
         "i " + _VERY + r"(?:like|love|enjoy|adore) (?P<x>.+)",
         "{who} likes {x}",
-        Form.THING,
-        Slot.TASTE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
     ),
     _rule(
         "en",
         "i " + _VERY + r"(?:hate|dislike|can(?:['’]t|not) stand|detest"
         r"|don['’]?t (?:really )?like|do not like) (?P<x>(?!to ).+)",
         "{who} dislikes {x}",
-        Form.THING,
-        Slot.TASTE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
     ),
     _rule(
         "en",
         r"i (?:usually|normally|always|often) (?P<x>.+)",
         "{who} usually {x}",
-        Form.HABIT,
+        ValueForm.HABIT,
         None,
         Category.PATTERN,
     ),
@@ -277,9 +297,9 @@ ENGLISH = (
         r"(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in (?P<x>"
         r"[^\W\d_]+)",
         "{who} wants answers in {x}",
-        Form.TONGUE,
-        Slot.LANGUAGE,
-        _P,
+        ValueForm.TONGUE,
+        ExclusiveFact.LANGUAGE,
+        _PREFERENCE,
     ),
 )
 
@@ -288,89 +308,103 @@ SPANISH = (
         "es",
         r"(?:yo )?(?:me llamo|mi nombre es) (?P<x>.+)",
         "{who} se llama {x}",
-        Form.NAME,
-        Slot.NAME,
+        ValueForm.NAME,
+        ExclusiveFact.NAME,
     ),
     _rule(
         "es",
         r"(?:puedes )?ll[aá]ma(?:me|rme) (?P<x>.+)",
         "{who} quiere que le llamen {x}",
-        Form.NAME,
-        Slot.CALLED,
-        _P,
+        ValueForm.NAME,
+        ExclusiveFact.CALLED,
+        _PREFERENCE,
     ),
     _rule(
         "es",
         r"(?:yo )?(?:ahora |actualmente )?vivo (?:ahora |actualmente )?en (?P<x>.+)",
         "{who} vive en {x}",
-        Form.PLACE,
-        Slot.HOME,
+        ValueForm.PLACE,
+        ExclusiveFact.HOME,
     ),
     _rule(
         "es",
         r"(?:yo )?(?:ya )?me (?:he mudado|mud[eé]|acabo de mudar)"
         r" (?:de .{1,40}? )?a (?P<x>.+)",
         "{who} vive en {x}",
-        Form.PLACE,
-        Slot.HOME,
+        ValueForm.PLACE,
+        ExclusiveFact.HOME,
     ),
-    _rule("es", r"(?:yo )?soy de (?P<x>.+)", "{who} es de {x}", Form.PLACE, Slot.ORIGIN),
-    _rule("es", r"(?:yo )?nac[ií] en (?P<x>.+)", "{who} nació en {x}", Form.PLACE, Slot.BIRTHPLACE),
+    _rule(
+        "es", r"(?:yo )?soy de (?P<x>.+)", "{who} es de {x}", ValueForm.PLACE, ExclusiveFact.ORIGIN
+    ),
+    _rule(
+        "es",
+        r"(?:yo )?nac[ií] en (?P<x>.+)",
+        "{who} nació en {x}",
+        ValueForm.PLACE,
+        ExclusiveFact.BIRTHPLACE,
+    ),
     _rule(
         "es",
         r"(?:mi cumplea[ñn]os es|nac[ií])(?: el| en)? (?P<x>.+)",
         "{who}: su cumpleaños es {x}",
-        Form.DATE,
-        Slot.BIRTHDAY,
+        ValueForm.DATE,
+        ExclusiveFact.BIRTHDAY,
     ),
     _rule(
-        "es", r"(?:yo )?tengo (?P<x>\d{1,3}) a[ñn]os", "{who} tiene {x} años", Form.THING, Slot.AGE
+        "es",
+        r"(?:yo )?tengo (?P<x>\d{1,3}) a[ñn]os",
+        "{who} tiene {x} años",
+        ValueForm.THING,
+        ExclusiveFact.AGE,
     ),
     _rule(
         "es",
         r"(?:yo )?(?:ahora )?trabajo (?:en|para) (?P<x>.+)",
         "{who} trabaja en {x}",
-        Form.WORK,
-        Slot.WORK,
+        ValueForm.WORK,
+        ExclusiveFact.WORK,
     ),
     _rule(
         "es",
         r"(?:yo )?(?:ahora )?trabajo (?:de|como) (?P<x>.+)",
         "{who} trabaja como {x}",
-        Form.WORK,
-        Slot.ROLE,
+        ValueForm.WORK,
+        ExclusiveFact.ROLE,
     ),
-    _rule("es", r"(?:yo )?estudio (?P<x>" + _NO_ARTICLE + r".+)", "{who} estudia {x}", Form.THING),
-    _rule("es", r"(?:yo )?hablo (?P<x>.+)", "{who} habla {x}", Form.TONGUE),
+    _rule(
+        "es", r"(?:yo )?estudio (?P<x>" + _NO_ARTICLE + r".+)", "{who} estudia {x}", ValueForm.THING
+    ),
+    _rule("es", r"(?:yo )?hablo (?P<x>.+)", "{who} habla {x}", ValueForm.TONGUE),
     _rule(
         "es",
         r"(?:yo )?(?:soy al[eé]rgic[oa]|tengo alergia) (?P<x>al? .+)",
         "{who} tiene alergia {x}",
-        Form.THING,
+        ValueForm.THING,
     ),
     _rule(
         "es",
-        r"(?:yo )?soy " + _one_of(_DIETS_ES),
+        r"(?:yo )?soy " + _any_of(_DIETS_ES),
         "{who} es {x}",
-        Form.THING,
-        Slot.DIET,
+        ValueForm.THING,
+        ExclusiveFact.DIET,
         values=_DIETS_ES,
     ),
-    _rule("es", r"(?:yo )?soy " + _CONDITION_ES, "{who} es {x}", Form.THING),
+    _rule("es", r"(?:yo )?soy " + _CONDITION_ES, "{who} es {x}", ValueForm.THING),
     _rule(
         "es",
-        r"(?:yo )?(?:estoy|soy) " + _one_of(_MARITAL_ES),
+        r"(?:yo )?(?:estoy|soy) " + _any_of(_MARITAL_ES),
         "{who} está {x}",
-        Form.THING,
-        Slot.MARRIED,
+        ValueForm.THING,
+        ExclusiveFact.MARRIED,
         values=_MARITAL_ES,
     ),
     _rule(
         "es",
         "mi " + _KIN_ES + r" se llama (?P<x>.+)",
         "{who}: su {y} se llama {x}",
-        Form.NAME,
-        Slot.KIN,
+        ValueForm.NAME,
+        ExclusiveFact.KIN,
     ),
     _rule(
         "es",
@@ -378,58 +412,70 @@ SPANISH = (
         r" (?:perr|gat|hij|herman|caball|conej)[oa]s?"
         r"(?:,? (?:llamad[oa]s?|que se llaman?|y|de \d)\b[^,;]*)?)",
         "{who} tiene {x}",
-        Form.THING,
+        ValueForm.THING,
     ),
     _rule(
         "es",
         r"mi (?P<y>[\w -]{2,30}? (?:favorit|preferid)[oa]) es (?P<x>.+)",
         "{who}: su {y} es {x}",
-        Form.THING,
-        Slot.FAVOURITE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.FAVOURITE,
+        _PREFERENCE,
     ),
     _rule(
         "es",
         r"(?:yo )?(?:siempre )?prefiero (?P<x>(?!\w*[aei]r(?:me|se)? a ).+?)"
         r" (?:al?|antes que|en vez de|en lugar de) (?P<y>.+)",
         "{who} prefiere {x} antes que {y}",
-        Form.THING,
-        Slot.CHOICE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.CHOICE,
+        _PREFERENCE,
     ),
     _rule(
-        "es", r"(?:yo )?(?:siempre )?prefiero (?P<x>.+)", "{who} prefiere {x}", Form.THING, None, _P
+        "es",
+        r"(?:yo )?(?:siempre )?prefiero (?P<x>.+)",
+        "{who} prefiere {x}",
+        ValueForm.THING,
+        None,
+        _PREFERENCE,
     ),
     _rule(
         "es",
         _TO_ME + r"me (?P<y>gustan?|encantan?)(?: mucho| bastante)? (?P<x>.+)",
         "{who}: le {y} {x}",
-        Form.THING,
-        Slot.TASTE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
     ),
     _rule(
         "es",
         _TO_ME + r"no me (?P<y>gustan?|encantan?)(?: nada| mucho)? (?P<x>.+)",
         "{who}: no le {y} {x}",
-        Form.THING,
-        Slot.TASTE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
     ),
-    _rule("es", r"(?:yo )?adoro (?P<x>.+)", "{who} adora {x}", Form.THING, Slot.TASTE, _P),
+    _rule(
+        "es",
+        r"(?:yo )?adoro (?P<x>.+)",
+        "{who} adora {x}",
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
+    ),
     _rule(
         "es",
         r"(?:yo )?(?:odio|detesto|no soporto) (?P<x>(?!\w+[aei]r(?:l[oa]s?|[mt]e)?\b).+)",
         "{who} detesta {x}",
-        Form.THING,
-        Slot.TASTE,
-        _P,
+        ValueForm.THING,
+        ExclusiveFact.TASTE,
+        _PREFERENCE,
     ),
     _rule(
         "es",
         r"(?:yo )?suelo (?P<x>(?!decir|pensar|creer).+)",
         "{who} suele {x}",
-        Form.THING,
+        ValueForm.THING,
         None,
         Category.PATTERN,
     ),
@@ -438,16 +484,16 @@ SPANISH = (
         r"(?:siempre |a partir de ahora,? )?(?:responde|contesta|h[aá]bla|escribe)(?:me)?"
         r"(?: siempre)? en (?P<x>[^\W\d_]+)",
         "{who} quiere respuestas en {x}",
-        Form.TONGUE,
-        Slot.LANGUAGE,
-        _P,
+        ValueForm.TONGUE,
+        ExclusiveFact.LANGUAGE,
+        _PREFERENCE,
     ),
 )
 
 RULES = (*ENGLISH, *SPANISH)
 
-LIKES = frozenset({"{who} likes {x}", "{who}: le {y} {x}", "{who} adora {x}"})
+LIKE_TEMPLATES = frozenset({"{who} likes {x}", "{who}: le {y} {x}", "{who} adora {x}"})
 """Of the templates of TASTE; the others say the contrary."""
 
-UNNAMED = {"en": "The user", "es": "El usuario"}
+DEFAULT_SPEAKER_NAMES = {"en": "The user", "es": "El usuario"}
 """Who, where no name is known."""

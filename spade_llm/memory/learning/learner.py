@@ -1,9 +1,4 @@
-"""Learner: turns conversations into episodes, episodes into facts, and what several have in common
-into patterns, in the background.
-
-Knows no XMPP and no SQLite. Nobody waits for it: what was observed is kept before it looks. Its
-progress is in the store's transactions, so that it can be ended at any moment and begin again.
-"""
+"""Learner: background task that makes episodes, facts and patterns, with back-off."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import (
+from spade_llm.core.errors import (
     ContextTooLong,
     InvalidArguments,
     InvalidModelOutput,
@@ -24,29 +19,28 @@ from spade_llm.errors import (
     ServiceError,
 )
 from spade_llm.memory.learning.episodes import build_episodes, cut_points
-from spade_llm.memory.learning.extraction_model import ModelExtractor
-from spade_llm.memory.learning.extraction_rules import RuleExtractor
-from spade_llm.memory.learning.fresh import fresh_messages
-from spade_llm.memory.learning.learned import Reading
-from spade_llm.memory.learning.occasions import occasions_of
-from spade_llm.memory.learning.pattern_model import ask_for_patterns
-from spade_llm.memory.learning.pattern_rules import find_patterns
-from spade_llm.memory.learning.recalled import recalled_texts
+from spade_llm.memory.learning.extractor import EpisodeReading
+from spade_llm.memory.learning.model_extractor import ModelExtractor
+from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
+from spade_llm.memory.learning.pattern_model import find_patterns_with_model
+from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
+from spade_llm.memory.learning.rule_extractor import RuleExtractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from spade_llm.memory.backend import MemoryBackend, OwnedMemory
-    from spade_llm.memory.learning.learned import Extractor, Learned
-    from spade_llm.memory.learning.occasions import Occasion
-    from spade_llm.memory.store import (
-        Acquaintance,
+    from spade_llm.memory.contract import (
+        ConsentingPerson,
         LearningStore,
+        MemoryBackend,
         MemoryDraft,
         MemoryEntry,
-        Stretch,
+        MessageRange,
+        OwnedMemory,
     )
+    from spade_llm.memory.learning.extractor import ExtractedFacts, Extractor
+    from spade_llm.memory.learning.pattern_rules import TalkSession
     from spade_llm.providers.model import ChatModel
 
 logger = logging.getLogger(__name__)
@@ -55,7 +49,7 @@ MAX_DOUBLINGS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class LearningSchedule:
     """How often, and how much at once."""
 
     look_every_s: float = 30.0
@@ -85,7 +79,7 @@ class Learner:
         backend: MemoryBackend,
         *,
         model: ChatModel | None = None,
-        pace: Pace | None = None,
+        pace: LearningSchedule | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
@@ -93,7 +87,7 @@ class Learner:
         self._model = model
         self._rules = RuleExtractor()
         self._extractor: Extractor = ModelExtractor(model) if model else self._rules
-        self._pace = pace or Pace()
+        self._pace = pace or LearningSchedule()
         self._clock = clock
         self._woken = asyncio.Event()
         self._places = asyncio.Semaphore(self._pace.model_calls)
@@ -160,7 +154,7 @@ class Learner:
     def _pause_reading(self, error: ModelError) -> None:
         """Cutting goes on, and so does everything else."""
         doubled_s = self._pace.first_pause_s * 2.0**self._failures
-        pause_s = max(min(doubled_s, self._pace.longest_pause_s), _asked_s(error))
+        pause_s = max(min(doubled_s, self._pace.longest_pause_s), _retry_after_s(error))
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
         self._read_after = self._clock() + timedelta(seconds=pause_s)
         logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
@@ -174,10 +168,10 @@ class Learner:
                 break
         return count
 
-    async def _stretches(self) -> Sequence[Stretch]:
+    async def _stretches(self) -> Sequence[MessageRange]:
         return await self._store.stretches(limit=self._pace.stretches)
 
-    async def _cut(self, stretch: Stretch) -> int:
+    async def _cut(self, stretch: MessageRange) -> int:
         # In threads: stems of 400 messages that were never seen before take 0.1 s.
         points = await asyncio.to_thread(
             cut_points, stretch.messages, now=self._clock(), is_over=stretch.is_over
@@ -214,17 +208,17 @@ class Learner:
             return 0
         return len(known)
 
-    async def _compare(self, known: Acquaintance) -> None:
+    async def _compare(self, known: ConsentingPerson) -> None:
         """Raises ModelError if the model is away, ServiceError (the store)."""
-        occasions = await asyncio.to_thread(occasions_of, known.told)
+        occasions = await asyncio.to_thread(group_talk_sessions, known.told)
         await self._store.keep_patterns(known, await self._patterns(known, occasions))
 
     async def _patterns(
-        self, known: Acquaintance, occasions: Sequence[Occasion]
+        self, known: ConsentingPerson, occasions: Sequence[TalkSession]
     ) -> dict[str, MemoryDraft]:
         if self._model is not None:
             try:
-                return await ask_for_patterns(self._model, occasions)
+                return await find_patterns_with_model(self._model, occasions)
             except (InvalidModelOutput, ContextTooLong) as error:
                 logger.warning("patterns of %s are found by rules: %s", known.owner, error)
         return await asyncio.to_thread(find_patterns, occasions)
@@ -261,21 +255,21 @@ class Learner:
         await self._keep(episode, learned)
         return 1
 
-    async def _reading(self, memory: OwnedMemory, episode: MemoryEntry) -> Reading:
+    async def _reading(self, memory: OwnedMemory, episode: MemoryEntry) -> EpisodeReading:
         messages = await self._store.messages_of(episode)
         given = partial(self._store.given, episode.owner)
         recalled = await recalled_texts(memory, messages, given=given)
-        fresh = await asyncio.to_thread(fresh_messages, messages, recalled)
-        return Reading(episode=episode, messages=fresh)
+        fresh = await asyncio.to_thread(novel_messages, messages, recalled)
+        return EpisodeReading(episode=episode, messages=fresh)
 
-    async def _extract(self, reading: Reading, memory: OwnedMemory) -> Learned:
+    async def _extract(self, reading: EpisodeReading, memory: OwnedMemory) -> ExtractedFacts:
         try:
             return await self._extractor.extract(reading, memory)
         except (InvalidModelOutput, ContextTooLong) as error:
             logger.warning("episode %s is read by rules: %s", reading.episode.id, error)
             return await self._rules.extract(reading, memory)
 
-    async def _keep(self, episode: MemoryEntry, learned: Learned) -> None:
+    async def _keep(self, episode: MemoryEntry, learned: ExtractedFacts) -> None:
         try:
             await self._store.keep_learned(episode, learned.drafts, invalid=learned.invalid)
         except InvalidArguments as error:
@@ -283,7 +277,7 @@ class Learner:
             await self._store.keep_learned(episode, ())
 
 
-def _asked_s(error: ModelError) -> float:
+def _retry_after_s(error: ModelError) -> float:
     """The pause that the model's server asks for."""
     return (error.retry_after or 0.0) if isinstance(error, RateLimited) else 0.0
 

@@ -1,44 +1,206 @@
-"""What several conversations of a person have in common, without a model. Pure; cautious.
-
-Three things are looked for: names and phrases that come up, requests that are made, and ways in
-which answers are wanted. Each must have been said by the person in at least three conversations,
-and in a fifth of all.
-"""
+"""Pattern rules: recurring requests, styles and phrases across sessions of a person."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.learning.occasions import began_at
-from spade_llm.memory.learning.pattern_words import (
-    ANSWER_IN,
-    BEGINNING,
-    DATES,
-    DENIED,
-    EVERYDAY,
-    LANGUAGES,
-    REQUESTS,
-    STYLES,
-    TRANSLATE_INTO,
-)
-from spade_llm.memory.limits import MAX_SOURCES
-from spade_llm.memory.store import TOPIC, Category, MemoryDraft, Origin
-from spade_llm.text.stems import ENGLISH, term_of
-from spade_llm.text.stop_words import STOP_WORDS
-from spade_llm.text.words import without_accents
+from spade_llm.memory.contract import TOPIC_METADATA_KEY, Category, MemoryDraft, Origin
+from spade_llm.memory.learning.novelty import strip_quotes
+from spade_llm.memory.validation import MAX_SOURCES
+from spade_llm.search.words import ENGLISH, STOP_WORDS, stem_hash, strip_accents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from spade_llm.memory.learning.occasions import Occasion
+    from spade_llm.memory.contract import EpisodeWithMessages, MemoryEntry
 
-MIN_OCCASIONS = 3
+SESSION_GAP = timedelta(hours=12)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkSession:
+    """One conversation."""
+
+    told: tuple[EpisodeWithMessages, ...]
+
+    @property
+    def begin(self) -> datetime:
+        return began_at(self.told[0].episode)
+
+    def said(self) -> list[tuple[str, str]]:
+        """What the person said themselves: the episode's id and the text, message by message."""
+        return [
+            (told.episode.id, strip_quotes(message.content))
+            for told in self.told
+            for message in told.messages
+            if message.role == "user"
+        ]
+
+
+def group_talk_sessions(told: Sequence[EpisodeWithMessages]) -> list[TalkSession]:
+    """Oldest first."""
+    groups: list[list[EpisodeWithMessages]] = []
+    latest: dict[str | None, list[EpisodeWithMessages]] = {}
+    for one in sorted(told, key=lambda one: (began_at(one.episode), one.episode.id)):
+        group = latest.get(one.episode.session)
+        if group is None or began_at(one.episode) - _ended_at(group[-1]) >= SESSION_GAP:
+            group = latest[one.episode.session] = []
+            groups.append(group)
+        group.append(one)
+    return [TalkSession(told=tuple(group)) for group in groups]
+
+
+def began_at(episode: MemoryEntry) -> datetime:
+    return episode.valid_at or episode.created_at
+
+
+def _ended_at(told: EpisodeWithMessages) -> datetime:
+    return max((message.at for message in told.messages), default=began_at(told.episode))
+
+
+_I = re.IGNORECASE
+
+LANGUAGES: Mapping[str, str] = {
+    "english": "English", "inglés": "English", "ingles": "English",
+    "spanish": "Spanish", "español": "Spanish", "espanol": "Spanish", "castellano": "Spanish",
+    "french": "French", "francés": "French", "frances": "French",
+    "german": "German", "alemán": "German", "aleman": "German",
+    "italian": "Italian", "italiano": "Italian",
+    "portuguese": "Portuguese", "portugués": "Portuguese", "portugues": "Portuguese",
+    "catalan": "Catalan", "catalán": "Catalan", "valenciano": "Valencian",
+    "basque": "Basque", "euskera": "Basque", "galician": "Galician", "gallego": "Galician",
+    "dutch": "Dutch", "polish": "Polish", "russian": "Russian", "ruso": "Russian",
+    "chinese": "Chinese", "chino": "Chinese", "japanese": "Japanese", "japonés": "Japanese",
+}  # fmt: skip
+
+_LANGUAGE = "|".join(sorted(LANGUAGES, key=len, reverse=True))
+
+STYLES: Mapping[str, re.Pattern[str]] = {
+    "short answers": re.compile(
+        r"\b(?:keep it short|be brief|briefly|in (?:a )?few words|in one sentence|in short"
+        r"|short(?:er)? (?:answer|version|summary)|sé breve|se breve|brevemente|en pocas palabras"
+        r"|en una frase|respuesta corta|más corto)\b",
+        _I,
+    ),
+    "detailed answers": re.compile(
+        r"\b(?:in (?:more |full |great )?detail|more details|con (?:más |todo )?detalle"
+        r"|más detalles|detalladamente)\b",
+        _I,
+    ),
+    "explanations step by step": re.compile(r"\b(?:step[ -]by[ -]step|paso a paso)\b", _I),
+    "examples": re.compile(
+        r"\b(?:with (?:an? |some )?examples?|(?:give|show) me (?:an? |some )?examples?"
+        r"|for example\?|con (?:un |algún |unos )?ejemplos?"
+        r"|(?:dame|ponme) (?:un |unos |algún )?ejemplos?)\b",
+        _I,
+    ),
+    "answers as a list": re.compile(
+        r"\b(?:as a list|in a list|bullet points?|bulleted list|en una lista|como lista"
+        r"|en forma de lista|con viñetas)\b",
+        _I,
+    ),
+    "answers as a table": re.compile(
+        r"\b(?:(?:as|in) a table|en una tabla|como tabla|en forma de tabla)\b", _I
+    ),
+    "simple words": re.compile(
+        r"\b(?:in (?:simple|plain|easy) (?:words|terms|language)|explain it simply"
+        r"|en palabras sencillas|en términos sencillos|de forma sencilla)\b",
+        _I,
+    ),
+}
+"""What a person asks for, by what is said of it: `The user often asks for …`."""
+
+ANSWER_IN = re.compile(
+    rf"\b(?:answer|reply|respond|speak|write(?: to me)?|responde|contesta|contéstame|respóndeme"
+    rf"|escribe|escríbeme|háblame)(?: me)?(?: only)? (?:in|en) ({_LANGUAGE})\b",
+    _I,
+)
+
+TRANSLATE_INTO = re.compile(
+    rf"\b(?:translat\w+|tradu\w+)\b[^.!?\n]{{0,80}}?\b(?:into|to|al|a) ({_LANGUAGE})\b", _I
+)
+
+REQUEST_BEGINNING = re.compile(
+    r"(?:^|[.!?\n]\s*|\bplease,? |\b(?:can|could|would|will) you(?: please| kindly)? "
+    r"|\bi(?:'d| would) like you to |\b(?:i )?need you to |\bhelp me(?: to)? |\bpor favor,? "
+    r"|\b(?:puedes|podrías|podrias|me puedes|me podrías) |\bayúdame a |\bnecesito que (?:me )?)",
+    _I,
+)
+"""What stands before a request; also the begin of a sentence."""
+
+REQUESTS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(rf"(?:{words})\b", _I)
+    for name, words in {
+        "translate": r"translate|traduce|traduzcas|traducir(?:me)?|tradúceme",
+        "summarise": r"summari[sz]e|sum up|resume|resumir(?:me)?|resumas|resúmeme",
+        "correct a text": r"proofread|correct (?:this|the|my)|fix (?:the|my) (?:grammar|spelling)"
+        r"|corrige|corregir(?:me)?|corrijas",
+        "rewrite a text": r"rewrite|rephrase|paraphrase|reescribe|reescribir|reescribas",
+        "explain": r"explain|explica|explicar(?:me)?|expliques|explícame",
+        "compare": r"compare|compara|comparar|compares",
+        "recommend": r"recommend|suggest|recomienda|recomiéndame|recomendar(?:me)?|sugiere",
+        "remind them": r"remind me|recuérdame|recordarme|recuerdes",
+        "plan": r"plan (?:my|a|the|our)|make a plan|organi[sz]e|planifica|planificar"
+        r"|organiza|organizar",
+        "calculate": r"calculate|compute|calcula|calcular|calcules",
+        "write": r"write(?: me)?(?: an?| the)|draft|compose|redacta|redactar|escríbeme|redactes",
+    }.items()
+}
+"""`The user often asks to …`; each stands right behind a BEGINNING."""
+
+_COMMON_WORDS = """
+able actually already also always another answer anything around ask back because before best
+better both bring call cannot change come could day days different does doing done down each easy
+else enough even ever every everything example fact find fine first friend friends getting give
+given going good got great guess happy hear hello help here home hope hour hours idea just keep
+kind know last later least leave left less let life like little long look looking lot made make
+making many maybe mean might mind minute minutes moment month months more morning most much must
+name need never new next nice night nothing number often okay once only open other part people
+person place please point possible pretty probably problem question quite read really right said
+same say second see seem send set shall should show since small some someone something soon sorry
+start still stop stuff such sure take talk tell text thank thanks then thing things think this
+those though thought through time times today together told tomorrow tonight too try trying turn
+two understand until use used using very wait want wanted way week weeks well what when where
+while whole work working world would write wrong year years yes yesterday yet ahora algo alguien
+alguna algunas alguno algunos antes año años aquí así aunque ayer bien bueno buena buenas buenos
+cada casa casi claro cosa cosas cuando cuenta dame decir después dice dicho día días donde
+entonces estaba estar estoy favor forma fuera gente gracias gusta hace hacer hacia hasta haya
+hecho hola hora horas hoy igual luego mañana manera mejor menos mensaje mes meses mientras mismo
+momento mucha mucho muchas muchos nada necesito noche nombre nosotros nuestro nueva nuevo nunca
+otra otro para parece parte pasa pero persona poco poder porque pregunta primero puede puedes
+puedo pues querer quería quiero quizás saber sabes sale semana semanas siempre siguiente sino
+sobre sólo solo también tampoco tanto tarde tengo texto tiempo tiene tienes toda todas todavía
+todo todos trabajo vale vamos vece veces verdad vida
+"""
+
+_DATE_WORDS = """
+monday tuesday wednesday thursday friday saturday sunday january february march april may june
+july august september october november december lunes martes miércoles jueves viernes sábado
+domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+"""
+
+NEGATION = re.compile(
+    r"\b(?:not|no|never|don['’]?t|doesn['’]?t|without|stop|instead of|nunca|sin|tampoco"
+    r"|en vez de|en lugar de)\b[^.!?\n,;]{0,30}$",
+    _I,
+)
+"""Right before it: the opposite is meant."""
+
+COMMON_WORDS = frozenset(_COMMON_WORDS.split())
+"""Words of every conversation: no topic."""
+
+DATE_WORDS = frozenset(_DATE_WORDS.split())
+
+
+MIN_SESSIONS = 3
 MIN_SHARE = 0.2
-MAX_OF_A_KIND = 5
+MAX_PER_KIND = 5
 """The most frequent ones."""
 MAX_MESSAGE_CHARS = 1500
 """A longer message is more likely pasted than said: only its begin is looked at, for requests."""
@@ -62,7 +224,7 @@ Feature = tuple[str, str]
 
 
 @dataclass(slots=True)
-class _Seen:
+class _FeatureSightings:
     """Where a feature was found."""
 
     occasions: dict[int, str] = field(default_factory=dict)
@@ -70,21 +232,23 @@ class _Seen:
     spellings: Counter[str] = field(default_factory=Counter)
 
 
-def find_patterns(occasions: Sequence[Occasion]) -> dict[str, MemoryDraft]:
+def find_patterns(occasions: Sequence[TalkSession]) -> dict[str, MemoryDraft]:
     """By a name that stays the same as long as the pattern does."""
     seen = _features(occasions)
-    needed = max(MIN_OCCASIONS, MIN_SHARE * len(occasions))
+    needed = max(MIN_SESSIONS, MIN_SHARE * len(occasions))
     often = {one: where for one, where in seen.items() if len(where.occasions) >= needed}
     chosen: dict[str, MemoryDraft] = {}
-    for kind in SENTENCES:
-        ranked = sorted(_distinct(kind, often), key=lambda one: (-len(often[one].occasions), one))
-        for one in ranked[:MAX_OF_A_KIND]:
-            chosen["\0".join(one)] = _draft(one, often[one], occasions)
+    for kind in PATTERN_SENTENCES:
+        ranked = sorted(
+            _without_substrings(kind, often), key=lambda one: (-len(often[one].occasions), one)
+        )
+        for one in ranked[:MAX_PER_KIND]:
+            chosen["\0".join(one)] = _feature_draft(one, often[one], occasions)
     return chosen
 
 
 def pattern_draft(
-    content: str, episodes: dict[int, str], occasions: Sequence[Occasion], *, kind: str
+    content: str, episodes: dict[int, str], occasions: Sequence[TalkSession], *, kind: str
 ) -> MemoryDraft:
     """`episodes`: one of each occasion (by its place) that shows it. `kind`: any word."""
     first, last = min(episodes), max(episodes)
@@ -104,19 +268,19 @@ def pattern_draft(
     )
 
 
-SENTENCES = {
+PATTERN_SENTENCES = {
     "style": "The user often asks for {}.",
     "request": "The user often asks to {}.",
-    TOPIC: "The user often talks about {}.",
+    TOPIC_METADATA_KEY: "The user often talks about {}.",
 }
 
 
-def _features(occasions: Sequence[Occasion]) -> dict[Feature, _Seen]:
-    seen: dict[Feature, _Seen] = {}
+def _features(occasions: Sequence[TalkSession]) -> dict[Feature, _FeatureSightings]:
+    seen: dict[Feature, _FeatureSightings] = {}
     for at, occasion in enumerate(occasions):
         for episode, text in occasion.said():
             for feature, spelling in _features_of(_CODE.sub(" ", text)):
-                where = seen.setdefault(feature, _Seen())
+                where = seen.setdefault(feature, _FeatureSightings())
                 where.occasions.setdefault(at, episode)
                 where.spellings[spelling] += 1
     return seen
@@ -130,36 +294,36 @@ def _features_of(text: str) -> Iterator[tuple[Feature, str]]:
         yield ("request", request), request
     if len(text) <= MAX_MESSAGE_CHARS:
         for spelling in (*_names(text), *_phrases(text)):
-            yield (TOPIC, _folded(spelling)), spelling
+            yield (TOPIC_METADATA_KEY, _phrase_key(spelling)), spelling
 
 
 def _styles(text: str) -> Iterator[str]:
     for name, pattern in STYLES.items():
-        if any(_is_meant(text, found) for found in pattern.finditer(text)):
+        if any(_is_affirmed(text, found) for found in pattern.finditer(text)):
             yield name
     for found in ANSWER_IN.finditer(text):
-        if _is_meant(text, found):
+        if _is_affirmed(text, found):
             yield f"answers in {LANGUAGES[found[1].lower()]}"
 
 
 def _requests(text: str) -> Iterator[str]:
-    for begin in BEGINNING.finditer(text):
-        if _is_meant(text, begin):
+    for begin in REQUEST_BEGINNING.finditer(text):
+        if _is_affirmed(text, begin):
             yield from (name for name, words in REQUESTS.items() if words.match(text, begin.end()))
     for found in TRANSLATE_INTO.finditer(text):
-        if _is_meant(text, found):
+        if _is_affirmed(text, found):
             yield f"translate into {LANGUAGES[found[1].lower()]}"
 
 
-def _is_meant(text: str, found: re.Match[str]) -> bool:
-    return DENIED.search(text[: found.start()]) is None
+def _is_affirmed(text: str, found: re.Match[str]) -> bool:
+    return NEGATION.search(text[: found.start()]) is None
 
 
 def _names(text: str) -> Iterator[str]:
     """None in a text that is all capitals."""
     if sum(map(str.isupper, text)) <= sum(map(str.islower, text)):
         for found in _NAMES.finditer(text):
-            is_name = not all(map(_is_everyday, found[1].split()))
+            is_name = not all(map(_is_common_word, found[1].split()))
             if is_name and not _GREETING.search(text[: found.start()]):
                 yield found[1]
 
@@ -168,39 +332,45 @@ def _phrases(text: str) -> Iterator[str]:
     """Two words side by side that both mean something."""
     for clause in re.split(r"[.,;:!?¿¡()\n\"“”]", text.lower()):
         for one, other in pairwise(_WORD.findall(clause)):
-            if not (_is_everyday(one) or _is_everyday(other)):
+            if not (_is_common_word(one) or _is_common_word(other)):
                 yield f"{one} {other}"
 
 
-def _is_everyday(word: str) -> bool:
+def _is_common_word(word: str) -> bool:
     folded = _APOSTROPHE.split(word.lower())[0]
     return (
         len(folded) < MIN_WORD_CHARS - word[:1].isupper()
-        or folded in EVERYDAY
-        or folded in DATES
+        or folded in COMMON_WORDS
+        or folded in DATE_WORDS
         or folded in LANGUAGES
-        or without_accents(folded) in STOP_WORDS
+        or strip_accents(folded) in STOP_WORDS
     )
 
 
-def _folded(spelling: str) -> str:
+def _phrase_key(spelling: str) -> str:
     """The same for `train ticket` and `Train tickets`."""
-    return " ".join(f"{term_of(word.lower(), ENGLISH):x}" for word in spelling.split())
+    return " ".join(f"{stem_hash(word.lower(), ENGLISH):x}" for word in spelling.split())
 
 
-def _distinct(kind: str, often: dict[Feature, _Seen]) -> list[Feature]:
+def _without_substrings(kind: str, often: dict[Feature, _FeatureSightings]) -> list[Feature]:
     """Without what a longer one says as well: `translate` beside `translate into French`."""
     own = [one for one in often if one[0] == kind]
-    return [one for one in own if not any(_is_part(one, other, often) for other in own)]
+    return [
+        one for one in own if not any(_is_substring_pattern(one, other, often) for other in own)
+    ]
 
 
-def _is_part(one: Feature, other: Feature, often: dict[Feature, _Seen]) -> bool:
+def _is_substring_pattern(
+    one: Feature, other: Feature, often: dict[Feature, _FeatureSightings]
+) -> bool:
     words, others = one[1].split(), other[1].split()
     is_within = len(words) < len(others) and set(words) <= set(others)
     return is_within and len(often[other].occasions) * 2 > len(often[one].occasions)
 
 
-def _draft(feature: Feature, where: _Seen, occasions: Sequence[Occasion]) -> MemoryDraft:
+def _feature_draft(
+    feature: Feature, where: _FeatureSightings, occasions: Sequence[TalkSession]
+) -> MemoryDraft:
     (spelling, _), *_ = sorted(where.spellings.items(), key=lambda one: (-one[1], one[0]))
-    content = SENTENCES[feature[0]].format(spelling)
+    content = PATTERN_SENTENCES[feature[0]].format(spelling)
     return pattern_draft(content, where.occasions, occasions, kind=feature[0])

@@ -1,1 +1,1 @@
-"""The memory in one SQLite file: every role of `store.py`, with an index in RAM for each owner."""
+"""Memory in one SQLite file, with a search index in RAM for each owner."""

@@ -1,7 +1,4 @@
-"""SQLiteMemoryBackend: many owners' memories in one SQLite file. Knows no wire.
-
-One connection writes, in group commits with a synced write-ahead log; others read beside it.
-"""
+"""SQLiteMemoryBackend: memories of many owners in one SQLite file."""
 
 from __future__ import annotations
 
@@ -15,33 +12,33 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from spade_llm.errors import ConfigurationError, StorageFailed
-from spade_llm.memory import limits
-from spade_llm.memory.limits import check_name
-from spade_llm.memory.sqlite import finding, maintenance, reindexing, vectors
+from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.memory import validation
+from spade_llm.memory.sqlite import embedding, maintenance, queries
+from spade_llm.memory.sqlite.access_counter import AccessCounter, MessageAliases
+from spade_llm.memory.sqlite.connection import (
+    InlineReader,
+    ReaderPool,
+    SqliteThread,
+    explain_error,
+    make_file_private,
+)
 from spade_llm.memory.sqlite.embedding import EmbeddingWorker
-from spade_llm.memory.sqlite.errors import meaning
-from spade_llm.memory.sqlite.given import Given
 from spade_llm.memory.sqlite.group_commit import GroupCommit
-from spade_llm.memory.sqlite.indexes import IndexRanker
+from spade_llm.memory.sqlite.index_cache import IndexRanker
 from spade_llm.memory.sqlite.learning_store import SqliteLearningStore
 from spade_llm.memory.sqlite.migrations import migrate
-from spade_llm.memory.sqlite.near_reader import NearReader
-from spade_llm.memory.sqlite.private_file import make_private
-from spade_llm.memory.sqlite.readers import Readers
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.memory.sqlite.store import SqliteMemoryStore
-from spade_llm.memory.sqlite.subjects import SqliteSubjectStore
-from spade_llm.memory.sqlite.thread import SqliteThread
-from spade_llm.memory.sqlite.uses import Uses
-from spade_llm.memory.subject import known_as
+from spade_llm.memory.sqlite.subject_store import SqliteSubjectStore
+from spade_llm.memory.validation import check_name, normalize_subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
+    from spade_llm.memory.sqlite.connection import Transaction
     from spade_llm.memory.sqlite.embedding import Progress
-    from spade_llm.memory.sqlite.transaction import Transaction
     from spade_llm.providers.embedder import Embedder
 
 logger = logging.getLogger(__name__)
@@ -103,10 +100,10 @@ class SQLiteMemoryBackend:
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
         self._writer: GroupCommit | None = None
-        self._readers: Readers | None = None
-        self._near: NearReader | None = None
-        self.uses = Uses(self)
-        self.given = Given()
+        self._readers: ReaderPool | None = None
+        self._near: InlineReader | None = None
+        self.uses = AccessCounter(self)
+        self.given = MessageAliases()
 
     def for_owner(self, owner: str) -> SqliteMemoryStore:
         """The memory of one owner, a bare JID.
@@ -124,7 +121,7 @@ class SQLiteMemoryBackend:
             InvalidArguments: it is empty or too long.
         """
         check_name("subject", subject)
-        return SqliteSubjectStore(self, str(known_as(subject)))
+        return SqliteSubjectStore(self, str(normalize_subject(subject)))
 
     def learning(self) -> SqliteLearningStore:
         """What is still to be learned from conversations, of all owners."""
@@ -133,14 +130,14 @@ class SQLiteMemoryBackend:
     async def owner_of(self, id: str) -> str | None:
         """Whose an entry is, for whoever has the file; None: there is none."""
         now = to_microseconds(self.now())
-        return await self.read(partial(finding.owner_of, id=limits.parsed_id(id), now=now))
+        return await self.read(partial(queries.entry_owner, id=validation.parse_id(id), now=now))
 
     async def purge(self) -> int:
         """Remove what expired or was deleted long enough ago; let go of what owners' policies say.
 
         Run it daily; `open` does it too. Returns how many memories were removed.
         """
-        return await maintenance.purge(self, keep_deleted_days=self._keep_deleted_days)
+        return await maintenance.purge_memory(self, keep_deleted_days=self._keep_deleted_days)
 
     async def settled(self) -> None:
         """Return once every row has its vector; at once without an embedder."""
@@ -154,10 +151,10 @@ class SQLiteMemoryBackend:
             ModelUnavailable: no vectors now; the next run of the agent goes on with them.
             StorageFailed: the file is closed or could not be written.
         """
-        await reindexing.renew_terms(self)
+        await embedding.rebuild_terms(self)
         self.ranker.clear()
         if self._worker is not None:
-            await self.write(reindexing.want_all_vectors)
+            await self.write(embedding.request_all_vectors)
             await self._worker.catch_up(progress)
 
     async def open(self) -> Self:
@@ -243,7 +240,7 @@ class SQLiteMemoryBackend:
                 await self._open(stack)
                 self._resources = stack.pop_all()
         except sqlite3.Error as error:
-            reason = meaning(error) or "SQLite refuses it"
+            reason = explain_error(error) or "SQLite refuses it"
             raise ConfigurationError(
                 f"{str(self.path)!r}: {reason}; check the path and its rights"
             ) from error
@@ -256,18 +253,21 @@ class SQLiteMemoryBackend:
             logger.warning("%s could not be purged: %s", self.path, error)
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        path = self.path if str(self.path) != IN_MEMORY else _fleeting_path(stack)
-        make_private(path)
-        thread = await _connect(stack, path, "memory-writer", WRITER_PRAGMAS)
+        path = self.path if str(self.path) != IN_MEMORY else _temporary_path(stack)
+        make_file_private(path)
+        thread = await _open_thread(stack, path, "memory-writer", WRITER_PRAGMAS)
         await thread.run(partial(migrate, path=str(path)))
         await thread.run(_check_references)
-        readers = Readers(
-            [await _connect(stack, path, "memory-reader", READER_PRAGMAS) for _ in range(READERS)]
+        readers = ReaderPool(
+            [
+                await _open_thread(stack, path, "memory-reader", READER_PRAGMAS)
+                for _ in range(READERS)
+            ]
         )
         writer = GroupCommit(thread, on_commit=self._changed)
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
-        near = NearReader(path, pragmas=READER_PRAGMAS)
+        near = InlineReader(path, pragmas=READER_PRAGMAS)
         stack.callback(near.close)
         self._readers, self._writer, self._near = readers, writer, near
         await stack.enter_async_context(self.ranker)
@@ -279,7 +279,7 @@ class SQLiteMemoryBackend:
 
     async def _refuse_other_models(self, model: str) -> None:
         """Vectors of two models must not meet."""
-        others = await self.read(partial(vectors.other_models, model=model))
+        others = await self.read(partial(embedding.other_vector_models, model=model))
         if others and not self._is_reindexing:
             raise ConfigurationError(
                 f"{str(self.path)!r} has vectors of {others[0]!r}, and this agent uses {model!r}:"
@@ -303,12 +303,12 @@ def _check_references(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _fleeting_path(stack: AsyncExitStack) -> Path:
+def _temporary_path(stack: AsyncExitStack) -> Path:
     """SQLite's own memory databases cannot be read beside a writer without blocking it."""
     return Path(stack.enter_context(TemporaryDirectory())) / "memory.db"
 
 
-async def _connect(
+async def _open_thread(
     stack: AsyncExitStack, path: Path, name: str, pragmas: Sequence[str]
 ) -> SqliteThread:
     thread = await SqliteThread.open(path, name=name, pragmas=pragmas)

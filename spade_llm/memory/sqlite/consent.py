@@ -1,50 +1,359 @@
-"""Who may be learned about across conversations: each person's word to one owner, in the file."""
+"""Consent of a person, and the patterns learned across conversations under it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
-from spade_llm.memory.sqlite import audit, patterns
-from spade_llm.memory.sqlite.adding import owner_number
-from spade_llm.memory.sqlite.rows import from_microseconds
-from spade_llm.memory.store import Consent
+from spade_llm.memory.contract import (
+    MAX_EPISODES,
+    TOPIC_METADATA_KEY,
+    Category,
+    Consent,
+    ConsentingPerson,
+    EpisodeWithMessages,
+    Origin,
+)
+from spade_llm.memory.sqlite import audit_log, entries
+from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VALID_NOW, VISIBLE
+from spade_llm.memory.sqlite.rows import (
+    ENTRY_COLUMNS,
+    ID_BYTES,
+    MESSAGE_COLUMNS,
+    encode_metadata,
+    entry_from_row,
+    entry_key,
+    entry_row,
+    from_microseconds,
+    message_from_row,
+    new_id,
+    pack_ids,
+)
 
 if TYPE_CHECKING:
-    from spade_llm.memory.sqlite.transaction import Transaction, Value
+    from collections.abc import Mapping, Sequence, Set
 
-GIVE = """
+    from spade_llm.memory.contract import MemoryDraft, MemoryEntry
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+
+# 5: a pattern.
+SELECT_PATTERNS = f"SELECT seq, id, subject, sources FROM entry WHERE {OWNED_ENTRY} AND origin = 5"
+
+SELECT_PERSON_PATTERNS = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND origin = 5 AND subject = :subject AND {VISIBLE} AND {VALID_NOW}
+    ORDER BY confidence DESC, entry.seq
+"""
+
+SELECT_CLEARED_EPISODE = f"""
+    SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND id = :id
+        AND NOT EXISTS (SELECT 1 FROM message WHERE episode = entry.seq AND episode > 0)
+"""
+
+DELETE_PATTERN = f"DELETE FROM entry WHERE {OWNED_ENTRY} AND seq = :seq"
+
+COUNT_CHANGE = """
+    UPDATE consent SET changed = changed + 1
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+SELECT_REJECTED = """
+    SELECT refused FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+UPDATE_REJECTED = """
+    UPDATE consent SET refused = :refused
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+MAX_PREFERENCES = 5
+
+MAX_REJECTED = 256
+"""Ids of one person; beyond, the oldest may come back."""
+
+
+def person_preferences(
+    transaction: Transaction, owner: str, subject: str, *, now: int, limit: int = MAX_PREFERENCES
+) -> Sequence[MemoryEntry]:
+    """How this person wants things, surest first; topics are found by what is asked."""
+    rows = transaction.all(SELECT_PERSON_PATTERNS, {"owner": owner, "subject": subject, "now": now})
+    found = [entry_from_row(row, now=now) for row in rows]
+    return [entry for entry in found if entry.metadata.get("kind") != TOPIC_METADATA_KEY][:limit]
+
+
+def remove_patterns_of_episodes(
+    transaction: Transaction, owner: str, episodes: Set[bytes], *, now: int
+) -> None:
+    """Those that were made from one of these; what remains is looked at anew."""
+    gone = [
+        row
+        for row in _patterns_of_owner(transaction, owner)
+        if not episodes.isdisjoint(_pattern_sources(row))
+    ]
+    _delete_patterns(transaction, owner, gone, now=now)
+    for subject in {row[2] for row in gone}:
+        mark_person_changed(transaction, owner, subject)
+
+
+def remove_patterns_of_person(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> None:
+    """All that are about this person."""
+    gone = [row for row in _patterns_of_owner(transaction, owner) if row[2] == subject]
+    _delete_patterns(transaction, owner, gone, now=now)
+
+
+def remove_stale_patterns(
+    transaction: Transaction, owner: str, subject: str, kept: Set[bytes], *, now: int
+) -> None:
+    """Those of this person that are not found any more. Where messages were cleared nobody can
+    find them: what was found there stays."""
+    rows = [
+        row
+        for row in _patterns_of_owner(transaction, owner)
+        if row[2] == subject and row[1] not in kept
+    ]
+    gone = [
+        row for row in rows if not _has_cleared_episode(transaction, owner, _pattern_sources(row))
+    ]
+    _delete_patterns(transaction, owner, gone, now=now)
+
+
+def _has_cleared_episode(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
+    """One of these has no messages any more."""
+    which: dict[str, SqlValue] = {"owner": owner}
+    return any(transaction.first(SELECT_CLEARED_EPISODE, {**which, "id": id}) for id in episodes)
+
+
+def reject_patterns(
+    transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]
+) -> None:
+    """These do not come back."""
+    known = rejected_pattern_ids(transaction, owner, subject)
+    last = list(dict.fromkeys([*known, *ids]))[-MAX_REJECTED:]
+    transaction.count(
+        UPDATE_REJECTED, {"owner": owner, "subject": subject, "refused": b"".join(last)}
+    )
+
+
+def rejected_pattern_ids(transaction: Transaction, owner: str, subject: str) -> Sequence[bytes]:
+    found = transaction.first(SELECT_REJECTED, {"owner": owner, "subject": subject})
+    return _split_packed_ids(found[0]) if found is not None else []
+
+
+def mark_person_changed(transaction: Transaction, owner: str, subject: str | None) -> None:
+    """There is something new to be learned about this person, if they allow it."""
+    transaction.count(COUNT_CHANGE, {"owner": owner, "subject": subject})
+
+
+def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:
+    which: dict[str, SqlValue] = {"owner": owner}
+    return transaction.all(SELECT_PATTERNS, which)
+
+
+def _delete_patterns(
+    transaction: Transaction, owner: str, rows: Sequence[SqlRow], *, now: int
+) -> None:
+    for row in rows:
+        transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
+    if rows:
+        transaction.touch(owner, [entry_key(row[0]) for row in rows])
+        audit_log.record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
+        transaction.is_erasing = True
+
+
+def _pattern_sources(row: SqlRow) -> Sequence[bytes]:
+    return _split_packed_ids(row[3])
+
+
+def _split_packed_ids(packed: bytes | None) -> Sequence[bytes]:
+    ids = packed or b""
+    return [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)]
+
+
+INSERT_CONSENT = """
     INSERT INTO consent (owner, subject, since) VALUES (:owner, :subject, :now)
     ON CONFLICT DO NOTHING
 """
 
-WITHDRAW = """
+DELETE_CONSENT = """
     DELETE FROM consent
     WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
 """
 
-SINCE = """
+SELECT_CONSENT = """
     SELECT since FROM consent
     WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
 """
 
 
-def state(transaction: Transaction, jid: str, subject: str) -> Consent:
-    found = transaction.first(SINCE, {"jid": jid, "subject": subject})
+def consent_state(transaction: Transaction, jid: str, subject: str) -> Consent:
+    found = transaction.first(SELECT_CONSENT, {"jid": jid, "subject": subject})
     return Consent() if found is None else Consent(since=from_microseconds(found[0]))
 
 
-def give(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
+def give_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
     """What is there already stays."""
     owner = owner_number(transaction, jid)
-    if transaction.count(GIVE, {"owner": owner, "subject": subject, "now": now}):
-        audit.note_count(transaction, jid, "consent_given", 1, now=now)
-    return state(transaction, jid, subject)
+    if transaction.count(INSERT_CONSENT, {"owner": owner, "subject": subject, "now": now}):
+        audit_log.record_count(transaction, jid, "consent_given", 1, now=now)
+    return consent_state(transaction, jid, subject)
 
 
-def withdraw(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
+def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
     """With it goes all that it allowed, and what is known of patterns that were refused."""
-    which: dict[str, Value] = {"jid": jid, "subject": subject}
-    if transaction.count(WITHDRAW, which):
-        audit.note_count(transaction, jid, "consent_withdrawn", 1, now=now)
-    patterns.remove_all(transaction, jid, subject, now=now)
+    which: dict[str, SqlValue] = {"jid": jid, "subject": subject}
+    if transaction.count(DELETE_CONSENT, which):
+        audit_log.record_count(transaction, jid, "consent_withdrawn", 1, now=now)
+    remove_patterns_of_person(transaction, jid, subject, now=now)
     return Consent()
+
+
+SELECT_CHANGED_PERSONS = """
+    SELECT jid, subject, changed FROM consent JOIN owner ON owner.number = consent.owner
+    WHERE changed > learned LIMIT :limit
+"""
+
+SELECT_EPISODES = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND subject = :subject AND origin = 3 AND learned_at IS NOT NULL AND {VISIBLE}
+    ORDER BY seq DESC LIMIT {MAX_EPISODES}
+"""
+
+SELECT_EPISODE_MESSAGES = f"""
+    SELECT {MESSAGE_COLUMNS} FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+        AND episode = :episode AND episode > 0
+    ORDER BY seq
+"""
+
+EPISODE_EXISTS = f"""
+    SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND subject = :subject AND id = :id AND origin = 3
+        AND {VISIBLE}
+"""
+
+CONSENT_EXISTS = """
+    SELECT 1 FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+UPDATE_PATTERN = f"""
+    UPDATE entry SET metadata = :metadata, confidence = :confidence, sources = :sources,
+        updated_at = max(updated_at, :now)
+    WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NULL
+    RETURNING seq
+"""
+
+PATTERN_IS_HIDDEN = (
+    f"SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NOT NULL"
+)
+
+UPDATE_LEARNED = """
+    UPDATE consent SET learned = max(learned, :changed)
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+
+def consenting_persons(
+    transaction: Transaction, *, limit: int, now: int
+) -> Sequence[ConsentingPerson]:
+    return [
+        ConsentingPerson(
+            owner=owner,
+            subject=subject,
+            changed=changed,
+            told=_episodes_about(transaction, owner, subject, now=now),
+        )
+        for owner, subject, changed in transaction.all(SELECT_CHANGED_PERSONS, {"limit": limit})
+    ]
+
+
+def save_patterns(
+    transaction: Transaction,
+    *,
+    known: ConsentingPerson,
+    drafts: Mapping[str, MemoryDraft],
+    now: int,
+) -> Sequence[str]:
+    """The ids of what is a pattern of this person now."""
+    who: dict[str, SqlValue] = {"owner": known.owner, "subject": known.subject}
+    if transaction.first(CONSENT_EXISTS, who) is None:
+        return []
+    refused = rejected_pattern_ids(transaction, known.owner, known.subject)
+    kept = [
+        id
+        for key, draft in drafts.items()
+        if (id := new_id(known.owner, _pattern_key(known, key))) not in refused
+        and _sources_exist(transaction, known, draft, now=now)
+        and _save_pattern(transaction, known, key, draft, now=now)
+    ]
+    remove_stale_patterns(transaction, known.owner, known.subject, set(kept), now=now)
+    transaction.count(UPDATE_LEARNED, {**who, "changed": known.changed})
+    return [str(UUID(bytes=id)) for id in kept]
+
+
+def _episodes_about(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> tuple[EpisodeWithMessages, ...]:
+    rows = transaction.all(SELECT_EPISODES, {"owner": owner, "subject": subject, "now": now})
+    return tuple(
+        _episode_with_messages(transaction, owner, subject, row, now=now) for row in reversed(rows)
+    )
+
+
+def _episode_with_messages(
+    transaction: Transaction, owner: str, subject: str, row: SqlRow, *, now: int
+) -> EpisodeWithMessages:
+    which: dict[str, SqlValue] = {"owner": owner, "subject": subject, "episode": row[0]}
+    messages = transaction.all(SELECT_EPISODE_MESSAGES, which)
+    return EpisodeWithMessages(
+        episode=entry_from_row(row, now=now), messages=tuple(map(message_from_row, messages))
+    )
+
+
+def _sources_exist(
+    transaction: Transaction, known: ConsentingPerson, draft: MemoryDraft, *, now: int
+) -> bool:
+    """All episodes that it was made from: the owner's, about this person, and not forgotten."""
+    who: dict[str, SqlValue] = {"owner": known.owner, "subject": known.subject, "now": now}
+    return bool(draft.sources) and all(
+        transaction.first(EPISODE_EXISTS, {**who, "id": UUID(id).bytes}) for id in draft.sources
+    )
+
+
+def _save_pattern(
+    transaction: Transaction, known: ConsentingPerson, key: str, draft: MemoryDraft, *, now: int
+) -> bool:
+    """False: the person hid it."""
+    key = _pattern_key(known, key)
+    which: dict[str, SqlValue] = {
+        "owner": known.owner,
+        "id": new_id(known.owner, key),
+        "now": now,
+    }
+    if transaction.first(PATTERN_IS_HIDDEN, which):
+        return False
+    renewed = transaction.all(
+        UPDATE_PATTERN,
+        {
+            **which,
+            "metadata": encode_metadata(draft.metadata),
+            "confidence": draft.confidence,
+            "sources": pack_ids(draft.sources),
+        },
+    )
+    transaction.touch(known.owner, [entry_key(seq) for (seq,) in renewed])
+    if not renewed:
+        whole = replace(
+            draft, category=Category.PATTERN, origin=Origin.PATTERN, subject=known.subject
+        )
+        row = entry_row(whole, owner=known.owner, key=key, now=now, short_term_ttl_s=0.0)
+        entries.add_entry(transaction, known.owner, row, merge=False)
+    return True
+
+
+def _pattern_key(known: ConsentingPerson, key: str) -> str:
+    return f"pattern\0{known.subject}\0{key}"

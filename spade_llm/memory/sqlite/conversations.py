@@ -1,25 +1,28 @@
-"""Conversations in the file, verbatim and in order of arrival. Knows no episode's content."""
+"""Conversations: append and read messages; clear them, and purge what was cleared."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.sqlite.adding import owner_number
-from spade_llm.memory.sqlite.rows import MESSAGE_COLUMNS, message_from_row, message_key
+from spade_llm.memory.sqlite import audit_log
+from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite.rows import DAY_US, MESSAGE_COLUMNS, message_from_row, message_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.memory.sqlite.transaction import Transaction, Value
-    from spade_llm.memory.store import ObservedMessage
+    from spade_llm.memory.contract import ObservedMessage
+    from spade_llm.memory.sqlite.connection import SqlValue, Transaction
 
-CONVERSATION = """
+INSERT_CONVERSATION = """
     INSERT INTO conversation (owner, name) VALUES (:owner, :conversation) ON CONFLICT DO NOTHING
 """
 
-NUMBER = "SELECT number FROM conversation WHERE owner = :owner AND name = :conversation"
+SELECT_CONVERSATION = (
+    "SELECT number FROM conversation WHERE owner = :owner AND name = :conversation"
+)
 
-OBSERVE = """
+INSERT_MESSAGE = """
     INSERT INTO message (owner, conversation, id, subject, role, speaker, content, content_hash,
         terms, at, recalled)
     VALUES (:owner, :number, :id, :subject, :role, :speaker, :content, :content_hash, :terms, :at,
@@ -28,7 +31,7 @@ OBSERVE = """
     RETURNING seq
 """
 
-HISTORY = f"""
+SELECT_HISTORY = f"""
     SELECT {MESSAGE_COLUMNS} FROM conversation
         JOIN message ON message.owner = conversation.owner AND conversation = number
     WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
@@ -38,13 +41,13 @@ HISTORY = f"""
     ORDER BY seq DESC LIMIT :limit
 """
 
-CLOSE = """
+CLOSE_CONVERSATION = """
     UPDATE conversation SET closed_at_seq = coalesce((SELECT max(seq) FROM message
         WHERE message.owner = :owner AND conversation = :number), 0)
     WHERE owner = :owner AND number = :number
 """
 
-OF_EPISODE = f"""
+SELECT_EPISODE_MESSAGES = f"""
     SELECT {MESSAGE_COLUMNS} FROM message JOIN conversation ON number = conversation
     WHERE message.owner = (SELECT number FROM owner WHERE jid = :owner)
         AND episode = :episode AND episode > 0 AND seq > cleared_at_seq
@@ -52,49 +55,173 @@ OF_EPISODE = f"""
 """
 
 
-def observe(
+def append_messages(
     transaction: Transaction,
     jid: str,
     conversation: str,
-    messages: Sequence[Mapping[str, Value]],
+    messages: Sequence[Mapping[str, SqlValue]],
     *,
     subject: str | None,
 ) -> int:
     """Append those that are new; returns how many were."""
     owner = owner_number(transaction, jid)
-    number = _number(transaction, owner, conversation)
-    where: Mapping[str, Value] = {"owner": owner, "number": number, "subject": subject}
-    new = [row for one in messages for row in transaction.all(OBSERVE, {**where, **one})]
+    number = _conversation_number(transaction, owner, conversation)
+    where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
+    new = [row for one in messages for row in transaction.all(INSERT_MESSAGE, {**where, **one})]
     transaction.touch(jid, [message_key(seq) for (seq,) in new])
     return len(new)
 
 
-def history(
+def message_history(
     transaction: Transaction, owner: str, conversation: str, *, limit: int, before: str | None
 ) -> Sequence[ObservedMessage]:
     """The latest, oldest first; none before a message that is not there."""
-    which: Mapping[str, Value] = {
+    which: Mapping[str, SqlValue] = {
         "owner": owner,
         "conversation": conversation,
         "limit": limit,
         "before": before,
     }
-    return [message_from_row(row) for row in reversed(transaction.all(HISTORY, which))]
+    return [message_from_row(row) for row in reversed(transaction.all(SELECT_HISTORY, which))]
 
 
-def close(transaction: Transaction, jid: str, conversation: str) -> None:
+def close_conversation(transaction: Transaction, jid: str, conversation: str) -> None:
     owner = owner_number(transaction, jid)
-    number = _number(transaction, owner, conversation)
-    transaction.count(CLOSE, {"owner": owner, "number": number})
+    number = _conversation_number(transaction, owner, conversation)
+    transaction.count(CLOSE_CONVERSATION, {"owner": owner, "number": number})
 
 
-def of_episode(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
+def episode_messages(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
     """The messages that it was cut from, oldest first."""
-    rows = transaction.all(OF_EPISODE, {"owner": owner, "episode": seq})
+    rows = transaction.all(SELECT_EPISODE_MESSAGES, {"owner": owner, "episode": seq})
     return [message_from_row(row) for row in rows]
 
 
-def _number(transaction: Transaction, owner: int, conversation: str) -> int:
-    which: Mapping[str, Value] = {"owner": owner, "conversation": conversation}
-    transaction.count(CONVERSATION, which)
-    return int(transaction.all(NUMBER, which)[0][0])
+def _conversation_number(transaction: Transaction, owner: int, conversation: str) -> int:
+    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
+    transaction.count(INSERT_CONVERSATION, which)
+    return int(transaction.all(SELECT_CONVERSATION, which)[0][0])
+
+
+KEEP_CLEARED_DAYS = 7
+"""However long the learner takes: what is hidden so long is removed unlearned."""
+
+PURGED_AT_ONCE = 500
+"""Messages; other writes come between."""
+
+SELECT_SHOWN = """
+    SELECT number, seq FROM conversation
+        JOIN message ON message.owner = conversation.owner AND conversation = number
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND name = :conversation AND seq > cleared_at_seq
+    ORDER BY seq
+"""
+
+HIDE_MESSAGES = """
+    UPDATE conversation SET cleared_at_seq = :last, closed_at_seq = max(closed_at_seq, :last),
+        cleared_at = coalesce(cleared_at, :now)
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND number = :number
+"""
+
+# Learned: no episode holds it, or the one that does has been read, or is gone.
+SELECT_DUE = """
+    SELECT jid, seq FROM conversation JOIN owner ON owner.number = conversation.owner
+        JOIN message ON message.owner = conversation.owner
+            AND conversation = conversation.number AND seq <= cleared_at_seq
+    WHERE cleared_at IS NOT NULL AND (cleared_at <= :cleared_before OR (
+        episode IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM entry WHERE entry.seq = message.episode AND learned_at IS NULL)))
+        AND (:conversation IS NULL OR name = :conversation)
+    LIMIT :limit
+"""
+
+DELETE_MESSAGE = """
+    DELETE FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND seq = :seq
+"""
+
+MARK_PURGED = """
+    UPDATE conversation SET cleared_at = NULL WHERE cleared_at IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM message WHERE message.owner = conversation.owner
+            AND conversation = conversation.number AND seq <= cleared_at_seq)
+"""
+
+DELETE_EMPTY_CONVERSATION = """
+    DELETE FROM conversation
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND NOT EXISTS (
+        SELECT 1 FROM message
+        WHERE message.owner = conversation.owner AND conversation = conversation.number)
+"""
+
+
+def clear_messages(
+    transaction: Transaction,
+    owner: str,
+    conversations: Sequence[str],
+    *,
+    now: int,
+    is_learned_from: bool,
+) -> int:
+    """How many messages were shown until now."""
+    count = sum(
+        _hide_messages(transaction, owner, one, now=now) for one in dict.fromkeys(conversations)
+    )
+    if count:
+        audit_log.record_count(transaction, owner, "clear_messages", count, now=now)
+        purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=-1)
+    return count
+
+
+def _hide_messages(transaction: Transaction, owner: str, conversation: str, *, now: int) -> int:
+    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
+    rows = transaction.all(SELECT_SHOWN, which)
+    if rows:
+        number, last = rows[-1]
+        transaction.count(
+            HIDE_MESSAGES, {"owner": owner, "number": number, "last": last, "now": now}
+        )
+        transaction.touch(owner, [message_key(seq) for _, seq in rows])
+    return len(rows)
+
+
+def purge_cleared(
+    transaction: Transaction,
+    *,
+    now: int,
+    is_learned_from: bool,
+    conversation: str | None = None,
+    limit: int = PURGED_AT_ONCE,
+) -> int:
+    """Remove what is due, in conversations of this name or in all; how many messages there were."""
+    rows = due_cleared(
+        transaction,
+        now=now,
+        is_learned_from=is_learned_from,
+        conversation=conversation,
+        limit=limit,
+    )
+    transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for owner, seq in rows])
+    if rows:
+        transaction.count(MARK_PURGED)
+        transaction.is_erasing = True
+    for owner in {owner for owner, _ in rows}:
+        transaction.touch(owner, [message_key(seq) for one, seq in rows if one == owner])
+        transaction.count(DELETE_EMPTY_CONVERSATION, {"owner": owner})
+    return len(rows)
+
+
+def due_cleared(
+    transaction: Transaction,
+    *,
+    now: int,
+    is_learned_from: bool,
+    conversation: str | None = None,
+    limit: int = 1,
+) -> list[tuple[str, int]]:
+    """Owner and number of messages to be removed."""
+    which: Mapping[str, SqlValue] = {
+        "cleared_before": now - KEEP_CLEARED_DAYS * DAY_US if is_learned_from else now,
+        "conversation": conversation,
+        "limit": limit,
+    }
+    return [(owner, seq) for owner, seq in transaction.all(SELECT_DUE, which)]

@@ -1,22 +1,25 @@
-"""The Database role: what the stores ask of the file. Knows no table."""
+"""MemoryDatabase and Ranker roles: the file as the stores see it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from spade_llm.memory.contract import SortBy
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence, Set
     from datetime import datetime
 
-    from spade_llm.memory.sqlite.given import Given
-    from spade_llm.memory.sqlite.ranker import Ranker
-    from spade_llm.memory.sqlite.transaction import Transaction
-    from spade_llm.memory.sqlite.uses import Uses
+    from spade_llm.memory.contract import MemoryFilter, MemoryQuery, SearchOutcome
+    from spade_llm.memory.sqlite.access_counter import AccessCounter, MessageAliases
+    from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.search.memory_records import GrantScope, IndexHit
 
 T = TypeVar("T")
 
 
-class Database(Protocol):
+class MemoryDatabase(Protocol):
     """Reads, and writes that are synced when they return. Raises Busy, StorageFailed."""
 
     @property
@@ -47,11 +50,51 @@ class Database(Protocol):
         ...
 
     @property
-    def uses(self) -> Uses:
+    def uses(self) -> AccessCounter:
         """Gathered until the next write, or read."""
         ...
 
     @property
-    def given(self) -> Given:
+    def given(self) -> MessageAliases:
         """Messages that searches found lately."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedRows:
+    """Rows that were found, best first."""
+
+    outcome: SearchOutcome
+    hits: tuple[IndexHit, ...] = ()
+
+
+class Ranker(Protocol):
+    """`scopes` None: all of the owner's; else only what one of them holds."""
+
+    def changed(self, owner: str, keys: Set[int]) -> None:
+        """These rows are now different or gone: read them again before the next search. Cheap."""
+        ...
+
+    async def search(
+        self, owner: str, query: MemoryQuery, *, scopes: Sequence[GrantScope] | None = None
+    ) -> RankedRows:
+        """Only what is visible and true at the time asked for, and within the filter."""
+        ...
+
+    async def similar(
+        self,
+        owner: str,
+        key: int,
+        *,
+        limit: int,
+        min_score: float,
+        which: MemoryFilter,
+        scopes: Sequence[GrantScope] | None = None,
+    ) -> RankedRows:
+        """Entries that say nearly the same as the one with this key, without it."""
+        ...
+
+
+def ranks_by_importance(query: MemoryQuery) -> bool:
+    """Hence uses, which are written now and then only, must be known before."""
+    return query.importance_weight > 0 or query.sort_by is SortBy.IMPORTANCE

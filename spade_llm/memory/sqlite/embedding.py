@@ -1,31 +1,172 @@
-"""EmbeddingWorker: gives rows their vectors after they are acknowledged. Knows no SQL, no ranking.
-
-What is wanted is in the file, so that a crash loses nothing; a new write is taken first. Until a
-row has its vector, words find it.
-"""
+"""Embedding worker: computes missing vectors in batches with back-off; reindexing."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from spade_llm.errors import Busy, ModelUnavailable, StorageFailed
-from spade_llm.memory.sqlite.vectors import Embedded, count_wanted, keep_vectors, wanted
-from spade_llm.memory.store import MemoryFilter
+from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
+from spade_llm.memory.contract import MemoryFilter
+from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.memory.sqlite.transaction import Transaction
-    from spade_llm.memory.sqlite.vectors import Wanted
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.providers.embedder import Embedder
 
+SELECT_FRESH = """
+    SELECT row FROM vector_wanted WHERE row IN (SELECT value FROM json_each(:keys)) LIMIT :limit
+"""
+SELECT_OLDEST = "SELECT row FROM vector_wanted ORDER BY row LIMIT :limit"
+
+SELECT_ENTRY = """
+    SELECT jid, content, content_hash, subject, sources, surprise
+    FROM entry JOIN owner ON owner.number = entry.owner WHERE seq = :seq
+"""
+SELECT_MESSAGE = """
+    SELECT jid, content, content_hash, subject, NULL, 0
+    FROM message JOIN owner ON owner.number = message.owner WHERE seq = :seq
+"""
+SELECT_SEQ_BY_ID = """
+    SELECT seq FROM entry WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND id = :id
+"""
+
+INSERT_MODEL = (
+    "INSERT INTO model (name, dimension) VALUES (:model, :dimension) ON CONFLICT DO NOTHING"
+)
+SELECT_MODEL = "SELECT number, dimension FROM model WHERE name = :model"
+COUNT_MISSING_VECTORS = "SELECT count(*) FROM vector_wanted"
+SELECT_OTHER_MODELS = "SELECT name FROM model WHERE name <> :model"
+
+# Not of a text that has changed since it was read: that one is wanted anew.
+INSERT_VECTOR = """
+    INSERT OR REPLACE INTO vector (row, model, data) SELECT :key, :number, :data
+    FROM {table} WHERE seq = :seq AND content_hash = :content_hash
+"""
+INSERT_ENTRY_VECTOR = INSERT_VECTOR.format(table="entry")
+INSERT_MESSAGE_VECTOR = INSERT_VECTOR.format(table="message")
+
+
+SET_SURPRISE = """
+    UPDATE entry SET surprise = :surprise
+    WHERE seq = :seq AND content_hash = :content_hash AND surprise IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowToEmbed:
+    """A row without a vector."""
+
+    key: int
+    owner: str
+    content: str
+    content_hash: int
+    subject: str | None
+    sources: tuple[int, ...]
+    """Keys of the entries that it was made from."""
+    has_surprise: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedRow:
+    """The vector of a row, packed, and how surprising it is (None: it is said already)."""
+
+    wanted: RowToEmbed
+    data: bytes
+    surprise: float | None
+
+
+def rows_to_embed(
+    transaction: Transaction, fresh: Sequence[int], *, limit: int
+) -> list[RowToEmbed]:
+    """Those among the fresh ones first, then the oldest."""
+    keys = _row_keys(transaction, SELECT_FRESH, {"keys": json.dumps(fresh), "limit": limit})
+    if len(keys) < limit:
+        keys |= _row_keys(transaction, SELECT_OLDEST, {"limit": limit})
+    found = (_row_to_embed(transaction, key) for key in list(keys)[:limit])
+    return [one for one in found if one is not None]
+
+
+def count_rows_to_embed(transaction: Transaction) -> int:
+    return int(transaction.all(COUNT_MISSING_VECTORS)[0][0])
+
+
+def save_vectors(
+    transaction: Transaction, embedded: Iterable[EmbeddedRow], *, model: str, dimension: int
+) -> None:
+    """Raises StorageFailed if the model made vectors of another length before."""
+    number = _model_number(transaction, model, dimension)
+    for one in embedded:
+        _save_vector(transaction, one, number)
+        transaction.touch(one.wanted.owner, [one.wanted.key])
+
+
+def other_vector_models(transaction: Transaction, model: str) -> list[str]:
+    """Models whose vectors are in the file."""
+    return [name for (name,) in transaction.all(SELECT_OTHER_MODELS, {"model": model})]
+
+
+def _row_keys(transaction: Transaction, sql: str, which: Mapping[str, SqlValue]) -> dict[int, None]:
+    return {row: None for (row,) in transaction.all(sql, which)}
+
+
+def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
+    row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
+    if row is None:
+        return None
+    owner, content, content_hash, subject, sources, surprise = row
+    return RowToEmbed(
+        key=key,
+        owner=owner,
+        content=content,
+        content_hash=content_hash,
+        subject=subject,
+        sources=tuple(_source_keys(transaction, owner, sources)),
+        has_surprise=surprise is not None,
+    )
+
+
+def _source_keys(transaction: Transaction, owner: str, packed: bytes | None) -> Iterator[int]:
+    for at in range(0, len(packed or b""), 16):
+        id = (packed or b"")[at : at + 16]
+        for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id}):
+            yield seq * 2
+
+
+def _model_number(transaction: Transaction, model: str, dimension: int) -> int:
+    transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
+    ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
+    if known != dimension:
+        raise StorageFailed(
+            f"vectors of {model!r} had {known} numbers, and now have {dimension}: reindex"
+        )
+    return int(number)
+
+
+def _save_vector(transaction: Transaction, one: EmbeddedRow, number: int) -> None:
+    which: Mapping[str, SqlValue] = {
+        "key": one.wanted.key,
+        "seq": one.wanted.key >> 1,
+        "content_hash": one.wanted.content_hash,
+        "number": number,
+        "data": one.data,
+        "surprise": one.surprise,
+    }
+    transaction.count(INSERT_MESSAGE_VECTOR if one.wanted.key & 1 else INSERT_ENTRY_VECTOR, which)
+    if one.surprise is not None:
+        transaction.count(SET_SURPRISE, which)
+
+
+if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
     """Told how many are done, and of how many."""
 
@@ -35,10 +176,10 @@ logger = logging.getLogger(__name__)
 
 BATCH = 32
 """Rows per transaction. How many texts go at once is the embedder's to know."""
-QUIET_S = 0.25
+QUIET_PERIOD_S = 0.25
 """Vectors are made when nobody has searched or written for so long: who waits for an answer needs
 the cores, and what follows shares a batch …"""
-LATEST_S = 2.0
+MAX_DELAY_S = 2.0
 """… or so long after the first row that wants one, however busy it is; at once for who waits."""
 MAX_FRESH = 4096
 """Keys of new rows that are remembered; the file knows all."""
@@ -47,17 +188,17 @@ FIRST_PAUSE_S = 1.0
 MAX_PAUSE_S = 60.0
 BEHIND_AFTER_S = 10.0
 """A backlog that is older makes a search say that it is degraded."""
-KNOWN = 8
+KNOWN_NEIGHBOURS = 8
 """Entries looked at for the one that a new entry resembles most: some are its own sources."""
 
 
-class Storage(Protocol):
+class EmbeddingStorage(Protocol):
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
 
     async def write(self, operation: Callable[[Transaction], T]) -> T: ...
 
 
-class Nearest(Protocol):
+class NearestSearch(Protocol):
     @property
     def searched_at(self) -> float:
         """When somebody searched last, by the loop's clock."""
@@ -73,7 +214,7 @@ class Nearest(Protocol):
 class EmbeddingWorker:
     """Open it with `async with`, inside the running loop."""
 
-    def __init__(self, storage: Storage, embedder: Embedder, known: Nearest) -> None:
+    def __init__(self, storage: EmbeddingStorage, embedder: Embedder, known: NearestSearch) -> None:
         self._storage, self._embedder, self._known = storage, embedder, known
         self._fresh: dict[int, None] = {}
         self._is_woken = asyncio.Event()
@@ -138,7 +279,7 @@ class EmbeddingWorker:
     async def _quiet(self) -> None:
         """Until nobody needs the cores, it has been long enough, or somebody waits for vectors."""
         clock = asyncio.get_running_loop().time
-        latest = clock() + LATEST_S
+        latest = clock() + MAX_DELAY_S
         while (until := min(self._busy_until(), latest)) > clock():
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
@@ -146,7 +287,7 @@ class EmbeddingWorker:
                     return
 
     def _busy_until(self) -> float:
-        return max(self._written_at, self._known.searched_at) + QUIET_S
+        return max(self._written_at, self._known.searched_at) + QUIET_PERIOD_S
 
     async def catch_up(self, progress: Progress | None = None) -> None:
         """Until none is wanted; `progress` is told how many of how many are done.
@@ -169,7 +310,7 @@ class EmbeddingWorker:
     async def _embed_all(self, progress: Progress | None) -> None:
         total = done = 0
         if progress is not None:
-            total = await self._storage.read(count_wanted)
+            total = await self._storage.read(count_rows_to_embed)
         while count := await self._embed_some():
             done += count
             if progress is not None:
@@ -178,14 +319,14 @@ class EmbeddingWorker:
     async def _embed_some(self) -> int:
         """How many."""
         fresh, self._fresh = list(self._fresh), {}
-        rows = await self._storage.read(partial(wanted, fresh=fresh, limit=BATCH))
+        rows = await self._storage.read(partial(rows_to_embed, fresh=fresh, limit=BATCH))
         if not rows:
             return 0
         vectors = await self._vectors([row.content for row in rows])
         embedded = await self._embedded(rows, vectors)
         await self._storage.write(
             partial(
-                keep_vectors,
+                save_vectors,
                 embedded=embedded,
                 model=self._embedder.name,
                 dimension=vectors.shape[1],
@@ -201,36 +342,92 @@ class EmbeddingWorker:
             raise ModelUnavailable(f"no vectors from {self._embedder.name!r} in time") from None
 
     async def _embedded(
-        self, rows: Sequence[Wanted], vectors: NDArray[np.float32]
-    ) -> list[Embedded]:
-        from spade_llm.text.packed import pack
+        self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32]
+    ) -> list[EmbeddedRow]:
+        from spade_llm.search.vectors import pack_vectors
 
         surprises = [await self._surprise(rows, vectors, at) for at in range(len(rows))]
         return [
-            Embedded(wanted=row, data=data, surprise=surprise)
-            for row, data, surprise in zip(rows, pack(vectors), surprises, strict=True)
+            EmbeddedRow(wanted=row, data=data, surprise=surprise)
+            for row, data, surprise in zip(rows, pack_vectors(vectors), surprises, strict=True)
         ]
 
     async def _surprise(
-        self, rows: Sequence[Wanted], vectors: NDArray[np.float32], at: int
+        self, rows: Sequence[RowToEmbed], vectors: NDArray[np.float32], at: int
     ) -> float | None:
         """1 − the highest similarity to what the owner knew about this subject before."""
         row = rows[at]
         if row.has_surprise:
             return None
         which = MemoryFilter(subject=row.subject)
-        found = await self._known.nearest(row.owner, vectors[at], which=which, limit=KNOWN)
+        found = await self._known.nearest(
+            row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
+        )
         before = [cosine for key, cosine in found if key < row.key and key not in row.sources]
         beside = [
             float(vectors[at] @ vectors[other])
             for other, twin in enumerate(rows)
-            if _is_known_before(twin, row)
+            if _is_earlier_similar(twin, row)
         ]
         return 1.0 - min(max([0.0, *before, *beside]), 1.0)
 
 
-def _is_known_before(other: Wanted, row: Wanted) -> bool:
+def _is_earlier_similar(other: RowToEmbed, row: RowToEmbed) -> bool:
     """An entry of the same batch, which no index knows yet."""
     is_same = (other.owner, other.subject) == (row.owner, row.subject)
     is_entry = other.key & 1 == 0
     return is_same and is_entry and other.key < row.key and other.key not in row.sources
+
+
+HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
+"""Not encoded yet, or in an older way (their fourth byte)."""
+
+PAGE_ROWS = 500
+
+OLD_ENTRY_TERMS = f"""
+    SELECT seq, content, context, tags FROM entry
+    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
+"""
+OLD_MESSAGE_TERMS = f"""
+    SELECT seq, content, speaker, NULL FROM message
+    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
+"""
+SET_ENTRY_TERMS = "UPDATE entry SET terms = :terms WHERE seq = :seq"
+SET_MESSAGE_TERMS = "UPDATE message SET terms = :terms WHERE seq = :seq"
+
+REQUEST_ALL_VECTORS = (
+    "DELETE FROM vector",
+    "DELETE FROM model",
+    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 FROM entry",
+    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 + 1 FROM message",
+)
+
+
+async def rebuild_terms(storage: EmbeddingStorage) -> None:
+    """Page by page, so that other writes come in between."""
+    for find, change in (
+        (OLD_ENTRY_TERMS, SET_ENTRY_TERMS),
+        (OLD_MESSAGE_TERMS, SET_MESSAGE_TERMS),
+    ):
+        after: int | None = 0
+        while after is not None:
+            after = await storage.write(
+                partial(_rebuild_page, find=find, change=change, after=after)
+            )
+
+
+def request_all_vectors(transaction: Transaction) -> None:
+    for statement in REQUEST_ALL_VECTORS:
+        transaction.count(statement)
+
+
+def _rebuild_page(transaction: Transaction, *, find: str, change: str, after: int) -> int | None:
+    """The last row of the page; None at the end."""
+    found = transaction.all(find, {"after": after})
+    transaction.each(change, [{"seq": row[0], "terms": _row_terms(row)} for row in found])
+    return int(found[-1][0]) if found else None
+
+
+def _row_terms(row: SqlRow) -> bytes:
+    _, content, context, tags = row
+    return encode_terms(content, context, json.loads(tags) if tags else ())

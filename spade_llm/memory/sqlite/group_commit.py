@@ -1,9 +1,4 @@
-"""One writer for many: queued writes share a transaction and are acknowledged after its sync.
-
-Knows no statement of the memory. When a write fails, its transaction is undone and each write of it
-is tried in one of its own, so that no other is touched; operations must therefore be repeatable.
-One that refuses (ServiceError) must do so before it changes anything, and undoes nothing.
-"""
+"""GroupCommit: one writer; queued writes share a transaction and one sync."""
 
 from __future__ import annotations
 
@@ -14,14 +9,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from spade_llm.errors import Busy, ServiceError, StorageFailed
-from spade_llm.memory.sqlite.errors import storage_failed
-from spade_llm.memory.sqlite.transaction import Transaction
+from spade_llm.core.errors import Busy, ServiceError, StorageFailed
+from spade_llm.memory.sqlite.connection import Transaction, storage_failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spade_llm.memory.sqlite.thread import SqliteThread
+    from spade_llm.memory.sqlite.connection import SqliteThread
 
 logger = logging.getLogger(__name__)
 
@@ -33,16 +27,16 @@ MAX_QUEUED = 1024
 MAX_BATCH = 256
 """Writes that share one transaction."""
 
-EMPTY_LOG = "PRAGMA wal_checkpoint (TRUNCATE)"
-PATIENCE = "PRAGMA busy_timeout"
-PATIENCE_MS = 250
+TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
+BUSY_TIMEOUT = "PRAGMA busy_timeout"
+BUSY_TIMEOUT_MS = 250
 """How long the log is waited for, once: our own reads are mostly over by then, and behind another
 program that reads for minutes (an export) every write would wait."""
 RETRY_S = 0.5
 """A log that could not be emptied is tried again so soon, also when nothing is written."""
 
 
-class _Write(Generic[T]):
+class _QueuedWrite(Generic[T]):
     """One operation, what came of it until the commit, and who waits for it."""
 
     def __init__(self, operation: Callable[[Transaction], T]) -> None:
@@ -93,7 +87,7 @@ class GroupCommit:
     ) -> None:
         self._thread = thread
         self._on_commit = on_commit
-        self._queue: asyncio.Queue[_Write[Any] | None] = asyncio.Queue(MAX_QUEUED)
+        self._queue: asyncio.Queue[_QueuedWrite[Any] | None] = asyncio.Queue(MAX_QUEUED)
         self._is_closed = False
         self._has_to_erase = False
         self._task = asyncio.create_task(self._run(), name="memory-writer")
@@ -129,10 +123,10 @@ class GroupCommit:
     def _is_open(self) -> bool:
         return not (self._is_closed or self._task.done())
 
-    def _enqueue(self, operation: Callable[[Transaction], T]) -> _Write[T]:
+    def _enqueue(self, operation: Callable[[Transaction], T]) -> _QueuedWrite[T]:
         if not self._is_open:
             raise StorageFailed("the memory is closed")
-        write = _Write(operation)
+        write = _QueuedWrite(operation)
         try:
             self._queue.put_nowait(write)
         except asyncio.QueueFull:
@@ -140,7 +134,7 @@ class GroupCommit:
         return write
 
     async def _run(self) -> None:
-        batch: list[_Write[Any]] = []
+        batch: list[_QueuedWrite[Any]] = []
         try:
             while batch := await self._next_batch():
                 await self._commit(batch)
@@ -148,9 +142,9 @@ class GroupCommit:
             for write in (*batch, *self._drained()):
                 write.fail(StorageFailed("the memory was stopped"))
 
-    async def _next_batch(self) -> list[_Write[Any]]:
+    async def _next_batch(self) -> list[_QueuedWrite[Any]]:
         """What is waiting, at least one; nothing once the end is reached."""
-        batch: list[_Write[Any]] = []
+        batch: list[_QueuedWrite[Any]] = []
         item = await self._next_write()
         while item is not None:
             batch.append(item)
@@ -161,7 +155,7 @@ class GroupCommit:
             self._queue.put_nowait(None)
         return batch
 
-    async def _next_write(self) -> _Write[Any] | None:
+    async def _next_write(self) -> _QueuedWrite[Any] | None:
         while self._has_to_erase:
             with suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_S):
@@ -169,14 +163,14 @@ class GroupCommit:
             await self._empty_log(patience_ms=0)
         return await self._queue.get()
 
-    def _drained(self) -> list[_Write[Any]]:
+    def _drained(self) -> list[_QueuedWrite[Any]]:
         items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
         return [item for item in items if item is not None]
 
-    async def _commit(self, writes: Sequence[_Write[Any]]) -> None:
+    async def _commit(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
         """All in one transaction; if one of them fails, each in its own."""
         attempt = asyncio.ensure_future(
-            self._thread.run(lambda connection: _attempt(connection, writes))
+            self._thread.run(lambda connection: _commit_together(connection, writes))
         )
         await asyncio.wait([attempt])
         failure = attempt.exception()
@@ -184,28 +178,28 @@ class GroupCommit:
             await self._acknowledge(writes)
         elif len(writes) == 1 or _is_locked(failure):
             for write in writes:
-                write.fail(_explained(failure))
+                write.fail(_error_for_caller(failure))
         else:
             for write in writes:
                 await self._commit([write])
 
-    async def _acknowledge(self, writes: Sequence[_Write[Any]]) -> None:
+    async def _acknowledge(self, writes: Sequence[_QueuedWrite[Any]]) -> None:
         transactions = [write.transaction for write in writes if write.transaction is not None]
         for transaction in transactions:
             self._on_commit(transaction)
         if any(transaction.is_erasing for transaction in transactions):
-            await self._empty_log(patience_ms=PATIENCE_MS)
+            await self._empty_log(patience_ms=BUSY_TIMEOUT_MS)
         elif self._has_to_erase:
             await self._empty_log(patience_ms=0)
         for write in writes:
             write.acknowledge()
 
     async def _empty_log(self, *, patience_ms: int) -> None:
-        emptied = partial(_has_emptied_log, patience_ms=patience_ms)
+        emptied = partial(_has_truncated_wal, patience_ms=patience_ms)
         self._has_to_erase = not await self._thread.run(emptied)
 
 
-def _attempt(connection: sqlite3.Connection, writes: Sequence[_Write[Any]]) -> None:
+def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWrite[Any]]) -> None:
     """Commit them together. Raises whatever one of them raises, after undoing all."""
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -221,21 +215,21 @@ def _is_locked(failure: BaseException) -> bool:
     return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def _has_emptied_log(connection: sqlite3.Connection, *, patience_ms: int) -> bool:
+def _has_truncated_wal(connection: sqlite3.Connection, *, patience_ms: int) -> bool:
     """False if a reader was in the way: it is tried again."""
-    ((usual_ms,),) = connection.execute(PATIENCE).fetchall()
-    connection.execute(f"{PATIENCE} = {patience_ms}")
+    ((usual_ms,),) = connection.execute(BUSY_TIMEOUT).fetchall()
+    connection.execute(f"{BUSY_TIMEOUT} = {patience_ms}")
     try:
-        ((is_busy, _, _),) = connection.execute(EMPTY_LOG).fetchall()
+        ((is_busy, _, _),) = connection.execute(TRUNCATE_WAL).fetchall()
     except sqlite3.Error as error:
         logger.warning("the memory's log could not be emptied yet: %s", error)
         return False
     finally:
-        connection.execute(f"{PATIENCE} = {usual_ms}")
+        connection.execute(f"{BUSY_TIMEOUT} = {usual_ms}")
     return not is_busy
 
 
-def _explained(failure: BaseException) -> BaseException:
+def _error_for_caller(failure: BaseException) -> BaseException:
     """A mistake of ours goes to who asked; the writer goes on for everybody else."""
     return storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
 

@@ -1,4 +1,4 @@
-"""An owner's rows as an OwnerIndex takes them, read from the file. Knows no ranking."""
+"""Index rows: entries and messages of an owner as columns for its search index."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.memory.index.columns import Columns
-from spade_llm.memory.sqlite.codes import CATEGORIES, CONTENT_TYPES, TIERS, TYPES
-from spade_llm.memory.sqlite.importance import HABIT, HALF_LIFE_DAYS
-from spade_llm.memory.sqlite.rows import DAY
-from spade_llm.memory.store import Category, ContentType, MemoryType, Tier
-from spade_llm.text.terms import VERSION, encode_terms
+from spade_llm.memory.contract import Category, ContentType, MemoryType, Tier
+from spade_llm.memory.sqlite.rows import (
+    CATEGORY_CODES,
+    CONTENT_TYPE_CODES,
+    DAY_US,
+    HALF_IMPORTANCE_USES,
+    HALF_LIFE_DAYS,
+    TIER_CODES,
+    TYPE_CODES,
+)
+from spade_llm.search.memory_records import IndexColumns
+from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spade_llm.memory.sqlite.codes import Codes
-    from spade_llm.memory.sqlite.transaction import Row, Transaction, Value
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.memory.sqlite.rows import EnumCodes
 
 E = TypeVar("E", bound=StrEnum)
 
 PAGE_ROWS = 16_384
 """Read and handed on together, so that a large owner's rows are not all in RAM as objects."""
 
-VERSION_AT = 3
+VERSION_OFFSET = 3
 """The byte of a row's terms that says how they were encoded."""
 
 ENTRY = """
@@ -40,8 +46,8 @@ ENTRY = """
 
 MESSAGE = f"""
     SELECT message.seq * 2 + 1, message.subject, name, speaker,
-        {TYPES.number(MemoryType.EPISODIC)}, NULL, {TIERS.number(Tier.WORKING)},
-        {CONTENT_TYPES.number(ContentType.TEXT)}, NULL, at,
+        {TYPE_CODES.number(MemoryType.EPISODIC)}, NULL, {TIER_CODES.number(Tier.WORKING)},
+        {CONTENT_TYPE_CODES.number(ContentType.TEXT)}, NULL, at,
         NULL, NULL, NULL, NULL, 0,
         at, NULL, NULL, content_hash, terms, data
     FROM message JOIN conversation ON conversation.number = message.conversation
@@ -72,53 +78,57 @@ TEXTS = """
         AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
 """
 
-Texts = Mapping[int, tuple[str, str | None]]
+TextsByKey = Mapping[int, tuple[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRows:
     """Some rows, and the packed vectors of those that have one."""
 
-    columns: Columns
+    columns: IndexColumns
     vectors: Mapping[int, bytes]
 
 
-def all_rows(transaction: Transaction, owner: str, *, model: str, now: int) -> Iterator[IndexRows]:
+def all_index_rows(
+    transaction: Transaction, owner: str, *, model: str, now: int
+) -> Iterator[IndexRows]:
     """All that is not deleted, page by page; expired rows too, which the index hides by time."""
-    which: Mapping[str, Value] = {"owner": owner, "model": model}
+    which: Mapping[str, SqlValue] = {"owner": owner, "model": model}
     for sql in (ALL_ENTRIES, ALL_MESSAGES):
         for page in transaction.pages(sql, which, size=PAGE_ROWS):
-            yield _index_rows(page, _texts(transaction, owner, page), now=now)
+            yield _index_rows(page, _texts_without_terms(transaction, owner, page), now=now)
 
 
-def rows_of(
+def index_rows_by_key(
     transaction: Transaction, owner: str, keys: Sequence[int], *, model: str, now: int
 ) -> IndexRows:
     """Those that are still there."""
-    which: Mapping[str, Value] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
+    which: Mapping[str, SqlValue] = {"owner": owner, "model": model, "keys": json.dumps(keys)}
     found = [*transaction.all(ENTRIES, which), *transaction.all(MESSAGES, which)]
-    return _index_rows(found, _texts(transaction, owner, found), now=now)
+    return _index_rows(found, _texts_without_terms(transaction, owner, found), now=now)
 
 
-def _texts(transaction: Transaction, owner: str, rows: Sequence[Row]) -> Texts:
+def _texts_without_terms(
+    transaction: Transaction, owner: str, rows: Sequence[SqlRow]
+) -> TextsByKey:
     """By key, of those whose terms must be made of them: with none yet, or older ones. To read all
     texts took as long as all the rest."""
-    old = [row[0] for row in rows if row[19] is None or row[19][VERSION_AT] != VERSION]
+    old = [row[0] for row in rows if row[19] is None or row[19][VERSION_OFFSET] != TERMS_VERSION]
     if not old:
         return {}
     found = transaction.all(TEXTS, {"owner": owner, "keys": json.dumps(old)})
     return {key: (content, context) for key, content, context in found}
 
 
-def _index_rows(rows: Sequence[Row], texts: Texts, *, now: int) -> IndexRows:
+def _index_rows(rows: Sequence[SqlRow], texts: TextsByKey, *, now: int) -> IndexRows:
     vectors = {row[0]: row[20] for row in rows if row[20] is not None}
     return IndexRows(columns=_columns(rows, texts, now=now), vectors=vectors)
 
 
-def _columns(rows: Sequence[Row], texts: Texts, *, now: int) -> Columns:
+def _columns(rows: Sequence[SqlRow], texts: TextsByKey, *, now: int) -> IndexColumns:
     columns = list(zip(*rows, strict=True)) if rows else [()] * 21
     tags = [tuple(json.loads(packed)) if packed else () for packed in columns[8]]
-    return Columns(
+    return IndexColumns(
         key=columns[0],
         subject=columns[1],
         session=columns[2],
@@ -146,9 +156,9 @@ def _importance(
     """As `effective_importance`, many times as fast for many."""
     import numpy as np
 
-    idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY, 0.0)
+    idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY_US, 0.0)
     counts = np.array(uses, np.float64)
-    computed = (np.exp2(-idle_days / HALF_LIFE_DAYS) + counts / (counts + HABIT)) / 2
+    computed = (np.exp2(-idle_days / HALF_LIFE_DAYS) + counts / (counts + HALF_IMPORTANCE_USES)) / 2
     found = np.array(given, np.float64)
     importances: list[float] = np.where(np.isnan(found), computed.round(3), found).tolist()
     return importances
@@ -158,7 +168,9 @@ def _seconds(microseconds: Sequence[int | None]) -> list[float | None]:
     return [None if at is None else at / 1e6 for at in microseconds]
 
 
-def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]], texts: Texts) -> Sequence[bytes]:
+def _terms(
+    rows: Sequence[SqlRow], tags: Sequence[tuple[str, ...]], texts: TextsByKey
+) -> Sequence[bytes]:
     if not texts:
         return [row[19] for row in rows]
     return [
@@ -167,14 +179,14 @@ def _terms(rows: Sequence[Row], tags: Sequence[tuple[str, ...]], texts: Texts) -
     ]
 
 
-def _names(codes: Codes[E], values: type[E]) -> dict[int | None, str | None]:
+def _enum_values(codes: EnumCodes[E], values: type[E]) -> dict[int | None, str | None]:
     names: dict[int | None, str | None] = {None: None}
     for value in values:
         names[codes.number(value)] = value.value
     return names
 
 
-TYPE_OF = _names(TYPES, MemoryType)
-CATEGORY_OF = _names(CATEGORIES, Category)
-TIER_OF = _names(TIERS, Tier)
-CONTENT_TYPE_OF = _names(CONTENT_TYPES, ContentType)
+TYPE_OF = _enum_values(TYPE_CODES, MemoryType)
+CATEGORY_OF = _enum_values(CATEGORY_CODES, Category)
+TIER_OF = _enum_values(TIER_CODES, Tier)
+CONTENT_TYPE_OF = _enum_values(CONTENT_TYPE_CODES, ContentType)

@@ -1,57 +1,235 @@
-"""What is done to the whole file from time to time: purging. Knows no query."""
+"""Maintenance: decay of unused entries, purge of entries past their TTL (expiry), daily schedule."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
-from spade_llm.memory.sqlite import audit, clearing, decay, removing
-from spade_llm.memory.sqlite.rows import DAY, to_microseconds
+from spade_llm.core.errors import ServiceError
+from spade_llm.memory.contract import DecayPolicy, DecayStatus, Tier
+from spade_llm.memory.sqlite import audit_log, consent, conversations, removal
+from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
+from spade_llm.memory.sqlite.rows import (
+    DAY_US,
+    TIER_CODES,
+    effective_importance,
+    entry_key,
+    from_microseconds,
+    to_microseconds,
+)
 
 if TYPE_CHECKING:
-    from spade_llm.memory.sqlite.database import Database
-    from spade_llm.memory.sqlite.transaction import Transaction
+    from collections.abc import Awaitable, Callable, Sequence
+    from types import TracebackType
 
-PURGED_AT_ONCE = 500
+    from spade_llm.memory.sqlite.connection import SqlRow, Transaction
+    from spade_llm.memory.sqlite.database import MemoryDatabase
+
+UPSERT_POLICY = """
+    INSERT INTO decay (owner, is_enabled, older_than_s, below_importance, tiers)
+    VALUES (:owner, :is_enabled, :older_than_s, :below_importance, :tiers)
+    ON CONFLICT (owner) DO UPDATE SET is_enabled = excluded.is_enabled,
+        older_than_s = excluded.older_than_s, below_importance = excluded.below_importance,
+        tiers = excluded.tiers
+"""
+
+SELECT_POLICY = """
+    SELECT is_enabled, older_than_s, below_importance, tiers, last_run_at, last_deleted
+    FROM decay WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+"""
+
+SELECT_IDLE = f"""
+    SELECT seq, id, importance, access_count, coalesce(last_accessed_at, created_at) FROM entry
+    WHERE {OWNED_ENTRY} AND {VISIBLE} AND coalesce(last_accessed_at, created_at) <= :before
+        AND tier IN (SELECT value FROM json_each(:tiers))
+    ORDER BY seq
+"""
+
+HIDE_ENTRY = f"UPDATE entry SET deleted_at = :now WHERE {OWNED_ENTRY} AND seq = :seq"
+
+UPDATE_LAST_RUN = """
+    UPDATE decay SET last_run_at = :now, last_deleted = :count
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+"""
+
+
+def configure_decay(
+    transaction: Transaction, jid: str, policy: DecayPolicy, *, now: int
+) -> DecayStatus:
+    transaction.count(
+        UPSERT_POLICY,
+        {
+            "owner": owner_number(transaction, jid),
+            "is_enabled": policy.is_enabled,
+            "older_than_s": policy.older_than_s,
+            "below_importance": policy.below_importance,
+            "tiers": json.dumps([tier.value for tier in policy.tiers]),
+        },
+    )
+    return decay_status(transaction, jid, now=now)
+
+
+def decay_status(transaction: Transaction, owner: str, *, now: int) -> DecayStatus:
+    found = transaction.first(SELECT_POLICY, {"owner": owner})
+    if found is None:
+        return _policy_status(transaction, owner, DecayPolicy(), (None, 0), now=now)
+    is_enabled, older_than_s, below_importance, tiers, *last = found
+    policy = DecayPolicy(
+        is_enabled=bool(is_enabled),
+        older_than_s=older_than_s,
+        below_importance=below_importance,
+        tiers=tuple(map(Tier, json.loads(tiers))),
+    )
+    return _policy_status(transaction, owner, policy, tuple(last), now=now)
+
+
+def due_decay(
+    transaction: Transaction, owner: str, policy: DecayPolicy, *, now: int
+) -> Sequence[SqlRow]:
+    """(seq, id) of what a run would hide now."""
+    idle = transaction.all(
+        SELECT_IDLE,
+        {
+            "owner": owner,
+            "now": now,
+            "before": now - round(policy.older_than_s * 1_000_000),
+            "tiers": json.dumps([TIER_CODES.number(tier) for tier in policy.tiers]),
+        },
+    )
+    return [
+        (seq, id)
+        for seq, id, importance, count, last_used in idle
+        if effective_importance(importance, count, last_used, now=now) < policy.below_importance
+    ]
+
+
+def preview_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[bytes]:
+    """The ids of what is due, also while the policy is not enabled."""
+    policy = decay_status(transaction, owner, now=now).policy
+    return [id for _, id in due_decay(transaction, owner, policy, now=now)]
+
+
+def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[bytes]:
+    """Hide what is due, if it is enabled; the ids."""
+    policy = decay_status(transaction, owner, now=now).policy
+    if not policy.is_enabled:
+        return []
+    rows = due_decay(transaction, owner, policy, now=now)
+    transaction.each(HIDE_ENTRY, [{"owner": owner, "now": now, "seq": seq} for seq, _ in rows])
+    transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+    transaction.count(UPDATE_LAST_RUN, {"owner": owner, "now": now, "count": len(rows)})
+    ids = [id for _, id in rows]
+    consent.remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
+    audit_log.record_action(transaction, owner, "decay", ids, now=now)
+    return ids
+
+
+def _policy_status(
+    transaction: Transaction, owner: str, policy: DecayPolicy, last: SqlRow, *, now: int
+) -> DecayStatus:
+    last_run_at, last_deleted = last
+    return DecayStatus(
+        policy=policy,
+        last_run_at=None if last_run_at is None else from_microseconds(last_run_at),
+        last_deleted=last_deleted,
+        due=len(due_decay(transaction, owner, policy, now=now)),
+    )
+
+
+PURGE_BATCH = 500
 """Memories; other writes come between."""
 
-DECAYING = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
+SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
 
 
-async def purge(database: Database, *, keep_deleted_days: float) -> int:
+async def purge_memory(database: MemoryDatabase, *, keep_deleted_days: float) -> int:
     """Let go of what owners' policies say, remove what is due; how many memories were removed."""
     now = to_microseconds(database.now())
     await _purge_cleared(database, now=now)
     if not await database.read(partial(_is_anything_due, now=now, days=keep_deleted_days)):
         return 0
-    await database.write(partial(_let_go, now=now))
+    await database.write(partial(_run_due_decay, now=now))
     operation = partial(
-        removing.purge,
-        deleted_before=now - round(keep_deleted_days * DAY),
+        removal.purge_entries,
+        deleted_before=now - round(keep_deleted_days * DAY_US),
         now=now,
-        limit=PURGED_AT_ONCE,
+        limit=PURGE_BATCH,
     )
     count = purged = await database.write(operation)
-    while purged == PURGED_AT_ONCE:
+    while purged == PURGE_BATCH:
         purged = await database.write(operation)
         count += purged
     return count
 
 
-async def _purge_cleared(database: Database, *, now: int) -> None:
+async def _purge_cleared(database: MemoryDatabase, *, now: int) -> None:
     """Messages; looked for before anything is written."""
     is_waiting = database.is_learned_from
-    while await database.read(partial(clearing.due, now=now, is_learned_from=is_waiting)):
-        await database.write(partial(clearing.purge, now=now, is_learned_from=is_waiting))
+    while await database.read(
+        partial(conversations.due_cleared, now=now, is_learned_from=is_waiting)
+    ):
+        await database.write(
+            partial(conversations.purge_cleared, now=now, is_learned_from=is_waiting)
+        )
 
 
 def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool:
     """A memory that is opened without need should not write."""
-    due = {"deleted_before": now - round(days * DAY), "now": now, "limit": 1}
-    return bool(transaction.all(removing.DUE, due) or transaction.all(DECAYING))
+    due = {"deleted_before": now - round(days * DAY_US), "now": now, "limit": 1}
+    return bool(transaction.all(removal.SELECT_DUE, due) or transaction.all(SELECT_DECAYING_OWNERS))
 
 
-def _let_go(transaction: Transaction, *, now: int) -> None:
-    for (owner,) in transaction.all(DECAYING):
-        decay.run(transaction, owner, now=now)
-    audit.purge(transaction, now=now)
+def _run_due_decay(transaction: Transaction, *, now: int) -> None:
+    for (owner,) in transaction.all(SELECT_DECAYING_OWNERS):
+        run_decay(transaction, owner, now=now)
+    audit_log.purge_audit_log(transaction, now=now)
+
+
+logger = logging.getLogger(__name__)
+
+PURGE_INTERVAL_S = 86_400.0
+
+
+class PurgeableMemory(Protocol):
+    async def purge(self) -> int: ...
+
+
+class DailyPurge:
+    """Use it with `async with`, inside that of the memory."""
+
+    def __init__(
+        self,
+        memory: PurgeableMemory,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._memory = memory
+        self._sleep = sleep
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run(), name="memory-upkeep")
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            await self._sleep(PURGE_INTERVAL_S)
+            try:
+                count = await self._memory.purge()
+                logger.info("the daily purge removed %d memories", count)
+            except ServiceError as error:
+                logger.warning("the daily purge failed, the next one is tomorrow: %s", error)

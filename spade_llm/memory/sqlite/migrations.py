@@ -1,15 +1,14 @@
-"""How an older file becomes a current one, and which files are refused. Migrations are numbered and
-only ever appended.
-"""
+"""Migrations of the memory file, numbered, in one transaction."""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import ConfigurationError
-from spade_llm.memory.sqlite.reopening import reopen_facts
+from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory.sqlite.schema import (
     APPLICATION_ID,
     CONSENT,
@@ -19,12 +18,113 @@ from spade_llm.memory.sqlite.schema import (
     SCHEMA,
     SCHEMA_VERSION,
 )
-from spade_llm.memory.subject import known_as
-from spade_llm.text.terms import content_hash, encode_terms
+from spade_llm.memory.validation import normalize_subject
+from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
+
+SELECT_DIET_FACTS = "SELECT owner, subject, content, sources FROM entry WHERE origin = 2"
+
+SELECT_TIME = "SELECT coalesce(valid_at, created_at) FROM entry WHERE owner = ? AND id = ?"
+
+SELECT_CLOSED = """
+    SELECT seq, content, coalesce(valid_at, created_at) FROM entry
+    WHERE owner = ? AND subject IS ? AND invalid_at = ? AND deleted_at IS NULL
+"""
+
+SELECT_EPISODE_TEXT = """
+    SELECT content FROM entry WHERE owner = ? AND subject IS ? AND origin = 2
+        AND instr(sources, ?)
+"""
+
+SELECT_STILL_TRUE = """
+    SELECT content, coalesce(valid_at, created_at) FROM entry
+    WHERE owner = ? AND subject IS ? AND invalid_at IS NULL AND deleted_at IS NULL
+"""
+
+UPDATE_END = "UPDATE entry SET invalid_at = ? WHERE seq = ?"
+
+ID_BYTES = 16
+
+_DIET = re.compile(
+    r"(?P<who>.{1,60}?) (?:is (?:vegetarian|vegan|pescatarian|coeliac|celiac|lactose intolerant"
+    r"|diabetic)|es (?:vegetarian[oa]|vegan[oa]|cel[ií]ac[oa]|intolerante a la lactosa"
+    r"|diab[eé]tic[oa]))\.?",
+    re.IGNORECASE,
+)
+"""What the rules of schema 4 wrote for a diet."""
+_CLOSABLE = re.compile(r"(?P<who>.{1,60}?) (?:is|es) .+", re.IGNORECASE | re.DOTALL)
+"""What they took for another diet."""
+_USER_NAMES = ("user", "the user", "usuario", "el usuario", "la usuaria")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DietEpisode:
+    """An episode that told a diet."""
+
+    owner: int
+    subject: str | None
+    names: Sequence[str]
+    episode: bytes
+    at: int
+
+
+def reopen_facts(connection: sqlite3.Connection) -> None:
+    for closing in list(_diet_episodes(connection)):
+        _reopen_fact(connection, closing)
+
+
+def _diet_episodes(connection: sqlite3.Connection) -> Iterator[_DietEpisode]:
+    for owner, subject, content, sources in connection.execute(SELECT_DIET_FACTS):
+        diet = _DIET.fullmatch(content)
+        if diet is None or not sources:
+            continue
+        names = (diet["who"].casefold(), *_USER_NAMES)
+        for start in range(0, len(sources), ID_BYTES):
+            episode = sources[start : start + ID_BYTES]
+            for (at,) in connection.execute(SELECT_TIME, (owner, episode)):
+                yield _DietEpisode(
+                    owner=owner, subject=subject, names=names, episode=episode, at=at
+                )
+
+
+def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
+    # Here, so that only a start that migrates compiles the rules.
+    from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
+
+    whose = (closing.owner, closing.subject)
+    told = connection.execute(SELECT_EPISODE_TEXT, (*whose, closing.episode)).fetchall()
+    told_slots = [parse_exclusive_fact(content, closing.names) for (content,) in told]
+    for seq, content, since in connection.execute(SELECT_CLOSED, (*whose, closing.at)).fetchall():
+        found = _CLOSABLE.fullmatch(content)
+        if found is None or found["who"].casefold() not in closing.names:
+            continue
+        slot = parse_exclusive_fact(content, closing.names)
+        if any(slot and other and other.contradicts(slot) for other in told_slots):
+            continue
+        true_now = connection.execute(SELECT_STILL_TRUE, whose).fetchall()
+        if content not in (text for text, _ in true_now):
+            later = [
+                (parse_exclusive_fact(text, closing.names), begin)
+                for text, begin in true_now
+                if begin > since
+            ]
+            connection.execute(UPDATE_END, (_contradicted_at(slot, later), seq))
+
+
+def _contradicted_at(
+    slot: ExclusiveValue | None, later: Sequence[tuple[ExclusiveValue | None, int]]
+) -> int | None:
+    """Since when a later fact contradicts it; None: it is still true."""
+    return min(
+        (at for other, at in later if slot and other and other.contradicts(slot)), default=None
+    )
+
+
+if TYPE_CHECKING:
     Step = str | Callable[[sqlite3.Connection], None]
 
 TO_NEWEST: Sequence[str] = (
@@ -107,7 +207,7 @@ MIGRATIONS: Mapping[int, Sequence[Step]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3:
 """By the version that a file has. 0: an empty file, which becomes the newest at once, as one of
 version 1 does: its tables are made anew."""
 
-AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
+VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
 """Which version each leads to."""
 
 
@@ -126,32 +226,32 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
     if _checked_version(connection, path=path) == SCHEMA_VERSION:
         return
     connection.create_function("content_hash", 1, content_hash, deterministic=True)
-    connection.create_function("known_as", 1, known_as, deterministic=True)
-    connection.create_function("encode_terms", 3, _encoded, deterministic=True)
+    connection.create_function("known_as", 1, normalize_subject, deterministic=True)
+    connection.create_function("encode_terms", 3, _encode_text, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _apply(connection, _checked_version(connection, path=path))
+        _apply_migration(connection, _checked_version(connection, path=path))
         connection.execute("COMMIT")
     finally:
         connection.rollback()
 
 
-def _apply(connection: sqlite3.Connection, version: int) -> None:
+def _apply_migration(connection: sqlite3.Connection, version: int) -> None:
     while version < SCHEMA_VERSION:
         for step in MIGRATIONS[version]:
             if isinstance(step, str):
                 connection.execute(step)
             else:
                 step(connection)
-        version = AFTER[version]
+        version = VERSION_AFTER[version]
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _checked_version(connection: sqlite3.Connection, *, path: str) -> int:
-    version = _number(connection, "PRAGMA user_version")
-    tables = _number(connection, "SELECT count(*) FROM sqlite_schema")
-    if tables and _number(connection, "PRAGMA application_id") != APPLICATION_ID:
+    version = _read_number(connection, "PRAGMA user_version")
+    tables = _read_number(connection, "SELECT count(*) FROM sqlite_schema")
+    if tables and _read_number(connection, "PRAGMA application_id") != APPLICATION_ID:
         raise ConfigurationError(
             f"{path!r} is a database of another program: give the memory a file of its own"
         )
@@ -163,9 +263,9 @@ def _checked_version(connection: sqlite3.Connection, *, path: str) -> int:
     return version
 
 
-def _encoded(content: str, context: str | None, tags: str | None) -> bytes:
+def _encode_text(content: str, context: str | None, tags: str | None) -> bytes:
     return encode_terms(content, context, json.loads(tags or "[]"))
 
 
-def _number(connection: sqlite3.Connection, sql: str) -> int:
+def _read_number(connection: sqlite3.Connection, sql: str) -> int:
     return int(connection.execute(sql).fetchone()[0])

@@ -1,30 +1,88 @@
-"""A memory as a row, and back. Knows no statement and no connection."""
+"""Row mapping: memories, messages, ids, times and enumerations as SQLite values."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID, uuid4, uuid5
 
-from spade_llm.memory.sqlite.codes import CATEGORIES, CONTENT_TYPES, ORIGINS, ROLES, TIERS, TYPES
-from spade_llm.memory.sqlite.importance import importance_of_use
-from spade_llm.memory.store import (
+from spade_llm.memory.contract import (
+    Category,
+    ContentType,
+    MemoryAccess,
     MemoryEntry,
     MemoryType,
     ObservedMessage,
     Origin,
     Tier,
 )
-from spade_llm.memory.subject import known_as
-from spade_llm.text.terms import content_hash, encode_terms
+from spade_llm.memory.validation import normalize_subject
+from spade_llm.search.terms import content_hash, encode_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.memory.sqlite.transaction import Row, Value
-    from spade_llm.memory.store import MemoryDraft
+    from spade_llm.memory.contract import MemoryDraft
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue
+
+T = TypeVar("T")
+
+
+class EnumCodes(Generic[T]):
+    """Each value's number is its place, from 1."""
+
+    def __init__(self, values: Sequence[T]) -> None:
+        self._values = tuple(values)
+        self._numbers = {value: number for number, value in enumerate(values, start=1)}
+
+    def number(self, value: T) -> int:
+        return self._numbers[value]
+
+    def number_or_none(self, value: T | None) -> int | None:
+        return None if value is None else self._numbers[value]
+
+    def value(self, number: int) -> T:
+        return self._values[number - 1]
+
+    def value_or_none(self, number: int | None) -> T | None:
+        return None if number is None else self._values[number - 1]
+
+
+TYPE_CODES = EnumCodes(
+    (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+)
+CATEGORY_CODES = EnumCodes(
+    (Category.FACT, Category.PATTERN, Category.PREFERENCE, Category.CAPABILITY)
+)
+TIER_CODES = EnumCodes((Tier.SHORT_TERM, Tier.LONG_TERM, Tier.WORKING))
+CONTENT_TYPE_CODES = EnumCodes(
+    (ContentType.TEXT, ContentType.IMAGE, ContentType.CODE, ContentType.JSON, ContentType.YAML)
+)
+ORIGIN_CODES = EnumCodes(
+    (Origin.TOLD, Origin.EXTRACTED, Origin.EPISODE, Origin.CONSOLIDATED, Origin.PATTERN)
+)
+ROLE_CODES = EnumCodes(("user", "assistant"))
+ACCESS_CODES = EnumCodes((MemoryAccess.READ, MemoryAccess.WRITE))
+
+
+HALF_LIFE_DAYS = 30.0
+"""A memory that was not used for so long is half as recent."""
+
+HALF_IMPORTANCE_USES = 5.0
+"""Uses after which half of what use can give is reached."""
+
+
+def importance_from_use(access_count: int, idle_days: float) -> float:
+    """0…1 in thousandths, the mean of how recently and how often it was used; 0.5 if it is new.
+
+    `idle_days` counts from the last use, or from the beginning if there was none.
+    """
+    recency: float = 2.0 ** (-max(idle_days, 0.0) / HALF_LIFE_DAYS)
+    use = access_count / (access_count + HALF_IMPORTANCE_USES)
+    return round((recency + use) / 2, 3)
+
 
 KEY_NAMESPACE = UUID("5c2a1c1e-6f0b-5d7a-9f5e-0d6a5f8a3b11")
 """Ids of keyed writes are uuid5 of it: the same owner and key give the same id for ever."""
@@ -36,7 +94,7 @@ ID_BYTES = 16
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-DAY = 86_400_000_000
+DAY_US = 86_400_000_000
 
 ENTRY_COLUMNS = (
     "entry.seq, entry.id, jid, content, type, category, context, confidence, subject, session,"
@@ -60,10 +118,10 @@ def new_id(owner: str, key: str | None) -> bytes:
 def message_id(owner: str, conversation: str, id: str) -> str:
     """What a message is called where it is found among memories."""
     name = f"{owner}\0{conversation}\0{id}".encode()
-    return _version_5(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
+    return _uuid5_from_digest(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
 
 
-def _version_5(digest: bytes) -> str:
+def _uuid5_from_digest(digest: bytes) -> str:
     """As `str(uuid5(…))`, a third of its time: 16 for each turn."""
     digits = digest[:ID_BYTES].hex()
     variant = "89ab"[digest[8] >> 4 & 3]
@@ -92,32 +150,34 @@ def from_microseconds(microseconds: int) -> datetime:
 
 def entry_row(
     draft: MemoryDraft, *, owner: str, key: str | None, now: int, short_term_ttl_s: float
-) -> Mapping[str, Value]:
+) -> Mapping[str, SqlValue]:
     """The parameters of an insert, without the owner's number."""
     return {
         "id": new_id(owner, key),
         "is_keyed": key is not None,
-        "type": TYPES.number(draft.effective_type),
-        "category": CATEGORIES.number_or_none(draft.category),
-        "tier": TIERS.number(draft.tier),
-        "content_type": CONTENT_TYPES.number(draft.content_type),
-        "origin": ORIGINS.number(draft.origin),
+        "type": TYPE_CODES.number(draft.effective_type),
+        "category": CATEGORY_CODES.number_or_none(draft.category),
+        "tier": TIER_CODES.number(draft.tier),
+        "content_type": CONTENT_TYPE_CODES.number(draft.content_type),
+        "origin": ORIGIN_CODES.number(draft.origin),
         "context": draft.context,
         "confidence": float(draft.confidence),
-        "subject": known_as(draft.subject),
+        "subject": normalize_subject(draft.subject),
         "session": draft.session,
-        "metadata": json_or_none(draft.metadata),
-        "sources": packed_ids(draft.sources),
+        "metadata": encode_metadata(draft.metadata),
+        "sources": pack_ids(draft.sources),
         "importance": draft.importance,
         "surprise": draft.surprise,
         "valid_at": microseconds_or_none(draft.valid_at),
-        "expires_at": expiry(draft.tier, draft.ttl_s, now=now, short_term_ttl_s=short_term_ttl_s),
+        "expires_at": expiry_time(
+            draft.tier, draft.ttl_s, now=now, short_term_ttl_s=short_term_ttl_s
+        ),
         "now": now,
         **text_columns(draft.content, draft.context, draft.tags),
     }
 
 
-def text_columns(content: str, context: str | None, tags: Sequence[str]) -> Mapping[str, Value]:
+def text_columns(content: str, context: str | None, tags: Sequence[str]) -> Mapping[str, SqlValue]:
     """The text of an entry, and what it is found by."""
     return {
         "content": content,
@@ -127,50 +187,52 @@ def text_columns(content: str, context: str | None, tags: Sequence[str]) -> Mapp
     }
 
 
-def expiry(tier: Tier, ttl_s: float | None, *, now: int, short_term_ttl_s: float) -> int | None:
+def expiry_time(
+    tier: Tier, ttl_s: float | None, *, now: int, short_term_ttl_s: float
+) -> int | None:
     """When a memory that begins now expires."""
     if ttl_s is None and tier is Tier.SHORT_TERM:
         ttl_s = short_term_ttl_s
     return None if ttl_s is None else now + round(ttl_s * 1_000_000)
 
 
-def json_or_none(metadata: Mapping[str, object]) -> str | None:
+def encode_metadata(metadata: Mapping[str, object]) -> str | None:
     return json.dumps(dict(metadata), ensure_ascii=False) if metadata else None
 
 
-def packed_ids(ids: Sequence[str]) -> bytes | None:
+def pack_ids(ids: Sequence[str]) -> bytes | None:
     return b"".join(UUID(id).bytes for id in ids) or None
 
 
-def unpacked_ids(packed: bytes | None) -> tuple[str, ...]:
+def unpack_ids(packed: bytes | None) -> tuple[str, ...]:
     digits = (packed or b"").hex()
     return tuple(
-        _id_of(digits[at : at + 2 * ID_BYTES]) for at in range(0, len(digits), 2 * ID_BYTES)
+        _format_uuid(digits[at : at + 2 * ID_BYTES]) for at in range(0, len(digits), 2 * ID_BYTES)
     )
 
 
-def _id_of(digits: str) -> str:
+def _format_uuid(digits: str) -> str:
     """As `str(UUID(hex=…))`, ten times as fast: each message that is found may have dozens."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def entry_from_row(row: Row, *, now: int) -> MemoryEntry:
+def entry_from_row(row: SqlRow, *, now: int) -> MemoryEntry:
     """The entry in ENTRY_COLUMNS."""
     _, id, owner, content, type, category, context, confidence, subject, session = row[:10]
     tier, content_type, tags, metadata, importance, reason, surprise, origin, sources = row[10:19]
     created_at, updated_at, access_count, accessed_at, expires_at, valid_at, invalid_at = row[19:]
     return MemoryEntry(
-        id=_id_of(id.hex()),
+        id=_format_uuid(id.hex()),
         owner=owner,
         content=content,
-        category=CATEGORIES.value_or_none(category),
-        type=TYPES.value(type),
+        category=CATEGORY_CODES.value_or_none(category),
+        type=TYPE_CODES.value(type),
         context=context,
         confidence=float(confidence),
         subject=subject,
         session=session,
-        tier=TIERS.value(tier),
-        content_type=CONTENT_TYPES.value(content_type),
+        tier=TIER_CODES.value(tier),
+        content_type=CONTENT_TYPE_CODES.value(content_type),
         tags=tuple(json.loads(tags)) if tags else (),
         metadata=json.loads(metadata) if metadata else {},
         importance=effective_importance(
@@ -179,8 +241,8 @@ def entry_from_row(row: Row, *, now: int) -> MemoryEntry:
         is_importance_set=importance is not None,
         importance_reason=reason,
         surprise=surprise,
-        origin=ORIGINS.value(origin),
-        sources=unpacked_ids(sources),
+        origin=ORIGIN_CODES.value(origin),
+        sources=unpack_ids(sources),
         created_at=from_microseconds(created_at),
         updated_at=from_microseconds(updated_at),
         access_count=access_count,
@@ -197,33 +259,33 @@ def effective_importance(
     """As it was set, else from its use."""
     if importance is not None:
         return float(importance)
-    return importance_of_use(access_count, (now - last_used) / DAY)
+    return importance_from_use(access_count, (now - last_used) / DAY_US)
 
 
-def message_from_row(row: Row) -> ObservedMessage:
+def message_from_row(row: SqlRow) -> ObservedMessage:
     """The message in MESSAGE_COLUMNS."""
     id, role, content, at, speaker, recalled = row
     return ObservedMessage(
         id=id,
-        role=ROLES.value(role),
+        role=ROLE_CODES.value(role),
         content=content,
         at=from_microseconds(at),
         speaker=speaker,
-        recalled=unpacked_ids(recalled),
+        recalled=unpack_ids(recalled),
     )
 
 
-def message_row(message: ObservedMessage) -> Mapping[str, Value]:
+def message_row(message: ObservedMessage) -> Mapping[str, SqlValue]:
     """The message's part of the parameters of an insert."""
     return {
         "id": message.id,
-        "role": ROLES.number(message.role),
+        "role": ROLE_CODES.number(message.role),
         "speaker": message.speaker,
         "content": message.content,
         "content_hash": content_hash(message.content),
         "terms": encode_terms(message.content, message.speaker),
         "at": to_microseconds(message.at),
-        "recalled": packed_ids(message.recalled),
+        "recalled": pack_ids(message.recalled),
     }
 
 

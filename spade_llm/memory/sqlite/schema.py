@@ -1,8 +1,4 @@
-"""The memory's tables and indexes, version 5. Knows no query and no older file.
-
-Times are INTEGER microseconds since 1970, UTC. Enumerations are the numbers in `codes.py`. A row's
-key in the vectors and in the index is `seq * 2` for an entry, `seq * 2 + 1` for a message.
-"""
+"""Tables and indexes of the memory file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A memory out of its file, into another, and looked through for faults."""
+"""Export, import, backup and verification of memory files."""

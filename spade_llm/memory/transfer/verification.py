@@ -1,12 +1,12 @@
-"""Whether a memory's file is whole: SQLite's own checks, and what must hold between the tables."""
+"""Verification of a memory file: integrity checks of SQLite and between tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import StorageFailed
-from spade_llm.memory.transfer.transfer_file import opened
-from spade_llm.text.terms import content_hash
+from spade_llm.core.errors import StorageFailed
+from spade_llm.memory.transfer.memory_file import open_memory_file
+from spade_llm.search.terms import content_hash
 
 if TYPE_CHECKING:
     import sqlite3
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_FAULTS = 100
 """Named; a file with more is broken enough."""
 
-_BETWEEN_TABLES = {
+_CROSS_TABLE_CHECKS = {
     "entries with an id that is no UUID": "SELECT count(*) FROM entry WHERE length(id) <> 16",
     "entries of times that are impossible": """
         SELECT count(*) FROM entry WHERE created_at <= 0 OR updated_at < created_at
@@ -58,16 +58,16 @@ _CONTENTS = (
 )
 
 
-def verify(path: Path) -> list[str]:
+def verify_memory_file(path: Path) -> list[str]:
     """What is wrong, a sentence each; empty: all is well."""
     try:
-        with opened(path, is_read_only=True) as connection:
-            return list(_faults(connection))[:MAX_FAULTS]
+        with open_memory_file(path, is_read_only=True) as connection:
+            return list(_find_faults(connection))[:MAX_FAULTS]
     except StorageFailed as error:
         return [str(error)]
 
 
-def _faults(connection: sqlite3.Connection) -> Iterator[str]:
+def _find_faults(connection: sqlite3.Connection) -> Iterator[str]:
     broken = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MAX_FAULTS})")]
     if broken != ["ok"]:
         # The rest would read the same broken pages.
@@ -75,7 +75,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[str]:
         return
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} points to a {parent} that is not there"
-    for what, count in _BETWEEN_TABLES.items():
+    for what, count in _CROSS_TABLE_CHECKS.items():
         if number := int(connection.execute(count).fetchone()[0]):
             yield f"{number} {what}"
     if number := sum(

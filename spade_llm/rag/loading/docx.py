@@ -1,9 +1,4 @@
-"""Word documents (.docx): headings, paragraphs, lists and tables, in their order.
-
-A .docx is a zip of XML: how much it unpacks to is checked before anything is unpacked. Python's
-zipfile gives no more of a member than the directory says; python-docx does not expand entities,
-and what declares some is not opened.
-"""
+"""Word documents (.docx) as text: headings, paragraphs, lists, tables."""
 
 from __future__ import annotations
 
@@ -17,9 +12,15 @@ from docx.opc.exceptions import PackageNotFoundError
 from docx.text.paragraph import Paragraph
 from lxml.etree import XMLSyntaxError
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.loading.markdown import escaped, heading, row
-from spade_llm.rag.loading.text import BoundedText, LoadedText, described
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.loading.text import (
+    BoundedText,
+    LoadedText,
+    document_metadata,
+    escape_markdown,
+    markdown_heading,
+    markdown_table_row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def parse_docx(content: bytes) -> LoadedText:
     return LoadedText(
         text=_text_of(document),
         is_markdown=True,
-        metadata=described({"title": about.title, "author": about.author}),
+        metadata=document_metadata({"title": about.title, "author": about.author}),
     )
 
 
@@ -97,8 +98,8 @@ def _paragraph(paragraph: Paragraph, styles: dict[str, str]) -> str:
     style, text = _style(paragraph, styles), paragraph.text.strip()
     level = _HEADING.match(style)
     if level or style == "title":
-        return heading(text, int(level[1]) if level else 1)
-    return f"- {text}" if text and _is_listed(paragraph, styles) else escaped(text)
+        return markdown_heading(text, int(level[1]) if level else 1)
+    return f"- {text}" if text and _is_listed(paragraph, styles) else escape_markdown(text)
 
 
 def _is_listed(paragraph: Paragraph, styles: dict[str, str]) -> bool:
@@ -120,4 +121,4 @@ def _rows(table: Table) -> Iterator[str]:
     for line in table.rows:
         # A merged cell comes once per column that it covers.
         cells = {id(cell._tc): cell.text for cell in line.cells}
-        yield row(list(cells.values()))
+        yield markdown_table_row(list(cells.values()))

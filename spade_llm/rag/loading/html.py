@@ -1,8 +1,4 @@
-"""Web pages: their text with headings, lists, tables and code as Markdown. Follows no link.
-
-Scripts, styles, menus and forms are left out. lxml's parser mends what is broken, loads nothing,
-and ends at a depth of 2048; its tree is walked without recursion.
-"""
+"""Web pages as Markdown: headings, lists, tables, code."""
 
 from __future__ import annotations
 
@@ -12,16 +8,22 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.loading.decoding import decoded
-from spade_llm.rag.loading.markdown import escaped, heading, row
-from spade_llm.rag.loading.text import BoundedText, LoadedText, described
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.loading.text import (
+    BoundedText,
+    LoadedText,
+    decode_text,
+    document_metadata,
+    escape_markdown,
+    markdown_heading,
+    markdown_table_row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
-_LEFT_OUT = {
+_SKIPPED_TAGS = {
     *("script", "style", "noscript", "template", "nav", "form", "button", "select", "svg"),
     *("iframe", "object", "head"),
 }
@@ -45,7 +47,7 @@ _BLOCKS = {
     *("tr", "ul"),
 }
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_WHOLE = {*_HEADINGS, "pre", "tr"}
+_BLOCK_TAGS = {*_HEADINGS, "pre", "tr"}
 """Written in one piece, with all that is in them."""
 _TEXTS = etree.XPath(".//text()[not(parent::script or parent::style or parent::template)]")
 _IS_LAYOUT = etree.XPath("boolean(.//table or .//p or .//div or .//ul or .//ol or .//pre)")
@@ -55,12 +57,12 @@ _SPACE = re.compile(r"\s+")
 
 def parse_html(content: bytes) -> LoadedText:
     """Raises InvalidArguments; the sentence goes on from the file's name."""
-    text = decoded(content, _encoding(content))
+    text = decode_text(content, _encoding(content))
     root = _tree(text)
     return LoadedText(
-        text="" if root is None else _Page().written(root),
+        text="" if root is None else _MarkdownWriter().written(root),
         is_markdown=True,
-        metadata={} if root is None else described({"title": root.findtext(".//title")}),
+        metadata={} if root is None else document_metadata({"title": root.findtext(".//title")}),
     )
 
 
@@ -87,7 +89,7 @@ def _encoding(content: bytes) -> str:
         raise InvalidArguments("names an unknown character set; save it as UTF-8") from error
 
 
-class _Page:
+class _MarkdownWriter:
     """Writes inline text into the open paragraph, and closes it at the edges of blocks."""
 
     def __init__(self) -> None:
@@ -109,11 +111,11 @@ class _Page:
     def _start(self, element: etree._Element) -> bool:
         """True: what is in it has been written, or is not to be."""
         tag = element.tag
-        if not isinstance(tag, str) or tag in _LEFT_OUT:
+        if not isinstance(tag, str) or tag in _SKIPPED_TAGS:
             return True
-        if tag in _WHOLE and not (tag == "tr" and _IS_LAYOUT(element)):
+        if tag in _BLOCK_TAGS and not (tag == "tr" and _IS_LAYOUT(element)):
             self._close()
-            self._add(_whole(element, tag), is_tight=tag == "tr")
+            self._add(_render_block(element, tag), is_tight=tag == "tr")
             return True
         if tag in _BLOCKS:
             self._close()
@@ -135,7 +137,9 @@ class _Page:
         self._open.clear()
         if text:
             is_item = bool(self._prefix)
-            self._add(f"{self._prefix}{text}" if is_item else escaped(text), is_tight=is_item)
+            self._add(
+                f"{self._prefix}{text}" if is_item else escape_markdown(text), is_tight=is_item
+            )
             self._prefix = ""
 
     def _add(self, text: str, *, is_tight: bool) -> None:
@@ -157,13 +161,15 @@ def _kept_breaks(pieces: list[str]) -> Iterator[str]:
     yield "".join(line)
 
 
-def _whole(element: etree._Element, tag: str) -> str:
+def _render_block(element: etree._Element, tag: str) -> str:
     if tag == "pre":
-        return f"```\n{_inner(element).strip()}\n```"
+        return f"```\n{_inner_text(element).strip()}\n```"
     if tag == "tr":
-        return row([_inner(cell) for cell in element if cell.tag in ("td", "th")])
-    return heading(_inner(element), _HEADINGS[tag])
+        return markdown_table_row(
+            [_inner_text(cell) for cell in element if cell.tag in ("td", "th")]
+        )
+    return markdown_heading(_inner_text(element), _HEADINGS[tag])
 
 
-def _inner(element: etree._Element) -> str:
+def _inner_text(element: etree._Element) -> str:
     return "".join(map(str, _TEXTS(element)))

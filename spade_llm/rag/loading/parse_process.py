@@ -1,9 +1,4 @@
-"""The process that parses: content in, text out, nothing else. Reads no document and knows no name.
-
-Run as `python -P -m spade_llm.rag.loading.parse_process MEMORY_BYTES SECONDS`. It ends with its
-standard input; a task that takes too long, or too much memory, ends it. Whatever error a parser
-has no name for ends it too: whoever asked says so, and starts another one.
-"""
+"""Parser process: limits its memory and time, selects the parser, answers with text."""
 
 from __future__ import annotations
 
@@ -13,11 +8,50 @@ import signal
 import sys
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.loading.frames import MAX_HEAD_BYTES, Parsed, Task, write_frame
-from spade_llm.rag.loading.kinds import Kind
-from spade_llm.rag.loading.parsing import parsed
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.loading.file_kinds import FileKind
+from spade_llm.rag.loading.parse_frames import MAX_HEAD_BYTES, ParseResult, ParseTask, write_frame
+
+if TYPE_CHECKING:
+    from spade_llm.rag.loading.text import LoadedText
+
+
+def parse_content(kind: FileKind, content: bytes) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    if kind in (FileKind.PDF, FileKind.DOCX):
+        return _parse_document(kind, content)
+    if kind is FileKind.HTML:
+        from spade_llm.rag.loading.html import parse_html
+
+        return parse_html(content)
+    if kind in (FileKind.CSV, FileKind.TSV):
+        from spade_llm.rag.loading.structured import parse_csv
+
+        return parse_csv(content, delimiter="\t" if kind is FileKind.TSV else None)
+    return _parse_text_kind(kind, content)
+
+
+def _parse_document(kind: FileKind, content: bytes) -> LoadedText:
+    if kind is FileKind.PDF:
+        from spade_llm.rag.loading.pdf import parse_pdf
+
+        return parse_pdf(content)
+    from spade_llm.rag.loading.docx import parse_docx
+
+    return parse_docx(content)
+
+
+def _parse_text_kind(kind: FileKind, content: bytes) -> LoadedText:
+    if kind is FileKind.TEXT:
+        from spade_llm.rag.loading.text import parse_text
+
+        return parse_text(content)
+    from spade_llm.rag.loading.structured import parse_json, parse_json_lines
+
+    return parse_json(content) if kind is FileKind.JSON else parse_json_lines(content)
+
 
 MAX_WRITTEN_BYTES = 1_000_000
 """To a file: it writes none but its last words."""
@@ -25,57 +59,57 @@ MAX_WRITTEN_BYTES = 1_000_000
 
 def main() -> None:
     memory_bytes, seconds = int(sys.argv[1]), int(sys.argv[2])
-    _limit(memory_bytes)
+    _limit_resources(memory_bytes)
     # Ctrl-C at a terminal reaches it too; whoever asked decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()
     warnings.simplefilter("ignore")
     while head := sys.stdin.buffer.readline(MAX_HEAD_BYTES):
-        task = Task.model_validate_json(head)
+        task = ParseTask.model_validate_json(head)
         content = sys.stdin.buffer.read(task.size)
         # Should whoever asked be dead, nobody else would end it.
         signal.alarm(seconds)
-        answer, text = _answer(Kind(task.kind), content)
+        answer, text = _parse_answer(FileKind(task.kind), content)
         signal.alarm(0)
         write_frame(sys.stdout.buffer, answer, text)
         if answer.is_last:
             return
 
 
-def _limit(memory_bytes: int) -> None:
+def _limit_resources(memory_bytes: int) -> None:
     # macOS refuses RLIMIT_AS; there the time limit alone holds.
     if sys.platform == "linux":
-        _lower(resource.RLIMIT_AS, memory_bytes)
-    _lower(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
-    _lower(resource.RLIMIT_CORE, 0)
+        _lower_limit(resource.RLIMIT_AS, memory_bytes)
+    _lower_limit(resource.RLIMIT_FSIZE, MAX_WRITTEN_BYTES)
+    _lower_limit(resource.RLIMIT_CORE, 0)
 
 
-def _lower(limit: int, value: int) -> None:
+def _lower_limit(limit: int, value: int) -> None:
     """Whoever started us may have less itself, and nobody may raise that."""
     _, hard = resource.getrlimit(limit)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (value, value))
 
 
-def _answer(kind: Kind, content: bytes) -> tuple[Parsed, bytes]:
+def _parse_answer(kind: FileKind, content: bytes) -> tuple[ParseResult, bytes]:
     try:
-        loaded = parsed(kind, content)
+        loaded = parse_content(kind, content)
     except InvalidArguments as error:
-        return Parsed(size=0, refusal=str(error), is_last=_has_grown()), b""
+        return ParseResult(size=0, refusal=str(error), is_last=_exceeds_half_memory()), b""
     text = loaded.text.encode()
     return (
-        Parsed(
+        ParseResult(
             size=len(text),
             page_starts=loaded.page_starts,
             is_markdown=loaded.is_markdown,
             metadata=dict(loaded.metadata),
-            is_last=_has_grown(),
+            is_last=_exceeds_half_memory(),
         ),
         text,
     )
 
 
-def _has_grown() -> bool:
+def _exceeds_half_memory() -> bool:
     """Beyond half of what it may have: the next file shall have all of it again."""
     if sys.platform != "linux":
         return False

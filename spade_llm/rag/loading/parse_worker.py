@@ -1,7 +1,4 @@
-"""Parses in a process of its own, kept warm: a hostile file can neither hang nor kill the agent.
-
-Blocking: call it in a thread. One file at a time; another process takes the place of one that died.
-"""
+"""ParseWorker: parses files in an isolated child process, with time and memory limits."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.extras import require_extra
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.loading.frames import MAX_HEAD_BYTES, Parsed, Task, write_frame
+from spade_llm.rag.loading.parse_frames import MAX_HEAD_BYTES, ParseResult, ParseTask, write_frame
 from spade_llm.rag.loading.text import MAX_TEXT_BYTES, LoadedText
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from spade_llm.rag.loading.kinds import Kind
+    from spade_llm.rag.loading.file_kinds import FileKind
 
 PARSE_TIMEOUT_S = 60
 """A page of an ordinary PDF takes 5 to 30 ms."""
@@ -52,7 +49,7 @@ class ParseWorker:
     def __init__(self, limits: ParseLimits | None = None) -> None:
         self._limits = limits or ParseLimits()
         self._turn = threading.Lock()
-        self._process: _Process | None = None
+        self._process: _ParserProcess | None = None
         self.started = 0
         """How many processes so far."""
 
@@ -65,7 +62,7 @@ class ParseWorker:
     def is_busy(self) -> bool:
         return self._turn.locked()
 
-    def parse(self, kind: Kind, content: bytes) -> LoadedText:
+    def parse(self, kind: FileKind, content: bytes) -> LoadedText:
         """Parse one file.
 
         Raises:
@@ -82,7 +79,7 @@ class ParseWorker:
                 self._end()
         finally:
             self._turn.release()
-        return _loaded(parsed, text)
+        return _loaded_text(parsed, text)
 
     def close(self) -> None:
         """What is being parsed is broken off. It may be used again afterwards."""
@@ -93,13 +90,15 @@ class ParseWorker:
             self._end()
             self._turn.release()
 
-    def _running(self) -> _Process:
+    def _running(self) -> _ParserProcess:
         if self._process is None:
-            self._process = _Process(self._limits)
+            self._process = _ParserProcess(self._limits)
             self.started += 1
         return self._process
 
-    def _asked(self, process: _Process, kind: Kind, content: bytes) -> tuple[Parsed, bytes]:
+    def _asked(
+        self, process: _ParserProcess, kind: FileKind, content: bytes
+    ) -> tuple[ParseResult, bytes]:
         try:
             return process.ask(kind, content, time.monotonic() + self._limits.timeout_s)
         except TimeoutError as error:
@@ -125,13 +124,13 @@ class ParseWorker:
             self._process = None
 
 
-class _Process:
+class _ParserProcess:
     """One child. Its environment is empty: a parser has no use for our secrets."""
 
     def __init__(self, limits: ParseLimits) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by _ended)
         self._child = subprocess.Popen(
-            _command(limits),
+            _process_command(limits),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -139,18 +138,18 @@ class _Process:
             cwd="/",
         )
         # A worker that nobody closed ends with whoever had it.
-        self._ended = weakref.finalize(self, _ended, self._child, self._errors)
+        self._ended = weakref.finalize(self, _exit_message, self._child, self._errors)
 
     @property
     def pid(self) -> int:
         return self._child.pid
 
-    def ask(self, kind: Kind, content: bytes, deadline: float) -> tuple[Parsed, bytes]:
+    def ask(self, kind: FileKind, content: bytes, deadline: float) -> tuple[ParseResult, bytes]:
         """Raises TimeoutError, EOFError, OSError or ValidationError: it is of no use any more."""
         writer = threading.Thread(target=self._write, args=(kind, content), daemon=True)
         writer.start()
         head, rest = self._read_line(deadline)
-        parsed = Parsed.model_validate_json(head)
+        parsed = ParseResult.model_validate_json(head)
         if parsed.size > MAX_TEXT_BYTES:
             raise EOFError("more text than there may be")
         text = self._read_exactly(parsed.size, rest, deadline)
@@ -164,7 +163,7 @@ class _Process:
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2000))
         lines = self._errors.read().decode("utf-8", "replace").split("\n")
         said = next((line for line in reversed(lines) if line.strip()), "")
-        return _reason(said, self._child.returncode)
+        return _failure_reason(said, self._child.returncode)
 
     def kill(self) -> None:
         """Whoever waits for its answer sees that it has ended."""
@@ -173,10 +172,10 @@ class _Process:
     def end(self) -> None:
         self._ended()
 
-    def _write(self, kind: Kind, content: bytes) -> None:
+    def _write(self, kind: FileKind, content: bytes) -> None:
         """In a thread: the child may answer, or die, before it has read everything."""
         assert self._child.stdin is not None
-        task = Task(kind=kind.value, size=len(content))
+        task = ParseTask(kind=kind.value, size=len(content))
         with contextlib.suppress(OSError, ValueError):
             write_frame(self._child.stdin, task, content)
 
@@ -210,7 +209,7 @@ class _Process:
         return some
 
 
-def _command(limits: ParseLimits) -> list[str]:
+def _process_command(limits: ParseLimits) -> list[str]:
     """-P: the current directory is no place for modules."""
     seconds = limits.timeout_s + ORPHAN_GRACE_S
     return [
@@ -219,7 +218,7 @@ def _command(limits: ParseLimits) -> list[str]:
     ]
 
 
-def _ended(child: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+def _exit_message(child: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
     child.kill()
     child.wait()
     for pipe in (child.stdin, child.stdout, errors):
@@ -227,7 +226,7 @@ def _ended(child: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
             pipe.close()  # type: ignore[union-attr]  # both are pipes
 
 
-def _reason(said: str, code: int | None) -> str:
+def _failure_reason(said: str, code: int | None) -> str:
     if "MemoryError" in said or "memory" in said.lower():
         return "it needs more memory than a file may take"
     if "RecursionError" in said:
@@ -236,7 +235,7 @@ def _reason(said: str, code: int | None) -> str:
     return name if name.isidentifier() else f"it ended with {code}"
 
 
-def _loaded(parsed: Parsed, text: bytes) -> LoadedText:
+def _loaded_text(parsed: ParseResult, text: bytes) -> LoadedText:
     if parsed.refusal:
         raise InvalidArguments(parsed.refusal)
     return LoadedText(

@@ -1,8 +1,4 @@
-"""PDF: the text of each page, and its outline as headings. Reads no pictures.
-
-pypdf raises more kinds of errors on crafted files than can be named: those end the process that
-this runs in, which says so (see parse_worker.py).
-"""
+"""PDF files as text: pages, with the outline as headings."""
 
 from __future__ import annotations
 
@@ -15,9 +11,14 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 from pypdf.generic import Destination
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.loading.markdown import escaped, heading
-from spade_llm.rag.loading.text import BoundedText, LoadedText, described
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.loading.text import (
+    BoundedText,
+    LoadedText,
+    document_metadata,
+    escape_markdown,
+    markdown_heading,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ def _loaded(reader: PdfReader) -> LoadedText:
         page_starts=starts,
         is_markdown=bool(headings),
         metadata={
-            **described({"title": about and about.title, "author": about and about.author}),
+            **document_metadata({"title": about and about.title, "author": about and about.author}),
             "pages": len(starts),
         },
     )
@@ -83,8 +84,8 @@ def _with_headings(text: str, headings: Sequence[_Heading]) -> str:
     for one in headings:
         line = one.line.search(rest)
         before, rest = (rest[: line.start()], rest[line.end() :]) if line else ("", rest)
-        parts += [escaped(before.strip()), one.markdown]
-    return "\n\n".join(filter(None, [*parts, escaped(rest.strip())]))
+        parts += [escape_markdown(before.strip()), one.markdown]
+    return "\n\n".join(filter(None, [*parts, escape_markdown(rest.strip())]))
 
 
 def _headings(reader: PdfReader) -> dict[int, list[_Heading]]:
@@ -92,7 +93,7 @@ def _headings(reader: PdfReader) -> dict[int, list[_Heading]]:
     found: dict[int, list[_Heading]] = {}
     for (entry, level), _ in zip(_outline(reader.outline, 1), range(MAX_HEADINGS), strict=False):
         page = reader.get_destination_page_number(entry)
-        markdown = heading(entry.title or "", level)
+        markdown = markdown_heading(entry.title or "", level)
         if page is not None and page >= 0 and markdown:
             found.setdefault(page, []).append(_Heading(markdown, _line_of(entry.title or "")))
     return found

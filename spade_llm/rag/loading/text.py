@@ -1,17 +1,19 @@
-"""What a file's content becomes, and the bound on it. Knows no kind of file."""
+"""Text of a file: decoding, size limit, sanitized characters, escaped Markdown."""
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spade_llm.errors import InvalidArguments
-from spade_llm.rag.documents import Document
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.contract import SourceDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spade_llm.rag.retriever import Scalar
+    from spade_llm.rag.contract import Scalar
 
 MAX_TEXT_BYTES = 20_000_000
 """In UTF-8, of one document."""
@@ -27,8 +29,8 @@ class LoadedText:
     is_markdown: bool | None = None
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
 
-    def document(self, source: str, namespace: str) -> Document:
-        return Document(
+    def document(self, source: str, namespace: str) -> SourceDocument:
+        return SourceDocument(
             text=self.text,
             source=source,
             namespace=namespace,
@@ -53,7 +55,7 @@ class BoundedText:
 
     def add(self, piece: str) -> None:
         """Raises InvalidArguments: too much; the sentence goes on from the file's name."""
-        clean = without_debris(piece)
+        clean = sanitize_text(piece)
         self._bytes += len(clean) if clean.isascii() else len(clean.encode())
         if self._bytes > self._max_bytes:
             raise InvalidArguments(
@@ -66,7 +68,7 @@ class BoundedText:
         return "".join(self._pieces)
 
 
-def without_debris(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """Without NULs and halves of surrogate pairs, which parsers let through and UTF-8 does not."""
     if "\0" in text:
         text = text.replace("\0", "")
@@ -79,9 +81,70 @@ def without_debris(text: str) -> str:
     return text
 
 
-def described(values: Mapping[str, object]) -> dict[str, Scalar]:
+def document_metadata(values: Mapping[str, object]) -> dict[str, Scalar]:
     """As metadata: short, and without what the file does not say."""
     texts = {
-        key: " ".join(without_debris(str(value or "")).split()) for key, value in values.items()
+        key: " ".join(sanitize_text(str(value or "")).split()) for key, value in values.items()
     }
     return {key: text[:MAX_METADATA_CHARS] for key, text in texts.items() if text}
+
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    # Before UTF-16, whose mark it begins with.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def decode_text(raw: bytes, encoding: str = "utf-8") -> str:
+    """`encoding`: what it is in if no mark says otherwise.
+
+    Raises:
+        InvalidArguments: it is something else; the sentence goes on from the file's name.
+    """
+    encoding, skip = _decode_by_mark(raw) or (encoding, 0)
+    try:
+        text = raw[skip:].decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidArguments(
+            f"is not {encoding.upper()}: byte {error.start + skip} is wrong; save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise InvalidArguments("is not text: it holds NUL characters, as programs and pictures do")
+    return text
+
+
+def _decode_by_mark(raw: bytes) -> tuple[str, int] | None:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            return encoding, len(mark)
+    return None
+
+
+def parse_text(content: bytes) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    return LoadedText(text=decode_text(content))
+
+
+_LOOKS_LIKE_MARKUP = re.compile(r"^( {0,3})(#{1,6}[ \t]|```|~~~|={2,}[ \t]*$|-{2,}[ \t]*$)", re.M)
+MAX_HEADING_CHARS = 200
+
+
+def markdown_heading(title: str, level: int) -> str:
+    """Empty for a title without a word."""
+    words = " ".join(title.split())[:MAX_HEADING_CHARS]
+    return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
+
+
+def escape_markdown(text: str) -> str:
+    """Lines that Markdown would take for a heading, an underline or a fence get a backslash."""
+    return _LOOKS_LIKE_MARKUP.sub(r"\1\\\2", text)
+
+
+def markdown_table_row(cells: list[str]) -> str:
+    """A line of a table; empty if all its cells are."""
+    words = [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(words)} |" if any(words) else ""

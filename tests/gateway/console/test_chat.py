@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.gateway.console.browser import WAIT_MS
-from tests.gateway.console.talker import BEGINNING, END, Talker
+from tests.gateway.console.scripted_model import BEGINNING, END, Talker
 from tests.gateway.web import started
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import expect
 
 from spade_llm.cli.command_line import build_parser
-from spade_llm.gateway.console_files import FOLDER
+from spade_llm.gateway.app import CONSOLE_FOLDER
 from tests.gateway.console.browser import WAIT_MS
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ CLASSIC = {"theme.js", "app.js"}
 
 
 async def test_every_module_loads_with_the_same_texts_in_both_languages(console: Console) -> None:
-    modules = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js")} - CLASSIC
+    modules = {
+        path.relative_to(CONSOLE_FOLDER).as_posix() for path in CONSOLE_FOLDER.rglob("*.js")
+    } - CLASSIC
     await console.open("settings")
 
     # i18n.js refuses a table whose keys are not the same in both.

@@ -9,9 +9,9 @@ import pytest
 from playwright.async_api import expect
 
 from spade_llm.rag import Document
-from spade_llm.services.rag import RagClient
+from spade_llm.rag.remote import RagClient
 from tests.gateway.console.browser import WAIT_MS
-from tests.interaction.network import jid_of
+from tests.integration.network import jid_of
 
 if TYPE_CHECKING:
     from playwright.async_api import FilePayload, Page

@@ -1,0 +1,129 @@
+"""Keyword arguments of LLMAgent as its configuration, and its histories in RAM (`context`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+from spade_llm.agents.keyword_checks import check_keywords
+from spade_llm.agents.local_memory import LocalMemory, MemoryOption, open_local_memory
+from spade_llm.assistant.config import AssistantConfig
+from spade_llm.context import ContextManagement
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from pydantic import BaseModel
+
+    from spade_llm.assistant.history.conversations import ConversationCache
+    from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.guardrails import Guardrail
+    from spade_llm.guardrails.chain import OnTrigger
+    from spade_llm.mcp.server_configs import MCPServerConfig
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.tools import Tool
+
+T = TypeVar("T")
+
+
+class SharedKeywords(TypedDict, total=False):
+    """Beside what assistants take anyway. What is said in `conduct`, too, is said by these."""
+
+    tools: Sequence[Tool] | None
+    mcp_servers: Sequence[MCPServerConfig] | None
+    termination_markers: Sequence[str] | None
+    max_interactions_per_conversation: int | None
+    on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None
+    input_guardrails: Sequence[Guardrail] | None
+    output_guardrails: Sequence[Guardrail] | None
+    on_guardrail_trigger: OnTrigger | None
+    interaction_memory: MemoryOption
+    agent_base_memory: MemoryOption
+    output_schema: type[BaseModel] | None
+    reply_to: str | None
+    verify_security: bool
+
+
+class AssistantKeywords(SharedKeywords, total=False):
+    """Those of LLMAgent."""
+
+    routing_function: RoutingFunction | None
+
+
+def memory_from_keywords(jid: str, keywords: AssistantKeywords) -> LocalMemory:
+    """Raises ConfigurationError: what is said of it is wrong, or a file is unreadable."""
+    return open_local_memory(
+        jid,
+        interaction_memory=keywords.get("interaction_memory", False),
+        agent_base_memory=keywords.get("agent_base_memory", False),
+    )
+
+
+def config_from_keywords(
+    keywords: AssistantKeywords, conduct: AssistantConfig | None, memory: LocalMemory
+) -> AssistantConfig:
+    own = conduct or AssistantConfig()
+    return replace(
+        own,
+        tools=(*_given_tuple_or(keywords.get("tools"), own.tools), *memory.tools),
+        notes=memory.notes_about if memory.interaction_memory else own.notes,
+        termination_markers=_given_tuple_or(
+            keywords.get("termination_markers"), own.termination_markers
+        ),
+        max_interactions_per_conversation=_given_or(
+            keywords.get("max_interactions_per_conversation"), own.max_interactions_per_conversation
+        ),
+        on_conversation_end=_given_or(keywords.get("on_conversation_end"), own.on_conversation_end),
+        input_guardrails=_given_tuple_or(keywords.get("input_guardrails"), own.input_guardrails),
+        output_guardrails=_given_tuple_or(keywords.get("output_guardrails"), own.output_guardrails),
+        on_guardrail_trigger=_given_or(
+            keywords.get("on_guardrail_trigger"), own.on_guardrail_trigger
+        ),
+        output_schema=_given_or(keywords.get("output_schema"), own.output_schema),
+        reply_to=_given_or(keywords.get("reply_to"), own.reply_to),
+        routing_function=_given_or(keywords.get("routing_function"), own.routing_function),
+    )
+
+
+def _given_or(value: T | None, otherwise: T) -> T:
+    return otherwise if value is None else value
+
+
+def _given_tuple_or(value: Sequence[T] | None, otherwise: tuple[T, ...]) -> tuple[T, ...]:
+    return otherwise if value is None else tuple(value)
+
+
+def check_assistant_keywords(keywords: AssistantKeywords, context_management: object) -> None:
+    """Raises TypeError, naming what is wrong. The fourth parameter of spade_llm 0.2/0.3 was
+    `reply_to`, whose JIDs are no strategies."""
+    check_keywords(keywords, AssistantKeywords, of="LLMAgent")
+    if context_management is not None and not isinstance(context_management, ContextManagement):
+        raise TypeError(
+            f"LLMAgent: context_management is {context_management!r}: give a strategy of"
+            " spade_llm.context; reply_to is given by keyword"
+        )
+
+
+ALL = "all"
+
+
+class LiveContext:
+    """A conversation is named by its key (`peer`, `peer#thread`), or by its thread alone."""
+
+    def __init__(self, conversations: ConversationCache) -> None:
+        self._conversations = conversations
+
+    def get_active_conversations(self) -> list[str]:
+        """Least recently used first."""
+        return self._conversations.keys()
+
+    def get_conversation_history(self, conversation_id: str) -> list[ContextMessage]:
+        found = self._conversations.find(conversation_id)
+        return list(found.messages) if found else []
+
+    def clear(self, conversation_id: str) -> None:
+        """Forget what was said, here and not in memory; `all`: everywhere."""
+        found = self._conversations.find(conversation_id)
+        named = [found.key] if found else []
+        for key in self._conversations.keys() if conversation_id == ALL else named:
+            self._conversations.drop(key)

@@ -1,0 +1,116 @@
+"""Coordinator agent: an LLM agent that delegates tasks to sub-agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from spade_llm.agents.llm import LLMAgent, Services
+from spade_llm.assistant.delegation.subagents import (
+    TIMEOUT_S,
+    PresenceTracker,
+    SubAgents,
+    coordination_tools,
+)
+from spade_llm.assistant.middleware.conversation_end import ConversationEndMiddleware
+from spade_llm.assistant.turn.prompt import prompt_template
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.connection.jids import is_jid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.agents.assistant_keywords import SharedKeywords
+    from spade_llm.assistant.config import AssistantConfig
+    from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.assistant.turn.tool_loop import TurnLimits
+    from spade_llm.context import ContextManagement
+    from spade_llm.providers.model import ChatModel
+    from spade_llm.xmpp.agent import AgentOptions
+
+
+MARKERS = ("<TASK_COMPLETE>", "<END>", "<DONE>")
+"""What the models of spade_llm 0.3's coordinators end their last answer with, if nothing else is
+named."""
+
+
+class CoordinatorAgent(LLMAgent):
+    """What is asked for one original asker is one session; answers reach that asker only.
+
+    The first six parameters are those of spade_llm 0.3.
+    """
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        subagent_ids: Sequence[str],
+        coordination_session: str | None = None,
+        routing_function: RoutingFunction | None = None,
+        subagent_response_timeout: float = TIMEOUT_S,
+        *,
+        provider: ChatModel,
+        context_management: ContextManagement | None = None,
+        system_prompt: str | None = None,
+        services: Services | None = None,
+        limits: TurnLimits | None = None,
+        conduct: AssistantConfig | None = None,
+        options: AgentOptions | None = None,
+        **program: Unpack[SharedKeywords],
+    ) -> None:
+        self._subagents = _subagents(
+            jid, subagent_ids, coordination_session, subagent_response_timeout
+        )
+        if not (conduct and conduct.termination_markers):
+            program.setdefault("termination_markers", MARKERS)
+        super().__init__(
+            jid,
+            password,
+            provider,
+            context_management,
+            system_prompt or prompt_template("coordinator"),
+            services=services,
+            limits=limits,
+            conduct=conduct,
+            options=options,
+            routing_function=routing_function,
+            **program,
+        )
+        for tool in coordination_tools(self._subagents):
+            self.add_tool(tool)
+        standings = PresenceTracker(self, self._subagents.jids)
+        self._subagents.join(self.node, self.letters, standings.of)
+
+    def _ending(self, conduct: AssistantConfig) -> ConversationEndMiddleware:
+        """A marker ends a task, and the next one may follow."""
+        return ConversationEndMiddleware(
+            max_interactions=conduct.max_interactions_per_conversation,
+            on_end=conduct.on_conversation_end,
+            goes_on=True,
+        )
+
+    @property
+    def subagent_ids(self) -> frozenset[str]:
+        return frozenset(self._subagents.jids)
+
+    @property
+    def coordination_session(self) -> str:
+        """What every message to a sub-agent names."""
+        return self._subagents.session
+
+    @property
+    def subagent_response_timeout(self) -> float:
+        return self._subagents.timeout_s
+
+
+def _subagents(
+    jid: str, subagent_ids: Sequence[str], session: str | None, timeout_s: float
+) -> SubAgents:
+    if not subagent_ids or isinstance(subagent_ids, str):
+        raise ConfigurationError(f"subagent_ids is {subagent_ids!r}: give a list of JIDs")
+    for one in subagent_ids:
+        if not is_jid(one):
+            raise ConfigurationError(f"subagent_ids: {one!r} is no JID: write name@domain")
+    if not timeout_s > 0:
+        raise ConfigurationError(f"subagent_response_timeout is {timeout_s}: give seconds above 0")
+    session = session or f"coordination_{jid.partition('@')[0]}"
+    return SubAgents(subagent_ids, session=session, timeout_s=timeout_s)

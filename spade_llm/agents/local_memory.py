@@ -1,0 +1,122 @@
+"""Local memory of an assistant without a memory agent, and its tools.
+
+The memories are imported where one is wanted: with them comes all that a memory agent has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.memory.contract import ScoredMemory
+from spade_llm.memory.tools.category_tools import (
+    AgentBaseMemoryListTool,
+    AgentBaseMemorySearchTool,
+    AgentBaseMemoryStoreTool,
+)
+from spade_llm.tools.llm_tool import LLMTool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.agents.interaction_memory import AgentInteractionMemory
+    from spade_llm.memory.agent_memory import AgentBaseMemory
+    from spade_llm.memory.categories import CategorisedMemory
+    from spade_llm.tools import Tool
+
+MemoryOption = bool | tuple[bool, str]
+"""Whether, and (else the default) in which folder."""
+
+TOOLS = (AgentBaseMemoryStoreTool, AgentBaseMemorySearchTool, AgentBaseMemoryListTool)
+MAX_QUOTED = 20
+"""Notes that a model reads before it answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalMemory:
+    """What an assistant of such a program remembers by itself, without a memory agent."""
+
+    interaction_memory: AgentInteractionMemory | None = None
+    agent_base_memory: AgentBaseMemory | None = None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """For Conduct.tools."""
+        notes, base = self.interaction_memory, self.agent_base_memory
+        of_notes: list[Tool] = [] if notes is None else [_tool_of(notes)]
+        return (*of_notes, *([] if base is None else create_base_memory_tools(base)))
+
+    async def notes_about(self, peer: str) -> Sequence[ScoredMemory]:
+        """For Conduct.notes: what was noted of conversations with this one, newest first."""
+        if self.interaction_memory is None:
+            return ()
+        entries = await asyncio.to_thread(self.interaction_memory.entries_about, peer)
+        return [ScoredMemory(entry=one, score=1.0) for one in entries[:MAX_QUOTED]]
+
+    async def close(self) -> None:
+        if self.agent_base_memory is not None:
+            await self.agent_base_memory.close()
+
+
+def open_local_memory(
+    jid: str, *, interaction_memory: MemoryOption = False, agent_base_memory: MemoryOption = False
+) -> LocalMemory:
+    """What `LLMAgent(jid, …, interaction_memory=…, agent_base_memory=…)` means.
+
+    Raises ConfigurationError: a value is neither a truth nor (truth, path); a file is unreadable.
+    """
+    notes = _folder("interaction_memory", interaction_memory)
+    base = _folder("agent_base_memory", agent_base_memory)
+    return LocalMemory(
+        interaction_memory=_notes_in(jid, notes) if notes else None,
+        agent_base_memory=_base_memory_in(jid, base) if base else None,
+    )
+
+
+def _notes_in(jid: str, folder: str) -> AgentInteractionMemory:
+    from spade_llm.agents.interaction_memory import AgentInteractionMemory
+
+    return AgentInteractionMemory(jid, folder)
+
+
+def _tool_of(notes: AgentInteractionMemory) -> Tool:
+    from spade_llm.agents.interaction_memory import AgentMemoryTool
+
+    return AgentMemoryTool(notes)
+
+
+def _base_memory_in(jid: str, folder: str) -> AgentBaseMemory:
+    from spade_llm.memory.agent_memory import AgentBaseMemory
+
+    return AgentBaseMemory(jid, memory_path=folder)
+
+
+def create_base_memory_tools(base_memory: CategorisedMemory) -> list[LLMTool]:
+    """`store_memory`, `search_memories` and `list_memories`, for an assistant's `tools`."""
+    return [
+        LLMTool(
+            name=tool.name,
+            description=tool.description,
+            parameters=tool.parameters,
+            func=tool(base_memory).execute,
+        )
+        for tool in TOOLS
+    ]
+
+
+def _folder(name: str, wanted: MemoryOption) -> str:
+    """Empty: not wanted."""
+    match wanted:
+        case bool():
+            return _usual_folder() if wanted else ""
+        case (bool() as is_wanted, str() as folder):
+            return folder if is_wanted else ""
+    raise ConfigurationError(f"{name} is {wanted!r}: give True, False or (True, folder)")
+
+
+def _usual_folder() -> str:
+    from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
+
+    return str(DATA_OF_SPADE_LLM)

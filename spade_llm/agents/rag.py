@@ -1,0 +1,104 @@
+"""RAG agent: serves document ingestion and search to agents."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError, RequestError
+from spade_llm.messaging import agent_status
+from spade_llm.rag import DocumentLibrary
+from spade_llm.rag.loading.fetcher import FetchedDocuments, Fetcher, FetchLimits
+from spade_llm.rag.loading.loader import MAX_BINARY_BYTES
+from spade_llm.rag.remote import RagService
+from spade_llm.xmpp.agent import AgentOptions, XmppAgent
+from spade_llm.xmpp.connection.settings import tls_context
+from spade_llm.xmpp.features.uploads import upload_host
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.providers.model import ChatModel
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagOptions:
+    """What a RAG agent may do without."""
+
+    namespaces: tuple[str, ...] = ()
+    """The only names that documents are taken for; empty: any."""
+    chroma_url: str | None = None
+    """Of a server that `chroma run` started; None: files in the agent's directory."""
+    upload_hosts: tuple[str, ...] = ()
+    """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
+    max_upload_bytes: int = MAX_BINARY_BYTES
+    model: ChatModel | None = None
+    """Writes answers; whoever gives it closes it. None: the best passages are the answer."""
+
+
+class RAGAgent(XmppAgent):
+    """`embedder=None`: keywords only, and every answer says so. `roots`: where it reads files."""
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        *,
+        embedder: Embedder | None,
+        roots: Sequence[Path],
+        options: AgentOptions,
+        rag: RagOptions | None = None,
+    ) -> None:
+        super().__init__(jid, password, options=options)
+        if options.data is None:
+            raise ConfigurationError("options.data: the RAG agent needs a directory to keep")
+        rag = rag or RagOptions()
+        self._library = DocumentLibrary(
+            options.data / "rag", embedder=embedder, roots=roots, chroma_url=rag.chroma_url
+        )
+        self._embeddings = embedder.name if embedder else "none (keywords only)"
+        self._vectors = f"Chroma at {rag.chroma_url}" if rag.chroma_url else "Chroma"
+        self._answers = f"with {rag.model.name}" if rag.model else "by passages"
+        self._upload_hosts = frozenset(rag.upload_hosts)
+        self._fetched = FetchedDocuments(
+            Fetcher(
+                options.data / "fetched",
+                self._allowed_hosts,
+                context=tls_context(options.connection.ca_path),
+                limits=FetchLimits(max_bytes=rag.max_upload_bytes),
+            )
+        )
+        service = RagService(
+            self._library, only=rag.namespaces, model=rag.model, fetched=self._fetched
+        )
+        service.attach(self.node.dispatcher)
+        self.announce(kind="rag")
+        facts = {"storage": "Chroma", "embeddings": embedder.name if embedder else ""}
+        agent_status.serve_status(
+            self.node.dispatcher, kind="rag", summary=self._summary, facts=facts.copy
+        )
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self._library)
+        await stack.enter_async_context(self._fetched)
+
+    async def _allowed_hosts(self) -> Collection[str]:
+        """Asked of our server at each fetch: started again, it may take them at another port. None
+        if it takes no uploads."""
+        if self._upload_hosts:
+            return self._upload_hosts
+        try:
+            return frozenset({await upload_host(self)})
+        except RequestError as error:
+            logger.info("no uploads at the server of %s: %s", self.jid, error)
+            return frozenset()
+
+    async def _summary(self) -> str:
+        return f"{self._vectors}, embeddings {self._embeddings}, answers {self._answers}"

@@ -1,0 +1,1 @@
+"""Assistant: answers chat messages with a model, tools, memory and documents."""

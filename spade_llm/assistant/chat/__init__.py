@@ -1,0 +1,1 @@
+"""Chat ontology: contract, service and client, for people and for programs."""

@@ -1,0 +1,226 @@
+"""Chat client: a program's requests to an assistant, streaming, approval and reports."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.assistant.chat.messages import (
+    ONTOLOGY,
+    AnswerDelta,
+    ApprovalPrompt,
+    ApproveRequest,
+    ChatReply,
+    CompletionRequest,
+    SayRequest,
+)
+from spade_llm.assistant.chat.reply_pagination import fetch_whole_reply
+from spade_llm.assistant.chat.reports import (
+    ExplanationReport,
+    ExplanationRequest,
+    UsageReport,
+    UsageRequest,
+)
+from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
+from spade_llm.core.errors import InvalidAnswer, RequestFailed
+from spade_llm.messaging import Body, Empty, new_id
+from spade_llm.messaging.rpc import RpcClient
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.runtime import RequestSender
+    from spade_llm.providers.model import Sampling
+
+M = TypeVar("M", bound=BaseModel)
+B = TypeVar("B", SayRequest, CompletionRequest)
+
+TURN_TIMEOUT_S = 180.0
+ASKED_TIMEOUT_S = 600.0
+"""For whoever answers questions meanwhile: a person takes their time."""
+REPORT_TIMEOUT_S = 10.0
+
+
+class ChatClient:
+    """`id`, where a method takes one: equal ids get equal answers, and cost one turn. `context` and
+    `sampling`: None, as the assistant does otherwise. `is_annotated`: as in Say."""
+
+    def __init__(
+        self, requester: RequestSender, jid: str, *, timeout_s: float = TURN_TIMEOUT_S
+    ) -> None:
+        self.jid = jid
+        self._timeout_s = timeout_s
+        self._peer = RpcClient(requester, jid, ONTOLOGY, timeout_s=timeout_s)
+
+    async def say(
+        self,
+        text: str,
+        *,
+        conversation_id: str = "",
+        wishes: ToolOptions = DEFAULT_TOOL_OPTIONS,
+        id: str | None = None,
+        context: ContextOptions | None = None,
+        sampling: Sampling | None = None,
+        is_annotated: bool = True,
+    ) -> ChatReply:
+        """The whole answer. Being cancelled stops the turn. Raises RequestError."""
+        body = _say(text, wishes, context=context, sampling=sampling, is_annotated=is_annotated)
+        return await self._asked(body, id, conversation_id)
+
+    async def say_as(
+        self,
+        text: str,
+        model: type[M],
+        *,
+        conversation_id: str = "",
+        wishes: ToolOptions = DEFAULT_TOOL_OPTIONS,
+        id: str | None = None,
+        context: ContextOptions | None = None,
+        sampling: Sampling | None = None,
+    ) -> M:
+        """The answer as an object of a pydantic model, which the assistant's model is told to give.
+
+        Raises RequestError; RequestFailed (`invalid-answer`) where it gave none, also when it was
+        asked again.
+        """
+        schema = model.model_json_schema()
+        body = _say(text, wishes, schema=schema, context=context, sampling=sampling)
+        reply = await self._asked(body, id, conversation_id)
+        try:
+            return model.model_validate_json(reply.text)
+        except ValidationError as error:
+            raise RequestFailed(
+                f"{self._peer.jid} gave no valid {model.__name__}: {error.errors()[0]['msg']}",
+                peer=self._peer.jid,
+                conversation_id=conversation_id,
+                wire_code=InvalidAnswer.code,
+            ) from None
+
+    async def stream(
+        self,
+        text: str,
+        *,
+        conversation_id: str = "",
+        wishes: ToolOptions = DEFAULT_TOOL_OPTIONS,
+        can_approve: bool = False,
+        id: str | None = None,
+        context: ContextOptions | None = None,
+        sampling: Sampling | None = None,
+        is_annotated: bool = True,
+    ) -> AsyncGenerator[AnswerDelta | ApprovalPrompt | ChatReply]:
+        """Deltas in order, then the Reply. Leaving early stops the turn. Raises RequestError.
+
+        With `can_approve`, questions may come between: `approve` answers them while this waits.
+        The Reply repeats the whole text: deltas may be lost, or begin again after a kill.
+        """
+        body = _say(
+            text,
+            wishes,
+            can_approve=can_approve,
+            context=context,
+            sampling=sampling,
+            is_annotated=is_annotated,
+        )
+        timeout_s = max(self._timeout_s, ASKED_TIMEOUT_S) if can_approve else self._timeout_s
+        # A question must come through behind a lost part, and from an assistant that began again.
+        answers = self._peer.stream(
+            body, id=id, conversation_id=conversation_id, timeout_s=timeout_s, is_news=can_approve
+        )
+        async with aclosing(answers):
+            async for message in answers:
+                if not message.is_terminal:
+                    yield _part(message)
+                else:
+                    yield await fetch_whole_reply(ChatReply.decode(message.content), self._peer)
+
+    async def _asked(self, body: SayRequest, id: str | None, conversation_id: str) -> ChatReply:
+        whole_body = _unstreamed(body, id)
+        reply = await self._peer.ask(whole_body, ChatReply, id=id, conversation_id=conversation_id)
+        return await fetch_whole_reply(reply, self._peer)
+
+    async def generate(
+        self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
+    ) -> ChatReply:
+        """What the assistant's model makes of a prompt: without conversation, memory, documents and
+        tools, and nothing of it is kept. Its usage counts as a turn's. Raises
+        RequestError."""
+        asked_id = id or new_id()
+        body = _unstreamed(CompletionRequest(prompt=prompt, sampling=sampling), id)
+        # A thread of its own: it waits for no other.
+        return await self._peer.ask(body, ChatReply, id=asked_id, conversation_id=asked_id)
+
+    async def stream_generated(
+        self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
+    ) -> AsyncGenerator[AnswerDelta | ChatReply]:
+        """As `generate`; deltas in order, then the Reply. Leaving early stops it."""
+        id = id or new_id()
+        body = CompletionRequest(prompt=prompt, sampling=sampling)
+        async with aclosing(self._peer.stream(body, id=id, conversation_id=id)) as answers:
+            async for message in answers:
+                yield (ChatReply if message.is_terminal else AnswerDelta).decode(message.content)
+
+    async def usage(self, *, days: int = 30) -> UsageReport:
+        """What this program has used, newest day first. Raises RequestError."""
+        return await self._peer.ask(
+            UsageRequest(days=days), UsageReport, timeout_s=REPORT_TIMEOUT_S
+        )
+
+    async def why(self, *, conversation_id: str = "") -> ExplanationReport:
+        """What the last answer of this conversation was built from.
+
+        Raises RequestRefused (`not-found`) if there is none since the assistant began.
+        """
+        return await self._peer.ask(
+            ExplanationRequest(),
+            ExplanationReport,
+            conversation_id=conversation_id,
+            timeout_s=REPORT_TIMEOUT_S,
+        )
+
+    async def approve(self, id: str, *, is_approved: bool) -> None:
+        """Answer what was `Asked`. Raises RequestRefused (`not-found`) if it is not asked now."""
+        await self._peer.ask(ApproveRequest(id=id, is_approved=is_approved), Empty)
+
+
+def _say(
+    text: str,
+    wishes: ToolOptions,
+    *,
+    can_approve: bool = False,
+    schema: dict[str, object] | None = None,
+    context: ContextOptions | None = None,
+    sampling: Sampling | None = None,
+    is_annotated: bool = True,
+) -> SayRequest:
+    return SayRequest(
+        text=text,
+        tool_choice=wishes.tool_choice,
+        tool_rounds=wishes.tool_rounds,
+        tools=wishes.tools,
+        can_approve=can_approve,
+        context=context,
+        sampling=sampling,
+        response_schema=schema,
+        is_annotated=is_annotated,
+    )
+
+
+def _unstreamed(body: B, id: str | None) -> B:
+    """Of who takes the answer whole. One with an id may ask again as a stream, and that has to be
+    the same request."""
+    return body if id else body.model_copy(update={"is_streamed": False})
+
+
+class _PartKind(Body):
+    """Enough of a part to tell which it is."""
+
+    question: str = ""
+
+
+def _part(message: AclMessage) -> AnswerDelta | ApprovalPrompt:
+    is_asked = _PartKind.decode(message.content).question
+    return (ApprovalPrompt if is_asked else AnswerDelta).decode(message.content)

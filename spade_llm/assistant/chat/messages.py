@@ -1,0 +1,179 @@
+"""Chat message bodies (`spade-llm.chat/1`): request, streaming deltas, approval, reply."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from spade_llm.assistant.turn.options import AUTO, MAX_TOOL_ROUNDS, ContextOptions, ToolOptions
+from spade_llm.assistant.turn.turn_result import FinishReason
+from spade_llm.messaging import Body
+from spade_llm.providers.model import Sampling
+
+ONTOLOGY = "spade-llm.chat/1"
+MAX_TOOLS = 200
+
+
+MAX_TEMPERATURE = 2.0
+
+
+def _checked(sampling: Sampling | None) -> Sampling | None:
+    if sampling is None:
+        return None
+    if not 0 <= (sampling.temperature or 0) <= MAX_TEMPERATURE:
+        raise ValueError(f"temperature must be 0…{MAX_TEMPERATURE:g}")
+    if sampling.max_tokens is not None and sampling.max_tokens < 1:
+        raise ValueError("max_tokens must be at least 1")
+    return sampling
+
+
+class SayRequest(Body):
+    op: ClassVar[str] = "say"
+    text: str = Field(min_length=1)
+    tool_choice: str = Field(default=AUTO, pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    """`auto`, `none`, `required`, or the name of the tool to call; the last two in the first round
+    only."""
+    tool_rounds: int | None = Field(default=None, ge=1, le=MAX_TOOL_ROUNDS)
+    tools: tuple[str, ...] | None = Field(default=None, max_length=MAX_TOOLS)
+    """Only these are offered to the model; without it, all."""
+    can_approve: bool = False
+    """The caller answers requests for approval (`Asked`) with `approve`; without it, tools that
+    need approval are not run."""
+    is_streamed: bool = True
+    """Whether parts of the answer are sent as it grows; without it, it comes whole."""
+
+    context: ContextOptions | None = None
+    """What the model is to be told beside the text; the reply then says what it was told."""
+    sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
+    response_schema: dict[str, object] | None = None
+    """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
+    is_annotated: bool = True
+    """The text may say what became of the answer (cut off, without memory, the model failed).
+    False: `Reply.finish` says it, and a model's failure is the request's `failure`."""
+
+    @property
+    def wishes(self) -> ToolOptions:
+        return ToolOptions(
+            tool_choice=self.tool_choice, tool_rounds=self.tool_rounds, tools=self.tools
+        )
+
+
+class CompletionRequest(Body):
+    """A prompt for the model alone: no conversation, no memory, no tools, and nothing is kept."""
+
+    op: ClassVar[str] = "generate"
+    prompt: str = Field(min_length=1)
+    is_streamed: bool = True
+    """As in Say."""
+    sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
+
+
+class ApproveRequest(Body):
+    """The answer to a question: by the bare JID that was asked, before it expires."""
+
+    op: ClassVar[str] = "approve"
+    id: str = Field(min_length=1, max_length=64)
+    is_approved: bool
+
+
+class AnswerDelta(Body):
+    """A part of the answer's text, in order."""
+
+    text: str
+
+
+class ApprovalPrompt(Body):
+    """A part that is a question: may this tool run? `approve` with its id answers it."""
+
+    question: str
+    """Its id."""
+    text: str
+    """The question for a person, arguments and all."""
+    tool: str
+    arguments: tuple[str, ...] = ()
+    """As they may be shown: secrets masked, long values cut."""
+    expires_s: float
+
+
+class ToolCallReport(Body):
+    """One call that was made for the answer."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text as the model wrote it, cut if it is long."""
+    success: bool
+    result: str = ""
+    """Of a success, cut if it is long."""
+    error: str = ""
+    """Why there is none."""
+    round: int
+    """Of calls, from 1: calls of one round ran side by side."""
+    seconds: float = 0.0
+
+
+class ToolRoundReport(Body):
+    """One round of a turn with tools."""
+
+    round: int
+    """From 1, as in ToolUse."""
+    text: str = ""
+    """What the model said beside its calls."""
+    tools: tuple[str, ...] = ()
+    """Names of what it called."""
+
+
+class AnswerSource(Body):
+    """A passage that the model was given."""
+
+    content: str
+    source: str
+    namespace: str
+    """As whoever asked calls it."""
+    chunk_index: int
+    score: float
+    """0…1."""
+    page: int | None = None
+    heading: str = ""
+
+
+class BuiltContext(Body):
+    """What a turn with ContextWishes told the model beside the question."""
+
+    text: str
+    """Sections with `## ` headings; empty: nothing."""
+    tokens: int
+    """Of the text: never more than was wished."""
+    sources: tuple[AnswerSource, ...] = ()
+    """The passages in it, best first."""
+
+
+class ChatReply(Body):
+    """The whole answer, and what it was built from."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    """Documents that were quoted to the model, as `source, passage N`."""
+    missing: tuple[str, ...] = ()
+    """Services that could not be asked: `memory`, `documents`, `tools`; `context`, where it was too
+    large for this answer and cannot be fetched any more."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    tool_calls: tuple[ToolCallReport, ...] = ()
+    """In the order of the model's wishes."""
+    routed_to: tuple[str, ...] = ()
+    """JIDs that the answer was passed on to, if the agent routes its answers."""
+    steps: tuple[ToolRoundReport, ...] = ()
+    context: BuiltContext | None = None
+    """Where `Say` had ContextWishes."""
+    rest: str = ""
+    """Id of what is fetched in pages (services/chat_rest.py), as ChatClient does; empty: this is
+    all."""
+    rest_pages: int = 0
+    is_for_asker: bool = True
+    """False: it went to those only; the text tells a program what they got."""
+    finish: FinishReason = "stop"
+    """How the answer ended: whole, cut at a limit, or replaced by a guardrail."""
+    failure: str = ""
+    """Code of the model's error where the text is an apology for it; empty: it is an answer."""

@@ -1,0 +1,387 @@
+"""Chat service: receives plain chat and `spade-llm.chat/1` requests, streams parts, /stop.
+
+Both reach the same handler; only programs get the answer in parts and with its sources. Before a
+tool that needs it runs, whoever talks is asked: people answer in words, programs with `approve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.assistant.chat.client import ChatClient
+from spade_llm.assistant.chat.messages import (
+    ONTOLOGY,
+    AnswerDelta,
+    ApprovalPrompt,
+    ApproveRequest,
+    ChatReply,
+    CompletionRequest,
+    SayRequest,
+    ToolCallReport,
+)
+from spade_llm.assistant.chat.notices import describe_stop, room_hint
+from spade_llm.assistant.chat.reply_pagination import ReplyPagination
+from spade_llm.assistant.commands.registry import STOP, parse_command, parse_plain_word
+from spade_llm.assistant.history.conversations import conversation_key
+from spade_llm.assistant.middleware.quota import QuotaGroupsOf, no_quota_groups
+from spade_llm.assistant.turn.approval import (
+    ApprovalVerdict,
+    PendingApprovals,
+    approval_question_text,
+    read_answer,
+    settled_text,
+)
+from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
+from spade_llm.assistant.turn.structured_output import JsonAnswerSchema
+from spade_llm.core.errors import NotFound, RequestError
+from spade_llm.messaging import CHAT_TEXT, Empty, Encoding
+from spade_llm.messaging.rpc import RpcService
+from spade_llm.messaging.runtime import Idempotency, Request, Route, fingerprint
+from spade_llm.providers.offline.language import language_of
+
+if TYPE_CHECKING:
+    from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
+    from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
+    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.runtime import Dispatcher, Handler
+    from spade_llm.providers.model import Sampling
+
+__all__ = [
+    "ONTOLOGY",
+    "AnswerDelta",
+    "ApprovalPrompt",
+    "ApproveRequest",
+    "ChatClient",
+    "ChatReply",
+    "ChatService",
+    "ChatTurnInput",
+    "CompletionRequest",
+    "SayRequest",
+    "ToolCallReport",
+]
+
+NO_TEXT = ""
+"""A chat is not answered where the answer went to others: the dispatcher sends no empty message."""
+DELTA_EVERY_S = 0.05
+"""A model's tokens come one by one; a stanza for each would cost more than the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTurnInput:
+    """What somebody said, and how to say something back while the answer is made."""
+
+    id: str
+    peer: str
+    """Bare JID of who said it; in a room their seat, of which nothing private is known."""
+    conversation: str
+    """The peer (of a room: the room), and the thread if the client sent one."""
+    text: str
+    message: AclMessage
+    on_delta: Callable[[str], Awaitable[None]] | None = None
+    """Takes the answer's text in pieces; None: nobody sees it grow."""
+    wishes: ToolOptions = DEFAULT_TOOL_OPTIONS
+    context: ContextOptions | None = None
+    """What the model is to be told; None: what this assistant tells it otherwise."""
+    sampling: Sampling | None = None
+    ask: AskApproval | None = None
+    """Asks back, and waits; None: whoever said this cannot be asked."""
+    tell: Callable[[str], Awaitable[None]] | None = None
+    """Says something to a person before the answer. Raises RequestError. None: to a program."""
+    form: AnswerSchema | None = None
+    """What the answer must be, as JSON text; None: any text."""
+    is_annotated: bool = True
+    """As in Say."""
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """While something waits for somebody else: others are served meanwhile."""
+    heard: tuple[str, ...] = ()
+    """What others said around it in a room, not to us: data."""
+
+    replied_to: str = ""
+    """The message that this one answers, as far as it is known: data."""
+    quota_groups: tuple[str, ...] = ()
+    """Groups that its costs count for beside the peer, as decided when its turn began."""
+    at: datetime = field(default_factory=partial(datetime.now, UTC))
+    """When its turn began."""
+
+    @property
+    def kept_in(self) -> str:
+        """The conversation that memory keeps it in. In a room each has one of their own: what is
+        learned of a conversation is learned of one person."""
+        return self.peer if self.message.said.room else self.conversation
+
+    @property
+    def speaker(self) -> str:
+        """What the model calls who said it. A nick alone could be any name that means something."""
+        said = self.message.said
+        return f"{said.nick} in {said.room.partition('@')[0]}" if said.room else self.peer
+
+
+ChatHandler = Callable[[ChatTurnInput], Awaitable[ChatReply]]
+
+
+class ChatService:
+    def __init__(
+        self,
+        handler: ChatHandler,
+        *,
+        generate: ChatHandler | None = None,
+        quota_groups_of: QuotaGroupsOf = no_quota_groups,
+    ) -> None:
+        """`generate`: answers prompts that belong to no conversation; None: they are not served.
+        `quota_groups_of`: the groups of peers with a quota of their own that a peer belongs to."""
+        self._handler = handler
+        self._quota_groups_of = quota_groups_of
+        self._generate = generate
+        self.service = RpcService(ONTOLOGY, ends_with_asker=True)
+        """Further ops are added to it before `attach`."""
+        self._questions = PendingApprovals()
+        self._rests = ReplyPagination()
+        self._dispatcher: Dispatcher | None = None
+
+    def attach(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        text = Route(
+            handler=self._answer_text,
+            effect_of=lambda _message: Idempotency.RESUME,
+            divert=self._divert_text,
+        )
+        dispatcher.route(CHAT_TEXT, text)
+        service = self.service
+        service.on(SayRequest, self._answer_program, effect=Idempotency.RESUME)
+        if self._generate is not None:
+            made = partial(self._answer_prompt, self._generate)
+            service.on(CompletionRequest, made, effect=Idempotency.RESUME)
+        self._rests.add_to(service)
+        service.on(ApproveRequest, self._approve, effect=Idempotency.WRITE, is_diverted=True)
+        service.attach(dispatcher)
+
+    async def _answer_text(self, request: Request) -> str:
+        utterance = self._utterance(request.message, request.message.content)
+        ask = partial(self._ask_person, request)
+        utterance = replace(utterance, ask=ask, aside=request.set_aside, tell=request.part)
+        reply = await self._handler(utterance)
+        return reply.text if reply.is_for_asker else NO_TEXT
+
+    async def _answer_program(self, request: Request, body: SayRequest) -> ChatReply:
+        async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
+            utterance = self._utterance(request.message, body.text, parts.add)
+            ask = partial(self._ask_program, request, parts) if body.can_approve else None
+            form = JsonAnswerSchema(body.response_schema) if body.response_schema else None
+            utterance = replace(
+                utterance,
+                ask=ask,
+                aside=request.set_aside,
+                wishes=body.wishes,
+                context=body.context,
+                sampling=body.sampling,
+                form=form,
+                is_annotated=body.is_annotated,
+            )
+            reply = await self._handler(utterance)
+            return self._rests.fitting(reply, peer=request.message.asker)
+
+    async def _answer_prompt(
+        self, generate: ChatHandler, request: Request, body: CompletionRequest
+    ) -> ChatReply:
+        async with _DeltaSender(request, is_sent=body.is_streamed) as parts:
+            utterance = self._utterance(request.message, body.prompt, parts.add)
+            return await generate(replace(utterance, sampling=body.sampling))
+
+    def _utterance(
+        self,
+        message: AclMessage,
+        text: str,
+        on_delta: Callable[[str], Awaitable[None]] | None = None,
+    ) -> ChatTurnInput:
+        return ChatTurnInput(
+            # Some clients use an id again for another text: together they tell one utterance.
+            id=f"{message.reply_with}.{fingerprint(message)[:12]}",
+            peer=message.asker,
+            conversation=conversation_key(message),
+            text=text,
+            message=message,
+            on_delta=on_delta,
+            quota_groups=self._quota_groups_of(message.asker),
+        )
+
+    async def _ask_person(self, request: Request, question: ApprovalQuestion) -> ApprovalVerdict:
+        language = language_of(request.message.content)
+        hint = room_hint(language) if request.message.said.room else ""
+        show = partial(request.part, approval_question_text(question, language) + hint)
+        return await self._ask(question, request, conversation_key(request.message), show)
+
+    async def _ask_program(
+        self, request: Request, parts: _DeltaSender, question: ApprovalQuestion
+    ) -> ApprovalVerdict:
+        left_s = _seconds_left(request.message)
+        question = replace(question, expires_s=min(question.expires_s, left_s))
+        return await self._ask(question, request, question.id, partial(parts.ask, question))
+
+    async def _ask(
+        self,
+        question: ApprovalQuestion,
+        request: Request,
+        place: str,
+        show: Callable[[], Awaitable[None]],
+    ) -> ApprovalVerdict:
+        """Meanwhile, others are served. A question that cannot leave is not answered either."""
+        peer = request.message.asker
+        try:
+            async with request.set_aside():
+                return await self._questions.ask(question, place=place, peer=peer, show=show)
+        except RequestError:
+            return ApprovalVerdict.EXPIRED
+
+    def is_settling(self, message: AclMessage) -> bool:
+        """A yes or no to what is asked in its conversation."""
+        is_asked = self._questions.at(conversation_key(message), peer=message.asker) is not None
+        return is_asked and read_answer(message.content) is not None
+
+    def questions_of(self, peer: str) -> list[ApprovalQuestion]:
+        """What this bare JID is asked now, in any conversation."""
+        return [question for _, question in self._questions.of_peer(peer)]
+
+    def answer_question(
+        self, id: str, verdict: ApprovalVerdict, *, peer: str
+    ) -> ApprovalQuestion | None:
+        """As a yes or no in its conversation, to this very question; None: it is not asked now."""
+        for place, question in self._questions.of_peer(peer):
+            if question.id == id:
+                return self._questions.settle(place, verdict, peer=peer)
+        return None
+
+    def _divert_text(self, message: AclMessage) -> Handler | None:
+        """A stop; a yes or no to what is asked in this conversation. Anything else is a no, and
+        waits its turn as what it is."""
+        if parse_command(message.content, (STOP,)):
+            return self._divert_stop(message)
+        is_private = message.encoding is Encoding.PLAIN and not message.said.room
+        if is_private and parse_plain_word(message.content, (STOP,)):
+            return self._divert_stop(message, is_certain=False)
+        if message.said.corrects:
+            self._stop_corrected(message)
+        place, peer = conversation_key(message), message.asker
+        question = self._questions.at(place, peer=peer)
+        if question is None:
+            return None
+        if read_answer(message.content) is not None:
+            return partial(self._settle_text, question)
+        self._questions.settle(place, ApprovalVerdict.OTHER, peer=peer)
+        return None
+
+    def _divert_stop(self, message: AclMessage, *, is_certain: bool = True) -> Handler | None:
+        """Ends what was said before it in this conversation, by whichever client. Never in its row,
+        also where there is nothing: a second stop would end the first. Not `is_certain`: where
+        there is nothing to stop it is said to the model."""
+        if self._dispatcher is None:
+            return None
+        stopped = self._dispatcher.stop(message.asker, message.conversation_id, _ONTOLOGIES)
+        if not (is_certain or stopped.requests):
+            return None
+        return partial(describe_stop, stopped)
+
+    def _stop_corrected(self, message: AclMessage) -> None:
+        """What is worked on is not what was meant."""
+        if self._dispatcher is not None:
+            place, corrected = (message.asker, message.conversation_id), message.said.corrects
+            self._dispatcher.stop(*place, (CHAT_TEXT,), only=corrected)
+
+    async def _settle_text(self, question: ApprovalQuestion, request: Request) -> str:
+        """It answers what was asked when it came: the next question may be open by now."""
+        message = request.message
+        place, peer, language = (
+            conversation_key(message),
+            message.asker,
+            language_of(message.content),
+        )
+        verdict = read_answer(message.content) or ApprovalVerdict.NO
+        if self._questions.at(place, peer=peer) is not question:
+            return _SETTLED_BEFORE[language]
+        if verdict is ApprovalVerdict.YES and self._questions.is_too_early(place, peer=peer):
+            return _TOO_EARLY[language]
+        self._questions.settle(place, verdict, peer=peer)
+        return settled_text(question, verdict, language)
+
+    async def _approve(self, request: Request, body: ApproveRequest) -> Empty:
+        verdict = ApprovalVerdict.YES if body.is_approved else ApprovalVerdict.NO
+        if not self._questions.settle(body.id, verdict, peer=request.message.owner):
+            raise NotFound(
+                f"id: you are not asked {body.id!r} now: it was answered, or has expired"
+            )
+        return Empty()
+
+
+_ONTOLOGIES = (CHAT_TEXT, ONTOLOGY)
+_SETTLED_BEFORE = {"en": "That was answered already.", "es": "Eso ya está respondido."}
+_TOO_EARLY = {
+    "en": "That came too soon for my last question: please answer it once more.",
+    "es": "Eso llegó demasiado pronto para mi última pregunta: respóndela otra vez, por favor.",
+}
+_MARGIN_S = 5.0
+"""Of a program's deadline, kept for the answer after a question has expired."""
+
+
+def _seconds_left(message: AclMessage) -> float:
+    if message.reply_by is None:
+        return float("inf")
+    left = message.reply_by - datetime.now(UTC)
+    return max(left.total_seconds() - _MARGIN_S, 0.0)
+
+
+class _DeltaSender:
+    """Sends the first piece of an answer at once and later ones together, every PART_EVERY_S."""
+
+    def __init__(self, request: Request, *, is_sent: bool) -> None:
+        """`is_sent`: otherwise only questions are; whoever asked takes the answer whole."""
+        self._request = request
+        self._is_sent = is_sent
+        self._waiting: list[str] = []
+        self._flusher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._flusher is not None:
+            self._flusher.cancel()
+            await asyncio.wait([self._flusher])
+        await self._flush()
+
+    async def add(self, text: str) -> None:
+        if not self._is_sent:
+            return
+        self._waiting.append(text)
+        if self._flusher is None or self._flusher.done():
+            await self._flush()
+            self._flusher = asyncio.create_task(self._flush_later())
+
+    async def ask(self, question: ApprovalQuestion) -> None:
+        """Behind what was said so far. Raises RequestError: without it nobody can answer."""
+        await self._flush()
+        part = ApprovalPrompt(
+            question=question.id,
+            text=approval_question_text(question, language_of("")),
+            tool=question.tool,
+            arguments=question.arguments,
+            expires_s=question.expires_s,
+        )
+        await self._request.part(part.encode())
+
+    async def _flush_later(self) -> None:
+        await asyncio.sleep(DELTA_EVERY_S)
+        await self._flush()
+
+    async def _flush(self) -> None:
+        if self._waiting:
+            text = "".join(self._waiting)
+            self._waiting.clear()
+            # A part that cannot leave is no loss: the terminal answer repeats the whole text.
+            with suppress(RequestError):
+                await self._request.part(AnswerDelta(text=text).encode())

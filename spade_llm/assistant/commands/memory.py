@@ -1,0 +1,233 @@
+"""Memory commands: /new, /memories, /correct, /forget, /export and /learn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.commands.memory_list import (
+    MAX_LINE_CHARS,
+    NUMBER_CHARS,
+    ListNumbers,
+    export_json_lines,
+    find_by_number,
+    numbered_line,
+    plain_item,
+)
+from spade_llm.assistant.commands.registry import is_confirmed, means_all
+from spade_llm.core.text import pluralize, single_line
+from spade_llm.memory.contract import Category, MemoryChange, MemoryFilter, MemoryQuery, Origin
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.commands.registry import CommandRegistry
+    from spade_llm.assistant.history.conversations import ConversationCache
+    from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+    from spade_llm.memory.contract import MemoryEntry, OwnedMemory
+
+LISTED_MEMORIES = 20
+FORGETTABLE = 1000
+"""Of a person's memories, newest first, those that a NUMBER can mean."""
+NO_MEMORY = "I have no memory agent."
+
+
+class MemoryCommands:
+    def __init__(self, memory: MemoryBehaviour, conversations: ConversationCache) -> None:
+        self._memory = memory
+        self._conversations = conversations
+        self._shown = ListNumbers()
+
+    def add_to(self, commands: CommandRegistry) -> None:
+        commands.add(
+            "new", self._begin_anew, "/new – begin a new conversation (what I remember stays)"
+        )
+        commands.add("memories", self._list, "/memories [words] – what I remember about you")
+        commands.add(
+            "correct",
+            self._correct,
+            "/correct NUMBER new text – say how one of them really is",
+        )
+        commands.add(
+            "forget",
+            self._forget,
+            "/forget NUMBER – forget one of the memories that /memories listed",
+            "/forget all – forget everything about you, and our conversations; I ask first",
+        )
+        commands.add(
+            "export", self._export, "/export – all that I remember about you, as JSON, one per line"
+        )
+
+    async def entries(self, peer: str, limit: int = FORGETTABLE) -> list[MemoryEntry]:
+        """Newest first; none without a memory agent. Raises RequestError."""
+        if self._memory.memory is None:
+            return []
+        page = await self._memory.memory.list(_about(peer), limit=limit)
+        return list(page.entries)
+
+    async def _begin_anew(self, _argument: str, utterance: ChatTurnInput) -> str:
+        await self._memory.close(utterance.conversation)
+        self._conversations.drop(utterance.conversation)
+        return "A new conversation. What I remember about you stays; /forget all removes it."
+
+    async def _list(self, words: str, utterance: ChatTurnInput) -> str:
+        if self._memory.memory is None:
+            return NO_MEMORY
+        about = _about(utterance.peer)
+        if words:
+            query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
+            hits = (await self._memory.memory.search(query)).hits
+            entries = sorted((hit.entry for hit in hits), key=_made, reverse=True)
+            total = len(entries)
+        else:
+            page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
+            entries, total = list(page.entries), page.total
+        if not entries:
+            return "I remember nothing about you" + (" with these words." if words else ".")
+        self._shown.show(utterance.peer, entries)
+        lines = [f"{number}. {plain_item(one)}" for number, one in enumerate(entries, start=1)]
+        more = [f"… and {total - len(entries)} more: /memories WORDS finds them."]
+        left = more if total > len(entries) else []
+        return "\n".join(["What I remember about you, newest first:", *lines, *left, COMMAND_USAGE])
+
+    async def _correct(self, argument: str, utterance: ChatTurnInput) -> str:
+        number, _, content = argument.partition(" ")
+        if self._memory.memory is None or not content.strip():
+            return "Write /correct NUMBER (from /memories) and the new text."
+        entry = await self._one(utterance.peer, number)
+        if entry is None:
+            return _ambiguous_number(number)
+        change = MemoryChange(id=entry.id, content=content.strip())
+        corrected = await self._memory.memory.update(change)
+        return f"Corrected: {plain_item(corrected, max_chars=MAX_LINE_CHARS)}"
+
+    async def _forget(self, argument: str, utterance: ChatTurnInput) -> str:
+        if means_all(argument):
+            return (
+                await self._forget_all(utterance) if is_confirmed(argument) else CONFIRM_FORGET_ALL
+            )
+        if self._memory.memory is None or not argument:
+            return "Write /forget NUMBER (from /memories), or /forget all."
+        entry = await self._one(utterance.peer, argument)
+        if entry is None:
+            return _ambiguous_number(argument)
+        await self._memory.memory.forget([entry.id], subject=utterance.peer)
+        return "Forgotten."
+
+    async def _forget_all(self, utterance: ChatTurnInput) -> str:
+        self._conversations.drop_peer(utterance.peer)
+        count = await self._memory.forget_peer(utterance.peer)
+        return f"Forgotten: {pluralize(count, 'memory', 'memories')} and our conversations."
+
+    async def _one(self, peer: str, number: str) -> MemoryEntry | None:
+        """By its place in the list that was shown last, or by what its id begins with."""
+        return find_by_number(await self.entries(peer), self._shown.full_number(peer, number))
+
+    async def _export(self, _argument: str, utterance: ChatTurnInput) -> str:
+        if self._memory.memory is None:
+            return NO_MEMORY
+        lines, left_out = export_json_lines(await self.entries(utterance.peer))
+        if not lines:
+            return "I remember nothing about you."
+        note = f"({left_out} older ones do not fit into one message.)"
+        return "\n".join([*lines, *([note] if left_out else [])])
+
+
+COMMAND_USAGE = "/correct NUMBER new text corrects one, /forget NUMBER forgets one."
+CONFIRM_FORGET_ALL = (
+    "This removes everything that I remember about you, the files that you shared with me and our"
+    " conversations, for good. Write /forget all yes if that is what you want."
+)
+
+
+def _about(peer: str) -> MemoryFilter:
+    """Also what is no longer true: it is there to be seen and forgotten."""
+    return MemoryFilter(subject=peer, with_invalid=True)
+
+
+def _made(entry: MemoryEntry) -> datetime:
+    return entry.created_at
+
+
+def _ambiguous_number(number: str) -> str:
+    shown = number if len(number) <= MAX_SHOWN_CHARS else f"{number[:MAX_SHOWN_CHARS]}…"
+    return f"There is no single memory {shown!r}: /memories lists them."
+
+
+MAX_SHOWN_CHARS = 2 * NUMBER_CHARS
+
+
+LISTED = 50
+"""A person's newest patterns."""
+SHOWN_CHARS = 200
+"""Of one conversation that a pattern was seen in."""
+NO_MEMORY_TO_LEARN = "I have no memory agent."
+LEARN_USAGE = (
+    "/learn on lets me remember what several of our conversations have in common; /learn off"
+    " removes that and ends it; /learn NUMBER shows where one was seen."
+)
+
+
+class LearningCommands:
+    def __init__(self, memory: MemoryBehaviour) -> None:
+        self._memory = memory
+
+    def add_to(self, commands: CommandRegistry) -> None:
+        commands.add(
+            "learn",
+            self._learn,
+            "/learn on, /learn off – whether I remember what our conversations have in common",
+            "/learn – what that is; /learn NUMBER – in which conversations it was seen",
+        )
+
+    async def _learn(self, argument: str, utterance: ChatTurnInput) -> str:
+        memory = self._memory.memory
+        if memory is None:
+            return NO_MEMORY_TO_LEARN
+        match argument.lower():
+            case "" | "status":
+                return await _status(memory, utterance.peer)
+            case "on":
+                await memory.set_consent(utterance.peer, is_given=True)
+                return (
+                    "From now on I remember what several of our conversations have in common, those"
+                    " that I still have among them. /learn shows it, /learn off removes it."
+                )
+            case "off":
+                await memory.set_consent(utterance.peer, is_given=False)
+                return "I no longer do that, and what I had learned that way is removed."
+            case number:
+                return await _provenance(memory, utterance.peer, number)
+
+
+async def _status(memory: OwnedMemory, peer: str) -> str:
+    consent = await memory.consent(peer)
+    if consent.since is None:
+        return f"I do not compare our conversations with each other. {LEARN_USAGE}"
+    patterns = await _patterns(memory, peer)
+    allowed = f"You have allowed it since {consent.since:%Y-%m-%d}."
+    if not patterns:
+        return f"{allowed} I have found nothing in common yet. {LEARN_USAGE}"
+    return "\n".join([f"{allowed} What I have found:", *map(_line, patterns), LEARN_USAGE])
+
+
+async def _provenance(memory: OwnedMemory, peer: str, number: str) -> str:
+    pattern = find_by_number(await _patterns(memory, peer), number)
+    if pattern is None:
+        return f"There is nothing with the number {number[:NUMBER_CHARS]!r}. {LEARN_USAGE}"
+    episodes = await memory.peek(pattern.sources)
+    lines = [f"- {single_line(one.content, SHOWN_CHARS)}" for one in episodes]
+    return "\n".join([_line(pattern), "It was seen in these conversations:", *lines])
+
+
+async def _patterns(memory: OwnedMemory, peer: str) -> list[MemoryEntry]:
+    which = MemoryFilter(subject=peer, category=Category.PATTERN)
+    page = await memory.list(which, limit=LISTED)
+    return [one for one in page.entries if one.origin is Origin.PATTERN]
+
+
+def _line(pattern: MemoryEntry) -> str:
+    """`of`, `first` and `last` are what the learner wrote (learning/pattern_rules.py)."""
+    known = pattern.metadata
+    seen = f"in {known.get('conversations')} of {known.get('of')} conversations"
+    return f"{numbered_line(pattern)} ({seen}, {known.get('first')} to {known.get('last')})"

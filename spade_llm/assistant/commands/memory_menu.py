@@ -1,0 +1,307 @@
+"""Memory menu: forms to see, correct, forget and export memories; menu texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.assistant.commands.memory_list import (
+    ENGLISH_ITEMS,
+    MAX_LINE_CHARS,
+    SPANISH_ITEMS,
+    numbered_line,
+    plain_item,
+)
+from spade_llm.messaging import bare
+from spade_llm.xmpp.stanzas.forms import (
+    AdHocRequest,
+    CommandForm,
+    CommandResult,
+    DataForm,
+    FormField,
+    FormFieldKind,
+    FormOption,
+    MenuCommand,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.xmpp.stanzas.forms import CommandStep, FormValues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MenuTexts:
+    about_you: str
+    words: str
+    memory: str
+    memories: str
+    new_text: str
+    correct_how: str
+    nothing: str
+    forget_how: str
+    everything: str
+    sure: str
+    sure_how: str
+    not_done: str
+    which_conversation: str
+    no_name: str
+    message: str
+    no_question: str
+    question: str
+    your_answer: str
+    yes: str
+    no: str
+    not_open: str
+    stopped: str
+    learning: str
+    show: str
+    on: str
+    off: str
+
+
+MENU_TEXTS = {
+    "en": MenuTexts(
+        about_you="What is remembered about you",
+        words="Only those with these words (empty: the newest)",
+        memory="Which one",
+        memories="Which ones",
+        new_text="How it really is",
+        correct_how="Say how it really is.",
+        nothing="Nothing is remembered about you.",
+        forget_how="What you choose is removed for good.",
+        everything="Everything about you, conversations too",
+        sure="Yes, remove everything about me",
+        sure_how="This removes all that is remembered about you and your conversations, for good.",
+        not_done="Nothing was changed.",
+        which_conversation="Which conversation",
+        no_name="the one without a name",
+        message="message",
+        no_question="Nothing waits for your yes or no.",
+        question="May I run this tool?",
+        your_answer="Your answer",
+        yes="Yes, run it",
+        no="No",
+        not_open="That is not asked any more: it was answered, or has expired.",
+        stopped="Stopped.",
+        learning="Comparing our conversations with each other",
+        show="Show what it is",
+        on="Allow it",
+        off="Do not allow it, and remove what came of it",
+    ),
+    "es": MenuTexts(
+        about_you="Lo que se recuerda de ti",
+        words="Solo los que tienen estas palabras (vacío: los más nuevos)",
+        memory="Cuál",
+        memories="Cuáles",
+        new_text="Cómo es en realidad",
+        correct_how="Di cómo es en realidad.",
+        nothing="No se recuerda nada de ti.",
+        forget_how="Lo que elijas se borra para siempre.",
+        everything="Todo sobre ti, también las conversaciones",
+        sure="Sí, borra todo sobre mí",
+        sure_how="Esto borra para siempre todo lo que se recuerda de ti y tus conversaciones.",
+        not_done="No se ha cambiado nada.",
+        which_conversation="Qué conversación",
+        no_name="la que no tiene nombre",
+        message="mensaje",
+        no_question="Nada espera tu sí o tu no.",
+        question="¿Puedo ejecutar esta herramienta?",
+        your_answer="Tu respuesta",
+        yes="Sí, ejecútala",
+        no="No",
+        not_open="Eso ya no se pregunta: está respondido o ha caducado.",
+        stopped="Detenido.",
+        learning="Comparar nuestras conversaciones entre sí",
+        show="Mostrar qué es",
+        on="Permitirlo",
+        off="No permitirlo, y borrar lo que salió de ello",
+    ),
+}
+
+LABELS = {
+    "new": {"en": "New conversation", "es": "Nueva conversación"},
+    "memories": {"en": "What is remembered about me", "es": "Lo que se recuerda de mí"},
+    "correct": {"en": "Correct a memory", "es": "Corregir un recuerdo"},
+    "forget": {"en": "Forget", "es": "Olvidar"},
+    "export": {"en": "Export my memories", "es": "Exportar mis recuerdos"},
+    "learn": {"en": "Learning from our conversations", "es": "Aprender de las conversaciones"},
+    "documents": {"en": "Documents", "es": "Documentos"},
+    "tools": {"en": "Tools", "es": "Herramientas"},
+    "questions": {"en": "Open questions: yes or no", "es": "Preguntas abiertas: sí o no"},
+    "stop": {"en": "Stop what is being answered", "es": "Detener lo que se está respondiendo"},
+    "why": {"en": "Why the last answer", "es": "Por qué la última respuesta"},
+    "usage": {"en": "What I have used", "es": "Lo que he usado"},
+    "status": {"en": "Status", "es": "Estado"},
+    "help": {"en": "Help", "es": "Ayuda"},
+}
+
+
+MAX_OFFERED_MEMORIES = 50
+"""A person's newest memories; older ones are found by words, or by text."""
+
+
+class MemorySource(Protocol):
+    """Where memories about people are, and who obeys their text commands."""
+
+    async def entries(self, peer: str, limit: int) -> Sequence[MemoryEntry]:
+        """Newest first. Raises RequestError, ServiceError."""
+        ...
+
+    async def obey(self, verb: str, argument: str, visit: AdHocRequest) -> str:
+        """As the command `/verb argument`, in the visitor's language."""
+        ...
+
+    @property
+    def all(self) -> str:
+        """The argument of `forget` that means everything, and asks no more."""
+        ...
+
+
+class MemoryMenu:
+    def __init__(self, shelf: MemorySource) -> None:
+        self._shelf = shelf
+
+    @property
+    def entries(self) -> list[MenuCommand]:
+        begin = {
+            "memories": self._list,
+            "correct": self._correct,
+            "forget": self._forget,
+            "export": self._export,
+        }
+        return [
+            MenuCommand(node=node, labels=LABELS[node], begin=one) for node, one in begin.items()
+        ]
+
+    async def _list(self, visit: AdHocRequest) -> CommandStep:
+        say = MENU_TEXTS[visit.language]
+        form = DataForm(title=say.about_you, fields=(FormField(name="words", label=say.words),))
+        return CommandForm(form=form, then=partial(self._listed, visit))
+
+    async def _listed(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+        return CommandResult(
+            text=await self._shelf.obey("memories", "".join(filled["words"]), visit)
+        )
+
+    async def _correct(self, visit: AdHocRequest) -> CommandStep:
+        say, entries = await self._of(visit)
+        if not entries:
+            return CommandResult(text=say.nothing)
+        which = _choice(entries, FormFieldKind.ONE, say.memory, visit, is_required=True)
+        form = DataForm(title=say.about_you, fields=(which,))
+        return CommandForm(form=form, then=partial(self._correct_this, visit, entries))
+
+    async def _correct_this(
+        self, visit: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
+    ) -> CommandStep:
+        say = MENU_TEXTS[visit.language]
+        entry = _chosen(entries, filled["memory"])[0]
+        text = FormField(
+            name="text",
+            label=say.new_text,
+            kind=FormFieldKind.LINES,
+            value=entry.content,
+            is_required=True,
+        )
+        form = DataForm(
+            title=_label(entry, visit),
+            instructions=(say.correct_how,),
+            fields=(text,),
+        )
+        return CommandForm(form=form, then=partial(self._corrected, visit, entry.id))
+
+    async def _corrected(self, visit: AdHocRequest, id: str, filled: FormValues) -> CommandStep:
+        argument = f"{id} {''.join(filled['text'])}"
+        return CommandResult(text=await self._shelf.obey("correct", argument, visit))
+
+    async def _forget(self, visit: AdHocRequest) -> CommandStep:
+        say, entries = await self._of(visit)
+        everything = FormField(
+            name="all", label=say.everything, kind=FormFieldKind.YES_NO, value="0"
+        )
+        some = [_choice(entries, FormFieldKind.SEVERAL, say.memories, visit)] if entries else []
+        form = DataForm(
+            title=say.about_you, instructions=(say.forget_how,), fields=(*some, everything)
+        )
+        return CommandForm(form=form, then=partial(self._forget_these, visit, entries))
+
+    async def _forget_these(
+        self, visit: AdHocRequest, entries: Sequence[MemoryEntry], filled: FormValues
+    ) -> CommandStep:
+        say = MENU_TEXTS[visit.language]
+        if filled["all"]:
+            sure = FormField(name="sure", label=say.sure, kind=FormFieldKind.YES_NO, value="0")
+            form = DataForm(title=say.everything, instructions=(say.sure_how,), fields=(sure,))
+            return CommandForm(form=form, then=partial(self._forget_all, visit))
+        chosen = _chosen(entries, filled.get("memory", ()))
+        said = [await self._shelf.obey("forget", one.id, visit) for one in chosen]
+        return CommandResult(text="\n".join(dict.fromkeys(said)) or say.not_done)
+
+    async def _forget_all(self, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+        if not filled["sure"]:
+            return CommandResult(text=MENU_TEXTS[visit.language].not_done)
+        return CommandResult(text=await self._shelf.obey("forget", self._shelf.all, visit))
+
+    async def _export(self, visit: AdHocRequest) -> CommandStep:
+        return CommandResult(text=await self._shelf.obey("export", "", visit))
+
+    async def _of(self, visit: AdHocRequest) -> tuple[MenuTexts, Sequence[MemoryEntry]]:
+        entries = await self._shelf.entries(bare(visit.jid), MAX_OFFERED_MEMORIES)
+        return MENU_TEXTS[visit.language], entries
+
+
+def _choice(
+    entries: Sequence[MemoryEntry],
+    kind: FormFieldKind,
+    label: str,
+    visit: AdHocRequest,
+    *,
+    is_required: bool = False,
+) -> FormField:
+    """profanity 0.13 shows the values of choices and not their labels, and of one choice nothing
+    unless something is chosen before."""
+    options = tuple(
+        FormOption(value=numbered_line(one), label=_label(one, visit)) for one in entries
+    )
+    return FormField(
+        name="memory",
+        label=label,
+        kind=kind,
+        options=options,
+        value=options[0].value if kind is FormFieldKind.ONE else "",
+        is_required=is_required,
+    )
+
+
+def _label(entry: MemoryEntry, visit: AdHocRequest) -> str:
+    say = SPANISH_ITEMS if visit.language == "es" else ENGLISH_ITEMS
+    return plain_item(entry, say=say, max_chars=MAX_LINE_CHARS)
+
+
+def _chosen(entries: Sequence[MemoryEntry], lines: Sequence[str]) -> list[MemoryEntry]:
+    return [one for one in entries if numbered_line(one) in lines]
+
+
+def ask_about_learning(
+    shelf: MemorySource, visit: AdHocRequest, *, choices: Sequence[str]
+) -> CommandStep:
+    """`choices`: arguments of `learn` that this agent obeys."""
+    say = MENU_TEXTS[visit.language]
+    labels = {"status": say.show, "on": say.on, "off": say.off}
+    what = FormField(
+        name="what",
+        label=say.learning,
+        kind=FormFieldKind.ONE,
+        options=tuple(FormOption(value=one, label=labels[one]) for one in choices),
+        value=choices[0],
+        is_required=True,
+    )
+    form = DataForm(title=say.learning, fields=(what,))
+    return CommandForm(form=form, then=partial(_learned, shelf, visit))
+
+
+async def _learned(shelf: MemorySource, visit: AdHocRequest, filled: FormValues) -> CommandStep:
+    return CommandResult(text=await shelf.obey("learn", "".join(filled["what"]), visit))

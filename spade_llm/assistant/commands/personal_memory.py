@@ -1,0 +1,304 @@
+"""Personal memory commands of the memory agent: list, correct, forget, export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.assistant.commands.memory_list import (
+    ENGLISH_ITEMS,
+    MAX_ITEM_CHARS,
+    MAX_LINE_CHARS,
+    MIN_NUMBER_CHARS,
+    SPANISH_ITEMS,
+    ItemTexts,
+    ListNumbers,
+    export_json_lines,
+    find_by_number,
+    plain_item,
+)
+from spade_llm.assistant.commands.registry import is_confirmed, means_all
+from spade_llm.core.text import pluralize
+from spade_llm.providers.offline.language import language_of
+from spade_llm.providers.offline.time_zones import fold_accents
+
+if TYPE_CHECKING:
+    from spade_llm.memory.contract import MemoryEntry, SubjectStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalMemoryTexts:
+    """Everything it can say in one language; `{}` is filled in."""
+
+    help: str
+    items: ItemTexts
+    memory: tuple[str, str]
+    """One, and several."""
+    listed: str
+    kept_by: str
+    more: str
+    how: str
+    how_to_correct: str
+    nothing: str
+    nothing_with_words: str
+    no_single: str
+    corrected: str
+    forgotten: str
+    confirm: str
+    all_forgotten: str
+    allowed: str
+    not_allowed: str
+    withdrawn: str
+    left_out: str
+
+
+ENGLISH = PersonalMemoryTexts(
+    help="""\
+I keep what agents remember. To you ({}) I show what is about you, and whose memory it is:
+/memories [words] – list it, newest first
+/correct NUMBER new text – say how it really is
+/forget NUMBER – remove one memory, and the messages that say it in these words
+/forget all – remove everything about you, conversations too
+/export – everything about you as JSON, one memory per line
+/learn – who may compare your conversations; /learn off – nobody any more
+All of it works without the / too. También en español: ayuda""",
+    items=ENGLISH_ITEMS,
+    memory=("memory", "memories"),
+    listed="What is remembered about you, newest first:",
+    kept_by="(kept by {}, since {})",
+    more="… and {} more: /memories WORDS narrows it down.",
+    how="/correct NUMBER new text corrects one, /forget NUMBER removes one.",
+    how_to_correct="Write /correct NUMBER and the new text; /memories lists the numbers.",
+    nothing="Nothing is remembered about you.",
+    nothing_with_words="Nothing with these words is remembered about you.",
+    no_single="There is no single memory {!r} about you: /memories lists them.",
+    corrected="Corrected:",
+    forgotten=(
+        "Forgotten, and the messages that said it in these words. Where you said it otherwise, it"
+        " is still in your conversations: /forget all removes those too."
+    ),
+    confirm=(
+        "This removes {} about you and your conversations, with every agent, for good."
+        " Write /forget all yes if that is what you want."
+    ),
+    all_forgotten="Forgotten: {} about you, and your conversations.",
+    allowed=(
+        "You let these compare your conversations with them: {}. /learn off ends that and removes"
+        " what came of it."
+    ),
+    not_allowed=(
+        "No agent compares your conversations with it. You can allow it to an assistant by"
+        " writing /learn on to it."
+    ),
+    withdrawn="No agent does that any more, and what came of it is removed.",
+    left_out=(
+        "({} more do not fit into one message: who runs this server can give you all of them with"
+        " `spade-llm memory export`.)"
+    ),
+)
+
+SPANISH = PersonalMemoryTexts(
+    help="""\
+Guardo lo que los agentes recuerdan. A ti ({}) te muestro lo que trata de ti, y de quién es:
+/recuerdos [palabras] – lo enumera, lo más nuevo primero
+/corregir NÚMERO texto nuevo – di cómo es en realidad
+/olvidar NÚMERO – borra un recuerdo, y los mensajes que lo dicen con estas palabras
+/olvidar todo – borra todo sobre ti, también las conversaciones
+/exportar – todo sobre ti en JSON, un recuerdo por línea
+/aprender – quién puede comparar tus conversaciones; /aprender no – ya nadie
+Todo funciona también sin la /.""",
+    items=SPANISH_ITEMS,
+    memory=("recuerdo", "recuerdos"),
+    listed="Lo que se recuerda de ti, lo más nuevo primero:",
+    kept_by="(lo guarda {}, desde {})",
+    more="… y {} más: /recuerdos PALABRAS muestra menos.",
+    how="/corregir NÚMERO texto nuevo corrige uno, /olvidar NÚMERO borra uno.",
+    how_to_correct="Escribe /corregir NÚMERO y el texto nuevo; /recuerdos da los números.",
+    nothing="No se recuerda nada de ti.",
+    nothing_with_words="No se recuerda nada de ti con esas palabras.",
+    no_single="No hay un solo recuerdo {!r} sobre ti: /recuerdos los enumera.",
+    corrected="Corregido:",
+    forgotten=(
+        "Olvidado, y los mensajes que lo decían con estas palabras. Donde lo dijiste de otro modo"
+        " sigue en tus conversaciones: /olvidar todo las borra también."
+    ),
+    confirm=(
+        "Esto borra para siempre {} sobre ti y tus conversaciones, con todos los agentes."
+        " Escribe /olvidar todo sí si es lo que quieres."
+    ),
+    all_forgotten="Olvidado: {} sobre ti, y tus conversaciones.",
+    allowed=(
+        "Dejas que estos comparen tus conversaciones con ellos: {}. /aprender no lo termina y borra"
+        " lo que salió de ello."
+    ),
+    not_allowed=(
+        "Ningún agente compara tus conversaciones con él. Puedes permitírselo a un asistente"
+        " escribiéndole /learn on."
+    ),
+    withdrawn="Ya ningún agente lo hace, y lo que salió de ello está borrado.",
+    left_out=(
+        "({} más no caben en un mensaje: quien administra este servidor puede dártelos todos con"
+        " `spade-llm memory export`.)"
+    ),
+)
+
+
+LISTED = 20
+MAX_SCANNED = 2000
+"""A person's newest memories: those that words and numbers can mean."""
+PAGE = 200
+
+VERBS = {
+    "memories": ("list", ENGLISH),
+    "recuerdos": ("list", SPANISH),
+    "memorias": ("list", SPANISH),
+    "correct": ("correct", ENGLISH),
+    "corregir": ("correct", SPANISH),
+    "corrige": ("correct", SPANISH),
+    "forget": ("forget", ENGLISH),
+    "olvidar": ("forget", SPANISH),
+    "olvida": ("forget", SPANISH),
+    "export": ("export", ENGLISH),
+    "exportar": ("export", SPANISH),
+    "learn": ("learn", ENGLISH),
+    "aprender": ("learn", SPANISH),
+    "help": ("help", ENGLISH),
+    "ayuda": ("help", SPANISH),
+}
+OFF_WORDS = frozenset({"off", "no"})
+
+
+class SubjectMemories(Protocol):
+    """Where everybody's memories are found by whom they are about."""
+
+    def about(self, subject: str) -> SubjectStore: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalCommand:
+    verb: str
+    argument: str
+    say: PersonalMemoryTexts
+
+
+def parse_personal_command(text: str) -> PersonalCommand:
+    """The command that a message is, also without its `/` or with two; anything else wishes for
+    help."""
+    head, _, rest = text.strip().partition(" ")
+    head = head.removeprefix("/").removeprefix("/")
+    if not rest:
+        head = head.strip("¿?¡!.")
+    unknown = ("help", SPANISH if language_of(text) == "es" else ENGLISH)
+    verb, say = VERBS.get(fold_accents(head), unknown)
+    return PersonalCommand(verb=verb, argument=rest.strip(), say=say)
+
+
+class PersonalMemoryCommands:
+    """Answers one person at a time, each about themselves. Raises ServiceError, as the store."""
+
+    def __init__(self, subjects: SubjectMemories) -> None:
+        self._subjects = subjects
+        self._shown = ListNumbers()
+
+    async def answer(self, text: str, *, subject: str) -> str:
+        """`subject` is the bare JID that the server stamped."""
+        wish = parse_personal_command(text)
+        store = self._subjects.about(subject)
+        match wish.verb:
+            case "list":
+                return await self._list(store, wish, subject)
+            case "correct":
+                return await self._correct(store, wish, subject)
+            case "forget":
+                return await self._forget(store, wish, subject)
+            case "learn":
+                return await _learn(store, wish)
+            case "export":
+                return await _export(store, wish)
+            case _:
+                return wish.say.help.format(subject)
+
+    async def _list(self, store: SubjectStore, wish: PersonalCommand, subject: str) -> str:
+        entries = await _entries(store)
+        wanted = fold_accents(wish.argument).split()
+        found = [one for one in entries if all(word in _searchable(one) for word in wanted)]
+        if not found:
+            return wish.say.nothing_with_words if wanted else wish.say.nothing
+        shown, left = found[:LISTED], len(found) - LISTED
+        self._shown.show(subject, shown)
+        lines = [f"{number}. {_line(one, wish.say)}" for number, one in enumerate(shown, start=1)]
+        more = [wish.say.more.format(left)] if left > 0 else []
+        return "\n".join([wish.say.listed, *lines, *more, wish.say.how])
+
+    async def _correct(self, store: SubjectStore, wish: PersonalCommand, subject: str) -> str:
+        number, _, content = wish.argument.partition(" ")
+        entry = await self._one(store, number, subject)
+        if entry is None and number:
+            return wish.say.no_single.format(number)
+        if entry is None or not content.strip():
+            return wish.say.how_to_correct
+        corrected = await store.correct(entry.id, content.strip())
+        return f"{wish.say.corrected} {_line(corrected, wish.say, max_chars=MAX_LINE_CHARS)}"
+
+    async def _forget(self, store: SubjectStore, wish: PersonalCommand, subject: str) -> str:
+        if means_all(wish.argument):
+            return await _forget_all(store, wish)
+        number = wish.argument.partition(" ")[0]
+        entry = await self._one(store, number, subject)
+        if entry is None:
+            return wish.say.no_single.format(number) if number else wish.say.how
+        await store.forget([entry.id])
+        return wish.say.forgotten
+
+    async def _one(self, store: SubjectStore, number: str, subject: str) -> MemoryEntry | None:
+        """By its place in the list that was shown last, or by what its id begins with."""
+        number = self._shown.full_number(subject, number)
+        if len(number) < MIN_NUMBER_CHARS:
+            # It costs no reading.
+            return None
+        return find_by_number(await _entries(store), number)
+
+
+async def _forget_all(store: SubjectStore, wish: PersonalCommand) -> str:
+    if is_confirmed(wish.argument):
+        return wish.say.all_forgotten.format(_memories(wish, await store.forget_all()))
+    return wish.say.confirm.format(_memories(wish, (await store.list(limit=1)).total))
+
+
+def _memories(wish: PersonalCommand, count: int) -> str:
+    return pluralize(count, *wish.say.memory)
+
+
+async def _learn(store: SubjectStore, wish: PersonalCommand) -> str:
+    if fold_accents(wish.argument).strip() in OFF_WORDS:
+        await store.withdraw_all()
+        return wish.say.withdrawn
+    owners = await store.allowed()
+    return wish.say.allowed.format(", ".join(owners)) if owners else wish.say.not_allowed
+
+
+async def _export(store: SubjectStore, wish: PersonalCommand) -> str:
+    lines, left_out = export_json_lines(await _entries(store))
+    note = [wish.say.left_out.format(left_out)] if left_out else []
+    return "\n".join([*lines, *note]) or wish.say.nothing
+
+
+async def _entries(store: SubjectStore) -> list[MemoryEntry]:
+    """Newest first, at most MAX_LOOKED_AT."""
+    entries: list[MemoryEntry] = []
+    while len(entries) < MAX_SCANNED:
+        page = await store.list(limit=PAGE, offset=len(entries))
+        entries.extend(page.entries)
+        if len(page.entries) < PAGE:
+            break
+    return entries
+
+
+def _searchable(entry: MemoryEntry) -> str:
+    return fold_accents(f"{entry.content} {entry.owner} {entry.category or entry.type}")
+
+
+def _line(entry: MemoryEntry, say: PersonalMemoryTexts, *, max_chars: int = MAX_ITEM_CHARS) -> str:
+    since = entry.created_at.date().isoformat()
+    item = plain_item(entry, say=say.items, max_chars=max_chars)
+    return f"{item} {say.kept_by.format(entry.owner, since)}"

@@ -1,0 +1,181 @@
+"""Commands /usage and /why: tokens used per day, and the sources of the last answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.commands.memory_list import NUMBER_CHARS
+from spade_llm.assistant.turn.usage_ledger import UsageTotals
+from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
+from spade_llm.core.text import single_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.commands.registry import CommandRegistry
+    from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+    from spade_llm.assistant.middleware.quota import PeerQuota
+    from spade_llm.assistant.middleware.usage import UsageMiddleware
+    from spade_llm.assistant.turn.turn_recorder import ModelCallRecord, ToolCallRecord, TurnRecord
+    from spade_llm.assistant.turn.usage_ledger import DailyUsage, UsageLedger
+
+logger = logging.getLogger(__name__)
+
+REPORT_DAYS = (("Today", 1), ("Last 7 days", 7), ("Last 30 days", 30))
+
+
+class UsageCommand:
+    def __init__(self, ledger: UsageLedger, limits: PeerQuota) -> None:
+        self._ledger = ledger
+        self._limits = limits
+
+    def add_to(self, commands: CommandRegistry) -> None:
+        commands.add("usage", self._usage, "/usage – what you have used of me, today and before")
+
+    async def _usage(self, _argument: str, utterance: ChatTurnInput) -> str:
+        try:
+            days = self._ledger.of_peer(utterance.peer, days=REPORT_DAYS[-1][1])
+        except StorageFailed:
+            logger.exception("/usage of %s", utterance.peer)
+            return "The record of usage cannot be read right now."
+        lines = [self._line(name, days, count) for name, count in REPORT_DAYS]
+        return "\n".join(["What you have used of me (days of UTC):", *lines, *self._limit_lines()])
+
+    def _line(self, name: str, days: Sequence[DailyUsage], count: int) -> str:
+        first = self._ledger.today - timedelta(days=count - 1)
+        return f"{name} – {usage_text(total_usage(day.spent for day in days if day.day >= first))}"
+
+    def _limit_lines(self) -> list[str]:
+        allowed = self._limits.in_words
+        if not allowed:
+            return []
+        return [f"Allowed: {allowed}. A new day begins at 00:00 UTC."]
+
+
+def total_usage(spent: Iterable[UsageTotals]) -> UsageTotals:
+    return reduce(add, spent, UsageTotals())
+
+
+def usage_text(spent: UsageTotals) -> str:
+    tokens = f"{spent.prompt_tokens} + {spent.completion_tokens}"
+    if spent.estimated_tokens:
+        tokens += f" ({spent.estimated_tokens} of them estimated)"
+    return (
+        f"answers: {spent.turns}, model calls: {spent.model_calls} ({spent.model_seconds:.1f} s),"
+        f" tool calls: {spent.tool_calls}, tokens: {tokens}"
+    )
+
+
+MESSAGE = "message"
+"""The kind of a quoted memory that is something said."""
+
+
+def explanation_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
+    """A line for each thing, and one for things of which there is the same to say. `texts`: of
+    memories, by id."""
+    lines = Counter(_lines(record, texts))
+    return "\n".join(line if count == 1 else f"{line} (×{count})" for line, count in lines.items())
+
+
+def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
+    yield f"My last answer here, {record.at:%H:%M:%S} UTC, took {record.seconds:.2f} s."
+    yield from map(_model_line, record.models)
+    yield from _memory_lines(record, texts)
+    yield from (f"Document: {one.place} (score {one.score:.2f})" for one in record.passages)
+    yield from map(_tool_line, record.tools)
+    if record.history_messages:
+        yield f"Conversation: read {record.read_messages} of {record.history_messages} messages."
+    yield from (f"Changed by: {change}" for change in record.changes)
+    yield from (f"With less than usual: {what}" for what in sorted(record.degraded))
+    if record.missing:
+        yield f"Without, for it was not reachable: {', '.join(record.missing)}"
+    if record.phases:
+        phases = (f"{name} {seconds:.2f} s" for name, seconds in sorted(record.phases))
+        yield f"Time: {', '.join(phases)}"
+
+
+def _model_line(call: ModelCallRecord) -> str:
+    if call.error:
+        return f"Model: {call.model}, no whole answer ({call.error}), {call.seconds:.2f} s"
+    note = ", estimated" if call.is_estimated else ""
+    tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens{note}"
+    return f"Model: {call.model}, {tokens}, {call.seconds:.2f} s"
+
+
+def _memory_lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
+    for one in record.memories:
+        if one.kind != MESSAGE:
+            about = f"[{one.kind}] {one.origin}, {one.since.isoformat()}"
+            text = texts.get(one.id, "(not there any more, or memory is away)")
+            yield f"Memory: {one.id[:NUMBER_CHARS]} {about}: {text}"
+    said = Counter(one.since for one in record.memories if one.kind == MESSAGE)
+    for since, count in said.items():
+        messages = "1 message" if count == 1 else f"{count} messages"
+        yield f"Memory: {messages} of {since.isoformat()}"
+
+
+def _tool_line(tool: ToolCallRecord) -> str:
+    outcome = "ok" if tool.is_success else _failed(tool)
+    return f"Tool: {tool.name}, {tool.seconds:.2f} s, {outcome}"
+
+
+def _failed(tool: ToolCallRecord) -> str:
+    return f"failed: {tool.why}" if tool.why else "failed"
+
+
+PEEK_DEADLINE_S = 2.0
+MAX_TEXT_CHARS = 120
+"""Of one memory."""
+
+ReactionLine = Callable[["ChatTurnInput"], str]
+"""What the asker has said of the answer; empty: nothing."""
+
+NO_ANSWER_YET = "I have answered nothing in this conversation since I was started."
+
+
+class WhyCommand:
+    def __init__(
+        self,
+        watching: UsageMiddleware,
+        memory: MemoryBehaviour,
+        *,
+        reaction: ReactionLine | None = None,
+    ) -> None:
+        self._watching = watching
+        self._memory = memory
+        self._reaction = reaction or _no_reaction
+
+    def add_to(self, commands: CommandRegistry) -> None:
+        commands.add("why", self._why, "/why – what my last answer was built from")
+
+    async def texts(self, record: TurnRecord) -> Mapping[str, str]:
+        """Of the memories that are still there, by id; empty if memory cannot be asked."""
+        ids = [one.id for one in record.memories if one.kind != MESSAGE]
+        if not ids or self._memory.memory is None:
+            return {}
+        try:
+            async with asyncio.timeout(PEEK_DEADLINE_S):
+                entries = await self._memory.memory.peek(ids)
+        except (RequestError, ServiceError, TimeoutError) as error:
+            logger.info("memories of an answer cannot be shown: %s", error)
+            return {}
+        return {entry.id: single_line(entry.content, MAX_TEXT_CHARS) for entry in entries}
+
+    async def _why(self, _argument: str, utterance: ChatTurnInput) -> str:
+        record = self._watching.last(utterance.conversation)
+        if record is None:
+            return NO_ANSWER_YET
+        text = explanation_text(record, await self.texts(record))
+        return "\n".join(filter(None, [text, self._reaction(utterance)]))
+
+
+def _no_reaction(_utterance: ChatTurnInput) -> str:
+    return ""

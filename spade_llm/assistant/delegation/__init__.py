@@ -1,0 +1,1 @@
+"""Delegation: human experts and sub-agents that are asked during a turn."""

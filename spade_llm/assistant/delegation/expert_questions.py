@@ -1,0 +1,381 @@
+"""Expert questions (human in the loop): asks a person by chat and matches the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.assistant.delegation.expert_question_log import (
+    LoggedExpertQuestion,
+    closed_text,
+    disambiguation_text,
+    expert_question_text,
+    withdrawn_text,
+)
+from spade_llm.core.errors import (
+    PeerUnavailable,
+    RequestError,
+    RequestRefused,
+    RequestTimeout,
+    StorageFailed,
+)
+from spade_llm.messaging import CHAT_TEXT, Performative, bare
+from spade_llm.messaging.outgoing_messages import chat_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from spade_llm.assistant.delegation.expert_question_log import ExpertQuestionLog
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
+    from spade_llm.messaging.runtime import Bounce, Node
+    from spade_llm.tools.toolbox import CallContext
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN = 48
+"""Questions of one agent; fewer than the calls that one caller may have running."""
+MAX_OPEN_PER_EXPERT = 16
+ANSWER_RETENTION_S = 900.0
+"""How long after its time an answer is kept for a turn that is taken up again, and a question known
+as one that is over."""
+RECENTLY_CLOSED_S = 60.0
+"""So long after its time an answer without a thread may still be meant for it."""
+MAX_KNOWN = 1000
+MAX_ANSWER_CHARS = 20_000
+MAX_CHOICES = 3
+"""Times that an expert is asked which question is meant: a program might answer that for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertQuestion:
+    expert: str
+    """JID."""
+    text: str
+    background: str = ""
+    seconds: float = 300.0
+    """For so long an answer counts."""
+    id: str = ""
+    """Empty: made of the question and the turn that it is asked in: asked again, it is the same."""
+    metadata_of: Callable[[str], Mapping[str, str]] | None = None
+    """By its id, as a program has agreed with the expert's; None: a plain chat message."""
+
+
+@dataclass(slots=True, eq=False)
+class _OpenExpertQuestion:
+    row: LoggedExpertQuestion
+    is_sent: bool = False
+    is_taken: bool = False
+    """Its answer went to who asked, and is kept for nobody."""
+    is_withdrawn: bool = False
+    """The turn that it was asked in was stopped."""
+    is_told: bool = False
+    """The expert knows that it is over: said once, since a program might answer that, too."""
+    waiting: int = 0
+    """Calls for its answer: a turn may ask the same twice at once."""
+    answer: asyncio.Future[str] = field(default_factory=asyncio.Future)
+
+
+@dataclass(slots=True)
+class _AmbiguousAnswer:
+    """An answer whose question is not known yet."""
+
+    text: str
+    ids: list[str]
+    """Of the questions, as they are numbered."""
+    times: int = 0
+    """That it was asked for the number."""
+
+
+class ExpertQuestions:
+    """Satisfies Asker. Entered, it knows again what was asked before the process began."""
+
+    def __init__(
+        self,
+        node: Node,
+        letters: OutgoingMessages,
+        log: ExpertQuestionLog,
+        *,
+        run: SpawnTask,
+        is_alone: bool = False,
+        is_for_others: Callable[[AclMessage], bool] = lambda _message: False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`is_alone`: nobody else in this agent reads chats. `is_for_others`: of a message without
+        a thread, whether it means something else, such as a yes to a tool."""
+        self._node = node
+        self._letters = letters
+        self._log = log
+        self._run = run
+        self._is_alone = is_alone
+        self._is_for_others = is_for_others
+        self._clock = clock
+        self._asked: OrderedDict[str, _OpenExpertQuestion] = OrderedDict()
+        self._unclear: dict[str, _AmbiguousAnswer] = {}
+        node.askers.append(self)
+
+    async def __aenter__(self) -> Self:
+        await self._log.__aenter__()
+        for row in self._log.load(since=self._clock() - ANSWER_RETENTION_S):
+            self._asked[row.id] = asked = _OpenExpertQuestion(row, is_sent=row.is_sent)
+            if row.answer is not None:
+                asked.answer.set_result(row.answer)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._log.__aexit__()
+
+    async def ask(self, question: ExpertQuestion, *, context: CallContext) -> str:
+        """The expert's words.
+
+        Raises:
+            RequestTimeout: none came in time.
+            RequestRefused: too many questions are open, or the expert's program refused.
+            PeerUnavailable: there is no such account.
+        """
+        id = question.id or _id(question, context)
+        while (asked := self._asked.get(id)) is not None and self._is_over(asked):
+            id = _digest(id)  # Another question than that one: an answer to that is late.
+        asked = asked or self._opened(id, question)
+        with self._awaited(asked):
+            if not asked.is_sent:
+                await self._send(asked, question, context)
+            return await self._answer(asked, is_kept=bool(context.turn))
+
+    def receive(self, message: AclMessage) -> bool:
+        if message.ontology != CHAT_TEXT:
+            return False
+        self._forget_old()
+        named = [self._asked.get(one) for one in (message.in_reply_to, message.conversation_id)]
+        for asked in filter(None, named):
+            if asked.row.expert == message.owner:
+                self._take(asked, message)
+                return True
+        is_threaded = message.in_reply_to or (message.conversation_id and not self._is_alone)
+        return not is_threaded and _is_chat_text(message) and self._take_unthreaded(message)
+
+    def bounced(self, bounce: Bounce) -> bool:
+        """Of what was asked before the process began; the rest is told to `Correspondence`."""
+        return False
+
+    def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:
+        expert = bare(question.expert).lower()
+        opened = [one for one in self._asked.values() if self._is_open(one)]
+        of_expert = sum(one.row.expert == expert for one in opened)
+        if len(opened) >= MAX_OPEN or of_expert >= MAX_OPEN_PER_EXPERT:
+            reason = f"{of_expert} questions to {expert} are open; ask again later"
+            raise RequestRefused(reason, peer=expert, wire_code="busy")
+        row = LoggedExpertQuestion(
+            id=id,
+            expert=expert,
+            question=question.text,
+            expires_at=self._clock() + question.seconds,
+        )
+        self._log.add(row)
+        self._asked[id] = asked = _OpenExpertQuestion(row)
+        return asked
+
+    @contextmanager
+    def _awaited(self, asked: _OpenExpertQuestion) -> Iterator[None]:
+        """Who is stopped waits no more; an agent that ends asks the same again when it begins."""
+        asked.waiting += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            if asked.waiting == 1 and not self._node.dispatcher.is_closing:
+                self._withdraw(asked)
+            raise
+        finally:
+            asked.waiting -= 1
+
+    def _withdraw(self, asked: _OpenExpertQuestion) -> None:
+        """The expert is told, and has room for the questions of others."""
+        if not self._is_open(asked):
+            return
+        asked.is_withdrawn = asked.is_told = True
+        self._remove(asked)
+        if asked.is_sent:
+            row = asked.row
+            text = withdrawn_text(row.question)
+            self._run(self._letters.tell(chat_message(row.expert, text, thread=row.id)))
+
+    async def _send(
+        self, asked: _OpenExpertQuestion, question: ExpertQuestion, context: CallContext
+    ) -> None:
+        """Once for its id, also when it is asked again after a kill."""
+        asked.is_sent = True
+        text = expert_question_text(
+            question.text,
+            question.background,
+            asker=context.on_behalf_of,
+            seconds=question.seconds,
+        )
+        id = asked.row.id
+        metadata = question.metadata_of(id) if question.metadata_of else None
+        letter = chat_message(question.expert, text, thread=id, id=id, metadata=metadata)
+        try:
+            await self._letters.say(letter, on_return=lambda why: self._returned(asked, why))
+        except RequestError:
+            self._drop(asked)
+            raise
+        self._log.sent(id)
+
+    async def _answer(self, asked: _OpenExpertQuestion, *, is_kept: bool) -> str:
+        left_s = asked.row.expires_at - self._clock()
+        try:
+            async with asyncio.timeout(max(left_s, 0.0)):
+                answer = await asyncio.shield(asked.answer)
+        except RequestError:
+            raise
+        except TimeoutError:
+            expert = asked.row.expert
+            raise RequestTimeout(f"{expert} did not answer in time", peer=expert) from None
+        if not is_kept:
+            asked.is_taken = True
+            self._remove(asked)
+        return answer
+
+    def _take(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
+        if not _is_chat_text(message):
+            self._refused(asked, message)
+        elif self._is_open(asked):
+            self._settle(asked, message.content)
+        else:
+            self._say_closed(asked, message)
+
+    def _take_unthreaded(self, message: AclMessage) -> bool:
+        """False: this is no answer."""
+        expert = message.owner
+        meant = [one for one in self._asked.values() if self._may_be_meant(one, expert)]
+        if not any(map(self._is_open, meant)):
+            return self._is_alone and self._is_late(message)
+        if self._is_for_others(message):
+            return False
+        unclear = self._unclear.pop(expert, None)
+        if unclear is not None:
+            self._take_number(unclear, message)
+        elif len(meant) == 1:
+            self._settle(meant[0], message.content)
+        else:
+            self._ask_which(
+                _AmbiguousAnswer(message.content, [one.row.id for one in meant]), message
+            )
+        return True
+
+    def _take_number(self, unclear: _AmbiguousAnswer, message: AclMessage) -> None:
+        number = re.fullmatch(r"\s*#?(\d{1,3})[.):]?\s*", message.content)
+        index = int(number[1]) - 1 if number else -1
+        asked = self._asked.get(unclear.ids[index]) if 0 <= index < len(unclear.ids) else None
+        if asked is not None and not asked.answer.done():
+            self._take(asked, replace(message, content=unclear.text))
+            return
+        more = "" if number else f"\n{message.content}"
+        meant = [one for one in self._asked.values() if self._may_be_meant(one, message.owner)]
+        ids = [one.row.id for one in meant]
+        text = f"{unclear.text}{more}"[:MAX_ANSWER_CHARS]
+        self._ask_which(_AmbiguousAnswer(text, ids, unclear.times), message)
+
+    def _ask_which(self, unclear: _AmbiguousAnswer, message: AclMessage) -> None:
+        if unclear.times >= MAX_CHOICES:
+            logger.warning("%s does not say which question is meant", message.owner)
+            return
+        unclear.times += 1
+        self._unclear[message.owner] = unclear
+        self._say(
+            message, disambiguation_text([self._asked[id].row.question for id in unclear.ids])
+        )
+
+    def _is_late(self, message: AclMessage) -> bool:
+        """Whether this expert was asked something not long ago."""
+        over = [one for one in self._asked.values() if one.row.expert == message.owner]
+        if over:
+            self._say_closed(over[-1], message)
+        return bool(over)
+
+    def _say_closed(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
+        if not asked.is_told:
+            asked.is_told = True
+            self._say(message, closed_text(asked.row.question))
+
+    def _settle(self, asked: _OpenExpertQuestion, text: str) -> None:
+        answer = text[:MAX_ANSWER_CHARS]
+        asked.answer.set_result(answer)
+        try:
+            self._log.answer(asked.row.id, answer)
+        except StorageFailed:
+            logger.exception("an answer of %s is not kept", asked.row.expert)
+
+    def _refused(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
+        """By a program that stands for an expert; parts and promises say nothing yet."""
+        is_refusal = message.performative in _REFUSALS and message.sequence is None
+        if is_refusal and not asked.answer.done():
+            expert = asked.row.expert
+            asked.answer.set_exception(RequestRefused(message.content, peer=expert))
+            asked.answer.exception()  # Seen: perhaps nobody waits any more.
+            self._drop(asked)
+
+    def _returned(self, asked: _OpenExpertQuestion, condition: str) -> None:
+        if not asked.answer.done():
+            expert = asked.row.expert
+            error = PeerUnavailable(f"{expert} cannot be reached: {condition}", peer=expert)
+            asked.answer.set_exception(error)
+            asked.answer.exception()
+            self._drop(asked)
+
+    def _drop(self, asked: _OpenExpertQuestion) -> None:
+        self._asked.pop(asked.row.id, None)
+        self._remove(asked)
+
+    def _remove(self, asked: _OpenExpertQuestion) -> None:
+        try:
+            self._log.remove(asked.row.id)
+        except StorageFailed:
+            logger.exception("a question to %s is not removed", asked.row.expert)
+
+    def _forget_old(self) -> None:
+        before = self._clock() - ANSWER_RETENTION_S
+        old = [one for one in self._asked.values() if one.row.expires_at < before]
+        surplus = list(self._asked.values())[: max(len(self._asked) - MAX_KNOWN, 0)]
+        for asked in {*old, *surplus}:
+            self._drop(asked)
+
+    def _is_open(self, asked: _OpenExpertQuestion) -> bool:
+        return not (asked.answer.done() or self._is_over(asked))
+
+    def _is_over(self, asked: _OpenExpertQuestion) -> bool:
+        is_late = not asked.answer.done() and self._clock() >= asked.row.expires_at
+        return asked.is_taken or asked.is_withdrawn or is_late
+
+    def _may_be_meant(self, asked: _OpenExpertQuestion, expert: str) -> bool:
+        is_theirs = asked.row.expert == expert and not (asked.answer.done() or asked.is_withdrawn)
+        return is_theirs and self._clock() < asked.row.expires_at + RECENTLY_CLOSED_S
+
+    def _say(self, to: AclMessage, text: str) -> None:
+        """To the expert, in plain words."""
+        letter = chat_message(to.owner, text, thread=to.conversation_id)
+        self._run(self._letters.tell(letter))
+
+
+_REFUSALS = (Performative.REFUSE, Performative.FAILURE, Performative.NOT_UNDERSTOOD)
+
+
+def _is_chat_text(message: AclMessage) -> bool:
+    is_whole = message.performative in (Performative.REQUEST, Performative.INFORM)
+    return is_whole and message.sequence is None and bool(message.content.strip())
+
+
+def _id(question: ExpertQuestion, context: CallContext) -> str:
+    who = (bare(question.expert), context.on_behalf_of, context.turn)
+    parts = (*who, question.text, question.background)
+    return _digest("\0".join(parts))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:24]

@@ -1,0 +1,271 @@
+"""Sub-agents of a coordinator: tools to ask them, requests and replies, presence."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.chat.service import ChatClient
+from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout, ToolFailed
+from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, bare, new_id
+from spade_llm.messaging.outgoing_messages import chat_message
+from spade_llm.tools.llm_tool import LLMTool
+from spade_llm.tools.toolbox import current_context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.outgoing_messages import OutgoingMessages
+    from spade_llm.messaging.runtime import Bounce, Node
+    from spade_llm.tools.llm_tool import Tool
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.features.peer_features import PeerPresence
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 120.0
+
+
+class PresenceStatus(StrEnum):
+    """What is known of an agent by its presence."""
+
+    OURS = "ours"
+    """It is there, and understands our requests."""
+    THERE = "there"
+    AWAY = "away"
+    UNKNOWN = "unknown"
+    """Its presence does not reach us."""
+
+
+PresenceLookup = Callable[[str], Awaitable[PresenceStatus]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Coordinator:
+    """The agent that asks."""
+
+    node: Node
+    letters: OutgoingMessages
+    look: PresenceLookup
+
+
+class SubAgents:
+    """Satisfies Asker, once it has joined an agent."""
+
+    def __init__(self, jids: Sequence[str], *, session: str, timeout_s: float = TIMEOUT_S) -> None:
+        """`session`: a name that all of a coordinator's messages carry."""
+        self.jids = tuple(dict.fromkeys(bare(jid).lower() for jid in jids))
+        self.session = session
+        self.timeout_s = timeout_s
+        self._office: _Coordinator | None = None
+        self._at_work = Counter[str]()
+        self._silent: set[str] = set()
+
+    def join(self, node: Node, letters: OutgoingMessages, look: PresenceLookup) -> None:
+        self._office = _Coordinator(node=node, letters=letters, look=look)
+        node.askers.append(self)
+
+    async def ask(self, jid: str, text: str, *, asker: str) -> str:
+        """The answer. `asker` is who is behind it all: what is asked for them is one conversation.
+
+        Raises RequestError, also where the agent is known to be away.
+        """
+        office = self._office
+        if office is None:
+            raise RuntimeError("the sub-agents have not joined an agent")
+        standing = await office.look(jid)
+        if standing is PresenceStatus.AWAY:
+            raise PeerUnavailable(f"{jid} is away", peer=jid)
+        conversation = f"{self.session}.{_digest(asker)}"
+        with self._noted(jid):
+            if standing is PresenceStatus.OURS:
+                client = ChatClient(office.node.requester, jid, timeout_s=self.timeout_s)
+                return (await client.say(text, conversation_id=conversation)).text
+            return await self._ask_plainly(office, jid, text, conversation)
+
+    async def states(self) -> dict[str, str]:
+        """One word for each agent: `working`, `timeout`, `away`, or `idle`."""
+        return {jid: await self._state(jid) for jid in self.jids}
+
+    def receive(self, message: AclMessage) -> bool:
+        """Answers to what was asked before this process began are for nobody."""
+        is_theirs = message.owner in self.jids and message.ontology == CHAT_TEXT
+        is_late = is_theirs and message.conversation_id.startswith(f"{self.session}.")
+        if is_late:
+            logger.info("%s answered what is asked no more", message.owner)
+        return is_late
+
+    def bounced(self, bounce: Bounce) -> bool:
+        return False
+
+    async def _ask_plainly(
+        self, office: _Coordinator, jid: str, text: str, conversation: str
+    ) -> str:
+        metadata = {**FOR_MODELS_METADATA, "coordination_session": self.session}
+        thread = f"{conversation}.{new_id()[:12]}"
+        message = chat_message(jid, text, thread=thread, metadata=metadata)
+        return (await office.letters.ask(message, timeout_s=self.timeout_s)).content
+
+    async def _state(self, jid: str) -> str:
+        if self._at_work[jid]:
+            return "working"
+        if jid in self._silent:
+            return "timeout"
+        is_away = self._office and await self._office.look(jid) is PresenceStatus.AWAY
+        return "away" if is_away else "idle"
+
+    @contextmanager
+    def _noted(self, jid: str) -> Iterator[None]:
+        self._at_work[jid] += 1
+        try:
+            yield
+        except RequestTimeout:
+            self._silent.add(jid)
+            raise
+        except RequestError:
+            self._silent.discard(jid)
+            raise
+        else:
+            self._silent.discard(jid)
+        finally:
+            self._at_work[jid] -= 1
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+
+
+PRESENCE_TIMEOUT_S = 1.0
+"""How long a presence may take to reach us, the first time that it is looked for."""
+
+
+class PresenceTracker:
+    def __init__(self, agent: XmppAgent, jids: Sequence[str]) -> None:
+        self._agent = agent
+        self._there: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        """By bare JID: its connections, and whether each is ours."""
+        self._seen = {jid: asyncio.Event() for jid in jids}
+        """Set once its presence, or the lack of it, is known."""
+        agent.on_sighting.append(self._sight)
+        for jid in jids:
+            agent.watch(jid)
+
+    async def of(self, jid: str) -> PresenceStatus:
+        await self._wait_once(jid)
+        if there := self._there[jid].values():
+            return PresenceStatus.OURS if all(there) else PresenceStatus.THERE
+        return PresenceStatus.AWAY if self._agent.sees(jid) else PresenceStatus.UNKNOWN
+
+    async def _wait_once(self, jid: str) -> None:
+        seen = self._seen.get(jid)
+        if seen is None or seen.is_set():
+            return
+        try:
+            async with asyncio.timeout(PRESENCE_TIMEOUT_S):
+                await seen.wait()
+        except TimeoutError:
+            seen.set()
+
+    def _sight(self, seen: PeerPresence) -> None:
+        jid = bare(seen.jid)
+        if jid not in self._seen:
+            return
+        if seen.is_available:
+            self._there[jid][seen.jid] = seen.is_ours
+        else:
+            self._there[jid].pop(seen.jid, None)
+        self._seen[jid].set()
+
+
+SUBAGENT_MARGIN_S = 15.0
+"""Beside the time for an answer: the agent's silence is told, not the tool's."""
+MAX_TASKS = 20
+"""That one call gives out at once."""
+MAX_MESSAGE_CHARS = 30_000
+
+
+def coordination_tools(agents: SubAgents) -> tuple[Tool, ...]:
+    tasks = _TaskTools(agents)
+    task = _task_of(agents.jids)
+    limit_s = agents.timeout_s + SUBAGENT_MARGIN_S
+    return (
+        LLMTool(
+            "send_to_agent",
+            "Give a task to one agent and wait for its answer.",
+            task,
+            tasks.send,
+            timeout_s=limit_s,
+            asks_others=True,
+        ),
+        LLMTool(
+            "send_to_agents_parallel",
+            "Give tasks to several agents at once and wait for all answers: for tasks that do not"
+            " need each other's results.",
+            _object(tasks={"type": "array", "minItems": 1, "maxItems": MAX_TASKS, "items": task}),
+            tasks.send_all,
+            timeout_s=limit_s,
+            asks_others=True,
+        ),
+        LLMTool(
+            "list_subagents",
+            "List the agents that can be asked, and whether each is idle, working, away, or did"
+            " not answer in time.",
+            _object(),
+            tasks.list,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskTools:
+    agents: SubAgents
+
+    async def send(self, agent_id: str, message: str) -> str:
+        try:
+            return await self._answer(agent_id, message)
+        except RequestError as error:
+            raise ToolFailed(f"no answer from {agent_id}: {error.detail}") from error
+
+    async def send_all(self, tasks: Sequence[Mapping[str, str]]) -> str:
+        """What went wrong with one of them stands beside the others' answers."""
+        return "\n\n".join(await asyncio.gather(*map(self._line, tasks)))
+
+    async def list(self) -> str:
+        states = (await self.agents.states()).items()
+        lines = "\n".join(f"- {jid}: {state}" for jid, state in states)
+        return f"Agents of the session {self.agents.session}:\n{lines}"
+
+    async def _line(self, task: Mapping[str, str]) -> str:
+        try:
+            return await self._answer(task["agent_id"], task["message"])
+        except RequestError as error:
+            return f"No answer from {task['agent_id']}: {error.detail}"
+
+    async def _answer(self, agent_id: str, message: str) -> str:
+        asker = current_context.get().on_behalf_of
+        answer = await self.agents.ask(agent_id, message, asker=asker)
+        return f"Response from {agent_id}: {answer}"
+
+
+def _task_of(jids: Sequence[str]) -> dict[str, object]:
+    return _object(
+        agent_id={"type": "string", "enum": list(jids), "description": "Which agent."},
+        message={
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_MESSAGE_CHARS,
+            "description": "The whole task: the agent sees nothing of the conversation.",
+        },
+    )
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties)}

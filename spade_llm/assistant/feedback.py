@@ -1,0 +1,283 @@
+"""Feedback on answers (👍 and 👎 reactions): SQLite log, and importance of the memories used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, Self
+
+from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
+from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.memory.contract import MemoryChange
+from spade_llm.messaging import Encoding, bare
+from spade_llm.xmpp.stanzas.reactions import NAMESPACE, read_reactions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+    from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+STEP = 0.2
+"""Of a memory's confidence: an answer may be bad for other reasons than what it rests on, so that
+only the third 👎 in a row says more than that (conversation/chosen.py)."""
+LOWEST = 0.2
+"""What people think of answers moves confidence no further down: it forgets nothing."""
+SETTLE_S = 10.0
+
+_EMOJI_VERDICTS = {"👍": 1, "👎": -1}
+_SHADES = {ord(char): None for char in "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff\ufe0f"}
+"""Colours of skin, and the wish to be shown as a picture."""
+
+
+def verdict_of(emojis: Collection[str]) -> int:
+    """1, -1, or 0: neither, or both."""
+    worth = {_EMOJI_VERDICTS.get(one.translate(_SHADES), 0) for one in emojis}
+    return sum(worth)
+
+
+class JudgedMemory(Protocol):
+    """The part of a MemoryStore that verdicts change."""
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]: ...
+
+    async def update(self, change: MemoryChange) -> MemoryEntry: ...
+
+
+class AnswerFeedback:
+    """Notes what answers were made from, and what comes of reactions to them."""
+
+    def __init__(self, log: FeedbackLog, memory: JudgedMemory | None) -> None:
+        self._log = log
+        self._memory = memory
+        self._settling = asyncio.Lock()
+
+    async def note(self, said: ChatTurnInput, memories: Sequence[str]) -> None:
+        """The answer to it used these. Of programs nothing is noted: they react to nothing."""
+        message = said.message
+        if message.encoding is not Encoding.PLAIN:
+            return
+        # Of a corrected question (XEP-0308), clients name the answer that they were shown first.
+        for question in filter(None, (message.said.corrects, message.reply_with)):
+            try:
+                await self._log.note(
+                    peer=said.peer,
+                    question=question,
+                    conversation=said.conversation,
+                    memories=memories,
+                )
+            except StorageFailed:
+                logger.exception("conversation %s: no feedback on its answer", said.conversation)
+
+    def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
+        """True: `settle` has something to do. `to`: the id of a message; only one who got that
+        answer has a say in it."""
+        try:
+            answer = self._log.find(peer=peer, message_id=to)
+            verdict = verdict_of(emojis)
+            if answer is None or answer.verdict == verdict:
+                return False
+            self._log.judge(answer, verdict)
+        except StorageFailed:
+            logger.exception("a reaction of %s was not noted", peer)
+            return False
+        return True
+
+    async def settle(self) -> None:
+        """Memories bear what their readers think. What cannot be told now is told with the next."""
+        async with self._settling:
+            try:
+                for answer in self._log.unsettled():
+                    async with asyncio.timeout(SETTLE_S):
+                        self._log.settle(answer, await self._shifted(answer))
+            except (RequestError, ServiceError, TimeoutError) as error:
+                logger.warning("feedback waits for memory: %s", error)
+
+    def line(self, utterance: ChatTurnInput) -> str:
+        """What the asker said of the last answer here, for /why; empty: nothing."""
+        answer = self._log.last(peer=utterance.peer, conversation=utterance.conversation)
+        if answer is None or not answer.verdict:
+            return ""
+        sign, change = ("👍", "more") if answer.verdict > 0 else ("👎", "less")
+        count = len(answer.shifts)
+        noted = f"; {count} of my memories count {change} since" if count else ""
+        return f"Your reaction: {sign}{noted}"
+
+    async def _shifted(self, answer: NotedAnswer) -> dict[str, float]:
+        """By how much each of its memories counts more or less now than before any reaction to it.
+        Those that were forgotten meanwhile are left alone."""
+        if self._memory is None or not answer.memories:
+            return {}
+        entries = await self._memory.peek(answer.memories)
+        shifts: dict[str, float] = {}
+        for entry in entries:
+            before = _within(entry.confidence - answer.shifts.get(entry.id, 0.0), 0.0)
+            after = _within(before + answer.verdict * STEP, min(LOWEST, before))
+            if after != entry.confidence:
+                await self._memory.update(MemoryChange(id=entry.id, confidence=after))
+            if after != before:
+                shifts[entry.id] = after - before
+        return shifts
+
+
+def _within(confidence: float, lowest: float) -> float:
+    return round(min(max(confidence, lowest), 1.0), 3)
+
+
+MAX_ANSWERS = 20_000
+"""Of all people; beyond, the oldest can be reacted to no more."""
+MAX_SUFFIXES = 4
+"""An answer's id is its question's and a few parts behind dots: pieces, corrections."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    peer TEXT NOT NULL,
+    question TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    memories TEXT NOT NULL,
+    verdict INTEGER NOT NULL DEFAULT 0,
+    settled INTEGER NOT NULL DEFAULT 0,
+    shifts TEXT NOT NULL DEFAULT '{}',
+    UNIQUE (peer, question)
+);
+CREATE INDEX IF NOT EXISTS answers_unsettled ON answers(number) WHERE verdict <> settled;
+"""
+_COLUMNS = "number, memories, verdict, settled, shifts"
+# An answer that was reacted to keeps what it was made from: a shift must be taken back there.
+_NOTE = """
+INSERT INTO answers(peer, question, conversation, memories) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (peer, question) DO UPDATE SET memories = ?4 WHERE verdict = 0 AND settled = 0
+"""
+_FIND = f"""
+SELECT {_COLUMNS} FROM answers WHERE peer = ? AND question IN (SELECT value FROM json_each(?))
+ORDER BY length(question) DESC LIMIT 1
+"""
+_LAST = f"""
+SELECT {_COLUMNS} FROM answers WHERE peer = ? AND conversation = ? ORDER BY number DESC LIMIT 1
+"""
+_JUDGE = "UPDATE answers SET verdict = ? WHERE number = ?"
+_UNSETTLED = f"SELECT {_COLUMNS} FROM answers WHERE verdict <> settled ORDER BY number LIMIT ?"
+_SETTLE = "UPDATE answers SET settled = ?, shifts = ? WHERE number = ?"
+_BOUND = "DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - ?"
+_FORGET_CONVERSATION = "DELETE FROM answers WHERE conversation = ?"
+_FORGET = "DELETE FROM answers WHERE peer = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedAnswer:
+    number: int
+    memories: Sequence[str]
+    """Ids of those that it used."""
+    verdict: int = 0
+    settled: int = 0
+    """The verdict that these memories bear already."""
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    """By how much, by id."""
+
+
+class FeedbackLog:
+    """Every method raises StorageFailed."""
+
+    def __init__(self, path: Path | None) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the log of feedback")
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()
+
+    async def note(
+        self, *, peer: str, question: str, conversation: str, memories: Sequence[str]
+    ) -> None:
+        """`question`: the id of the message that was answered."""
+        self._db.run(_NOTE, peer, question, conversation, json.dumps(list(memories)))
+        await self._db.hold_bound(_BOUND, MAX_ANSWERS)
+
+    def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
+        """Of an answer that this bare JID got, by the id of it or of a part of it."""
+        return self._one(_FIND, peer, json.dumps(_questions(message_id)))
+
+    def last(self, *, peer: str, conversation: str) -> NotedAnswer | None:
+        return self._one(_LAST, peer, conversation)
+
+    def judge(self, answer: NotedAnswer, verdict: int) -> None:
+        self._db.run(_JUDGE, verdict, answer.number)
+
+    def unsettled(self, limit: int = 100) -> list[NotedAnswer]:
+        """Whose memories do not bear their verdict yet, oldest first."""
+        return list(map(_answer, self._db.run(_UNSETTLED, limit)))
+
+    def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
+        """Its memories bear its verdict now."""
+        self._db.run(_SETTLE, answer.verdict, json.dumps(dict(shifts)), answer.number)
+
+    async def forget_conversation(self, conversation: str) -> None:
+        self._db.run(_FORGET_CONVERSATION, conversation)
+
+    async def forget(self, peer: str) -> None:
+        self._db.run(_FORGET, peer)
+
+    def _one(self, sql: str, *values: object) -> NotedAnswer | None:
+        return next(map(_answer, self._db.run(sql, *values)), None)
+
+
+def _questions(message_id: str) -> list[str]:
+    """What the question's id may be."""
+    found = [message_id]
+    for _ in range(MAX_SUFFIXES):
+        found.append(found[-1].rpartition(".")[0])
+    return [one for one in found if one]
+
+
+def _answer(row: Sequence[object]) -> NotedAnswer:
+    number, memories, verdict, settled, shifts = row
+    return NotedAnswer(
+        number=int(str(number)),
+        memories=tuple(json.loads(str(memories))),
+        verdict=int(str(verdict)),
+        settled=int(str(settled)),
+        shifts=json.loads(str(shifts)),
+    )
+
+
+class ReactionHandler:
+    def __init__(self, agent: XmppAgent, memory: MemoryBehaviour, *, data: Path | None) -> None:
+        self._agent = agent
+        self._log = FeedbackLog(data / f"feedback-{agent.jid.local}.db" if data else None)
+        self.feedback = AnswerFeedback(self._log, memory.memory)
+        memory.on_forget.append(self._log.forget)
+        memory.on_clear.append(self._log.forget_conversation)
+        memory.on_use.append(self.feedback.note)
+        agent.features.add(NAMESPACE)
+        agent.on_stanza.append(self._take)
+        agent.on_session.append(self._settle)
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self._log)
+
+    def _take(self, xml: Element) -> bool:
+        found = read_reactions(xml)
+        if found is None:
+            return False
+        sender = bare(xml.get("from", ""))
+        if self.feedback.react(found.emojis, to=found.message_id, peer=sender):
+            self._settle()
+        return found.is_alone
+
+    def _settle(self) -> None:
+        """Beside the messages; also after each connection, for what memory could not be told."""
+        self._agent.run_errand(self.feedback.settle())

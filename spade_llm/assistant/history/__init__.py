@@ -1,0 +1,1 @@
+"""Conversation history: conversations in RAM, outbox to memory, sessions."""

@@ -1,0 +1,232 @@
+"""Conversations in RAM: keys, LRU eviction, idle expiry (TTL), and locks for deletion."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict, deque
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable
+
+    from spade_llm.memory.contract import ObservedMessage
+    from spade_llm.messaging import AclMessage
+    from spade_llm.providers.messages import ContextMessage
+
+MAX_MESSAGES = 2000
+"""Of one conversation in RAM; the memory agent keeps all of them."""
+MAX_CONVERSATIONS = 10_000
+"""In RAM; the one that was idle longest leaves first and is loaded again when it is needed."""
+
+MAX_PER_PEER = 500
+"""Of one peer's conversations in RAM: whoever opens ten thousand pushes out only their own."""
+MAX_ASKERS = 500
+"""Of one conversation; in a room with more, nobody's part is told from another's."""
+
+IDLE_S = 3600.0
+"""A conversation that rested so long leaves RAM, and comes back with its next message."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One person's (or program's) exchange with one agent."""
+
+    key: str
+    peer: str
+    """Bare JID; of a room: the room's."""
+    askers: set[str] = field(default_factory=set)
+    """Who said something in it; MAX_ASKERS at most."""
+    is_loaded: bool = False
+    """What was said before this process began has been asked for."""
+    messages: deque[ContextMessage] = field(default_factory=deque)
+    observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """Ids of messages that memory gets, and that are here already when what was said before is
+    loaded at last."""
+    said: deque[ObservedMessage] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """What memory would have of it; empty where there is one."""
+    last_turn: str = ""
+    """Which the latest exchange comes from; empty: not known."""
+    interactions: int = 0
+    """Answers since it began, or came into RAM."""
+    ended: str = ""
+    """Why it is over; empty: it is not."""
+    is_told_over: bool = False
+    """Whoever said something after the end was told."""
+    used_at_s: float = 0.0
+    """On the clock of Conversations."""
+
+    def extend(self, messages: Iterable[ContextMessage]) -> None:
+        self.messages.extend(messages)
+        while len(self.messages) > MAX_MESSAGES:
+            self._drop_first_exchange()
+
+    def heard_from(self, asker: str) -> None:
+        if len(self.askers) < MAX_ASKERS:
+            self.askers.add(asker)
+
+    def is_of(self, peer: str) -> bool:
+        """Whether this peer said something in it, in a room too; True where that is not known."""
+        if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
+            return True
+        return any(asker.startswith(peer + " in ") for asker in self.askers)
+
+    def drop_last_exchange(self) -> None:
+        """Back to the latest user message, which goes too: it was meant otherwise. If it ended the
+        conversation, that goes on."""
+        self.last_turn, self.ended, self.is_told_over = "", "", False
+        while self.messages and self.messages.pop()["role"] != "user":
+            continue
+
+    def unsay(self, ids: Collection[str]) -> None:
+        """Take messages out of what was `said`."""
+        left = [message for message in self.said if message.id not in ids]
+        self.said.clear()
+        self.said.extend(left)
+
+    def begin_anew(self) -> None:
+        """Whatever ended it does not count any more; what was said stays."""
+        self.interactions, self.ended, self.is_told_over = 0, "", False
+
+    def _drop_first_exchange(self) -> None:
+        """Drop up to the next user message: a tool call never loses its results."""
+        self.messages.popleft()
+        while self.messages and self.messages[0]["role"] != "user":
+            self.messages.popleft()
+
+
+class ConversationCache:
+    """The conversations in RAM, least recently used first.
+
+    `idle_s=None`: none expires, for they are nowhere else.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_conversations: int = MAX_CONVERSATIONS,
+        max_of_peer: int = MAX_PER_PEER,
+        idle_s: float | None = IDLE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max = max_conversations
+        self._max_of_peer = max_of_peer
+        self._idle_s = math.inf if idle_s is None else idle_s
+        self._clock = clock
+        self._by_key: OrderedDict[str, Conversation] = OrderedDict()
+        self._of_peer: dict[str, OrderedDict[str, None]] = {}
+        """Keys of each peer's, in the order of `_by_key`."""
+
+    def get(self, key: str, *, peer: str) -> Conversation:
+        """The conversation of this key, made if it is new."""
+        conversation = self._by_key.pop(key, None) or Conversation(key, peer)
+        conversation.used_at_s = self._clock()
+        self._by_key[key] = conversation
+        own = self._of_peer.setdefault(conversation.peer, OrderedDict())
+        own[key] = None
+        own.move_to_end(key)
+        if len(own) > self._max_of_peer:
+            self.drop(next(iter(own)))
+        if len(self._by_key) > self._max:
+            self._drop_oldest()
+        return conversation
+
+    def expire(self) -> None:
+        """Those that were idle too long leave; a turn that still runs in one keeps its own."""
+        while self._by_key and self.next_expiry_s() <= 0:
+            self._drop_oldest()
+
+    def next_expiry_s(self) -> float:
+        """Seconds until the next can expire: nothing has to be looked at before."""
+        for oldest in self._by_key.values():
+            return max(0.0, oldest.used_at_s + self._idle_s - self._clock())
+        return self._idle_s
+
+    def find(self, name: str) -> Conversation | None:
+        """By its key, or by its thread where only one has it; used or not, it stays as old as it
+        is."""
+        if name in self._by_key:
+            return self._by_key[name]
+        found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
+        return found[0] if name and len(found) == 1 else None
+
+    def at(self, key: str) -> Conversation | None:
+        """By its key alone; it stays as old as it is."""
+        return self._by_key.get(key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    def keys(self) -> list[str]:
+        """Least recently used first."""
+        return list(self._by_key)
+
+    def of_peer(self, peer: str) -> list[Conversation]:
+        """Least recently used first."""
+        return [one for one in self._by_key.values() if one.peer == peer]
+
+    def drop(self, key: str) -> None:
+        dropped = self._by_key.pop(key, None)
+        if dropped is not None:
+            own = self._of_peer[dropped.peer]
+            del own[key]
+            if not own:
+                del self._of_peer[dropped.peer]
+
+    def drop_peer(self, peer: str) -> None:
+        """Those that this peer takes part in; of a room's nobody can take one part out."""
+        for key in [key for key, value in self._by_key.items() if value.is_of(peer)]:
+            self.drop(key)
+
+    def _drop_oldest(self) -> None:
+        self.drop(next(iter(self._by_key)))
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def longest(self) -> Conversation | None:
+        return max(self._by_key.values(), key=lambda one: len(one.messages), default=None)
+
+
+def conversation_key(message: AclMessage) -> str:
+    """The stamped sender's bare JID, and the thread if there is one: nobody is in another's. A
+    room's occupants share one: their sender is the room."""
+    return conversation_key_for(message.owner, message.conversation_id)
+
+
+def conversation_key_for(peer: str, thread: str) -> str:
+    """Of a bare JID; the thread is empty where its client sends none."""
+    return f"{peer}#{thread}" if thread else peer
+
+
+def thread_of_key(place: str | None, *, of: str) -> str | None:
+    """The thread of a bare JID's own place; None: it has none, or the place is another's."""
+    return place[len(of) + 1 :] if place and place.startswith(f"{of}#") else None
+
+
+class ConversationLocks:
+    """By any name: a conversation's key, or a peer for all of theirs."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def hold(self, names: Collection[str]) -> AsyncIterator[None]:
+        """Within its block whoever waits for one of them does; all are taken at once."""
+        await self.are_free(names)
+        is_over = asyncio.Event()
+        self._held.update(dict.fromkeys(names, is_over))
+        try:
+            yield
+        finally:
+            for name in set(names):
+                del self._held[name]
+            is_over.set()
+
+    async def are_free(self, names: Collection[str]) -> None:
+        """Return once none of them is held."""
+        while held := [self._held[name] for name in names if name in self._held]:
+            await held[0].wait()

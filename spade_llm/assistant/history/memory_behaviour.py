@@ -1,0 +1,391 @@
+"""Memory behaviour: recall before a turn, observe after it, load earlier history, retract.
+
+Observations go through a durable outbox: a turn never waits for memory, and nothing that was
+said is lost while memory is away or when this process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.history.conversations import MAX_MESSAGES
+from spade_llm.assistant.history.memory_outbox import RETRACTED, OutboxFlusher, QueuedObservation
+from spade_llm.assistant.turn.memory_selection import used_memories
+from spade_llm.assistant.turn.prompt import user_message
+from spade_llm.assistant.turn.recall import MAX_CONCURRENT, SLOT_TIMEOUT_S, Recall, RecallResult
+from spade_llm.core.errors import RequestError, ServiceError, StorageFailed
+from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.memory.contract import ObservedMessage, RemovedCounts
+from spade_llm.xmpp.spade_adapters import Behaviour
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.memory_outbox import MemoryOutbox
+    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.memory.contract import HistoryStore, OwnedMemory, ScoredMemory
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.rag.contract import Retriever
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 2.0
+"""For all pages together: as recall, beside which they are read."""
+PAGE = 200
+"""Messages of one request; most of them fit into one answer."""
+
+
+class HistoryLoader:
+    """What memory and outbox have of one conversation, bounded by MAX_MESSAGES."""
+
+    def __init__(
+        self, memory: HistoryStore, outbox: MemoryOutbox, *, deadline_s: float | None = None
+    ) -> None:
+        """`deadline_s`: DEADLINE_S, unless it is said."""
+        self._memory = memory
+        self._outbox = outbox
+        self._deadline_s = deadline_s
+
+    async def of(self, conversation: str) -> list[ObservedMessage]:
+        """Oldest first; as much as there was time for.
+
+        Raises:
+            RequestError, StorageFailed, TimeoutError: not even the newest part could be read.
+        """
+        # The outbox first: what it hands over meanwhile is found in memory, and known by its id.
+        waiting = await self._outbox.of_conversation(conversation, limit=MAX_MESSAGES)
+        kept: list[ObservedMessage] = []
+        try:
+            async with asyncio.timeout(
+                DEADLINE_S if self._deadline_s is None else self._deadline_s
+            ):
+                while page := await self._page(conversation, kept):
+                    kept[:0] = page
+        except (RequestError, StorageFailed, TimeoutError) as error:
+            if not kept:
+                raise
+            logger.warning("conversation %s: the oldest part is away: %s", conversation, error)
+        known = {message.id for message in kept}
+        said = [*kept, *(message for message in waiting if message.id not in known)]
+        retracted = {message.id for message in waiting if message.role == RETRACTED}
+        return [message for message in said if message.id not in retracted]
+
+    async def _page(self, conversation: str, kept: list[ObservedMessage]) -> list[ObservedMessage]:
+        """What comes before what is there already; nothing at the beginning, or at the bound."""
+        room = MAX_MESSAGES - len(kept)
+        if room <= 0:
+            return []
+        before = kept[0].id if kept else None
+        page = await self._memory.history(conversation, limit=min(PAGE, room), before=before)
+        # A memory agent of version 0.1.0 does not know `before`, and gives the latest again.
+        known = {message.id for message in kept}
+        return [message for message in page if message.id not in known]
+
+
+BATCH_DELAY_S = 0.25
+"""Exchanges gather so long before they are handed over: together, and not beside the turn that
+they came from."""
+FIRST_BACKOFF_S = 0.5
+MAX_BACKOFF_S = 10.0
+MAX_KEPT_BYTES = 40_000
+"""Of one message: both of an exchange fit into one request, also when they grow as JSON."""
+MAX_USED_MEMORIES = 256
+"""Ids that wait to be told; beyond, the oldest are not."""
+FLUSH_TIMEOUT_S = 5.0
+"""For what somebody who asks has just said; longer than a memory that works takes for it."""
+RETRACT_S = 2.0
+"""As recall, which may find what is to be taken back."""
+IDLE_S = 30.0
+"""How often an idle outbox is looked at again."""
+
+
+NotesSource = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
+"""What an assistant noted itself about a peer (its bare JID), best first. Raises StorageFailed."""
+
+OnForget = Callable[[str], Awaitable[None]]
+"""Takes a bare JID. Raises RequestError, ServiceError."""
+
+OnClear = Callable[[str], Awaitable[None]]
+"""Takes a conversation's key. Raises ServiceError."""
+
+OnUse = Callable[["ChatTurnInput", "Sequence[str]"], Awaitable[None]]
+"""Takes what was said, and ids of memories. Must not raise."""
+
+Probe = Callable[[], Awaitable[object]]
+"""Raises RequestError where somebody is away."""
+
+
+class MemoryBehaviour(Behaviour):
+    """`memory` and `retriever` may be clients or local; either may be None.
+
+    `probes` ask those who are agents of their own, by name, whether they are there.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: OwnedMemory | None,
+        retriever: Retriever | None,
+        outbox: MemoryOutbox,
+        probes: Mapping[str, Probe] | None = None,
+        notes: NotesSource | None = None,
+    ) -> None:
+        super().__init__()
+        self.memory = memory
+        self.on_forget: list[OnForget] = []
+        """Told whom to forget, too: who keeps something about people elsewhere."""
+        self.on_clear: list[OnClear] = []
+        """Told of which conversation nothing may be left: who keeps something of it elsewhere."""
+        self.on_use: list[OnUse] = []
+        """Told of each exchange which memories its answer used."""
+        self._probes = probes or {}
+        self._notes = notes
+        self._of_use: deque[str] = deque(maxlen=MAX_USED_MEMORIES)
+        self._recall = Recall(memory=memory, retriever=retriever)
+        self._outbox = outbox
+        self._earlier = HistoryLoader(memory, outbox) if memory is not None else None
+        self._loading = ConcurrencyLimiter(MAX_CONCURRENT, of="memory", max_waiting=None)
+        self._handing_over = OutboxFlusher(memory, outbox) if memory is not None else None
+        self._pause_s = FIRST_BACKOFF_S
+
+    async def run(self) -> None:
+        """Hand what has gathered to memory, as often as it takes."""
+        await self._wait_for_mail()
+        await asyncio.sleep(BATCH_DELAY_S)
+        try:
+            await self._hand_over()
+            await self._tell_of_use()
+        except (RequestError, ServiceError) as error:
+            await self._pause(error)
+
+    async def recall(self, question: str, *, subject: str) -> RecallResult:
+        """What memory and documents say; names those that could not be asked."""
+        recalled = await self._recall.about(question, subject=subject)
+        return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
+
+    async def recall_wished(
+        self, question: str, *, subject: str, wishes: ContextOptions
+    ) -> RecallResult:
+        """As `recall`, of what the wishes name."""
+        recalled = await self._recall.wished(question, subject=subject, wishes=wishes)
+        if not wishes.use_memory:
+            return recalled
+        noted = [one for one in await self._noted(subject) if one.entry.type in wishes.memory_types]
+        return replace(recalled, memories=(*noted, *recalled.memories))
+
+    async def _noted(self, peer: str) -> Sequence[ScoredMemory]:
+        try:
+            return () if self._notes is None else await self._notes(peer)
+        except StorageFailed as error:
+            logger.warning("notes about %s cannot be read: %s", peer, error)
+            return ()
+
+    async def away(self) -> tuple[str, ...]:
+        """Who cannot be reached now, asked side by side."""
+        are_there = await asyncio.gather(*map(_is_reachable, self._probes.values()))
+        return tuple(
+            name for name, is_there in zip(self._probes, are_there, strict=True) if not is_there
+        )
+
+    async def observe(
+        self,
+        conversation: Conversation,
+        *,
+        said: ChatTurnInput,
+        question: str,
+        answer: str,
+        recalled: Sequence[ScoredMemory] = (),
+    ) -> None:
+        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by the utterance's id.
+
+        `recalled` is what the answer was written with; what of it was of use is told to memory
+        after the exchange. Of who cannot be known again nothing is kept: nobody could see to it.
+        """
+        if said.message.said.is_passing:
+            return
+        now = datetime.now(UTC)
+        asked = _observed(f"{said.id}.user", "user", question, said.at)
+        asked = replace(asked, speaker=said.message.said.nick or None)
+        answered = _observed(f"{said.id}.assistant", "assistant", answer, now)
+        ids = tuple(hit.entry.id for hit in recalled)
+        messages = (asked, replace(answered, recalled=ids))
+        of_use = used_memories(recalled, question=question, answer=answer)
+        for note in self.on_use:
+            await note(said, of_use)
+        if self.memory is not None:
+            if not conversation.is_loaded:
+                conversation.observed.extend(message.id for message in messages)
+            self._of_use.extend(of_use)
+            await self._outbox.put(
+                QueuedObservation(conversation=said.kept_in, subject=said.peer, messages=messages)
+            )
+        else:
+            conversation.said.extend(messages)
+
+    async def load(self, conversation: Conversation) -> None:
+        """What was said before this process began; tried again next time if memory is away."""
+        if conversation.is_loaded or self._earlier is None:
+            return
+        try:
+            earlier = await self._earlier_of(conversation.key, self._earlier)
+        except (RequestError, StorageFailed, TimeoutError) as error:
+            reason = str(error) or "no answer in time"
+            logger.warning("conversation %s could not be loaded: %s", conversation.key, reason)
+            return
+        if not conversation.is_loaded:  # Another turn of it, beside this one, may have been faster.
+            _prepend_history(earlier, conversation)
+
+    async def _earlier_of(self, key: str, earlier: HistoryLoader) -> list[ObservedMessage]:
+        """Raises as `Earlier.of`; TimeoutError also if memory has no time for it."""
+        waits = self._loading.is_full
+        async with self._loading.slot_within(SLOT_TIMEOUT_S) as has_place:
+            # Those in front have found memory away: nobody waits for that behind them.
+            if not has_place or (waits and self._recall.is_away("memory")):
+                raise TimeoutError
+            return await earlier.of(key)
+
+    async def retract(self, conversation: Conversation, turn_id: str) -> None:
+        """What was kept of this exchange was said otherwise. Waited for, if memory is there."""
+        ids = (f"{turn_id}.user", f"{turn_id}.assistant")
+        if self.memory is None or self._handing_over is None:
+            conversation.unsay(ids)
+            return
+        now = datetime.now(UTC)
+        messages = tuple(_observed(id, RETRACTED, "", now) for id in ids)
+        taken_back = QueuedObservation(
+            conversation=conversation.key, subject=conversation.peer, messages=messages
+        )
+        try:
+            await self._outbox.put(taken_back)
+            async with asyncio.timeout(RETRACT_S):
+                await self._handing_over.of(conversation.key)
+        except (RequestError, ServiceError, TimeoutError) as error:
+            logger.warning("conversation %s: not taken back yet: %s", conversation.key, error)
+
+    async def close(self, conversation: str) -> None:
+        """What comes next in it begins anew. Raises RequestError, ServiceError: it goes on."""
+        if self.memory is not None and self._handing_over is not None:
+            await self._handing_over.of(conversation)
+            await self.memory.close_conversation(conversation)
+
+    async def hand_over(self, peer: str) -> None:
+        """What this bare JID has said until now is in memory when this returns.
+
+        Raises RequestError, ServiceError, TimeoutError: memory is away.
+        """
+        if self._handing_over is not None:
+            async with asyncio.timeout(FLUSH_TIMEOUT_S):
+                await self._handing_over.about(peer)
+
+    async def forget_peer(self, peer: str) -> int:
+        """Forget a person: what waits here, and all that memory has; how many memories.
+
+        Raises RequestError, ServiceError.
+        """
+        return sum((await self.clear_peer(peer)).by_type.values())
+
+    async def clear_peer(self, peer: str) -> RemovedCounts:
+        """The same, and it says what there was."""
+        async with self._paused():
+            await self._outbox.forget(peer)
+            for forget in self.on_forget:
+                await forget(peer)
+            return (
+                _NOTHING_RECALLED if self.memory is None else await self.memory.clear_subject(peer)
+            )
+
+    async def clear_conversation(self, key: str) -> RemovedCounts:
+        """Remove what was said in it and is remembered of it. Raises RequestError, ServiceError."""
+        async with self._paused():
+            gone = (
+                _NOTHING_RECALLED if self.memory is None else await self.memory.forget_session(key)
+            )
+            await self._outbox.forget_conversations([key])
+            return gone
+
+    async def clear_messages(self, keys: Sequence[str]) -> int:
+        """Remove what was said in these, not what is remembered of it; how many messages memory
+        had. Raises RequestError, ServiceError."""
+        async with self._paused():
+            count = 0 if self.memory is None else await self.memory.clear_messages(keys)
+            await self._outbox.forget_conversations(keys)
+            return count
+
+    async def clear_here(self, key: str) -> None:
+        """Remove what others keep of it beside what was said. Raises ServiceError."""
+        for clear in self.on_clear:
+            await clear(key)
+
+    def _paused(self) -> AbstractAsyncContextManager[object]:
+        return nullcontext() if self._handing_over is None else self._handing_over.paused()
+
+    async def _wait_for_mail(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._outbox.has_mail.wait()
+        except TimeoutError:
+            return
+
+    async def _hand_over(self) -> None:
+        if self._handing_over is not None:
+            await self._handing_over.all()
+        self._pause_s = FIRST_BACKOFF_S
+
+    async def _tell_of_use(self) -> None:
+        """May be lost: then a memory fades a little sooner."""
+        ids = tuple(self._of_use)
+        self._of_use.clear()
+        if ids and self.memory is not None:
+            await self.memory.reviewed(ids)
+
+    async def _pause(self, error: Exception) -> None:
+        logger.warning("observations wait %.1f s for memory: %s", self._pause_s, error)
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, MAX_BACKOFF_S)
+
+
+_NOTHING_RECALLED = RemovedCounts(messages=0, by_type={})
+
+
+async def _is_reachable(probe: Probe) -> bool:
+    try:
+        await probe()
+    except RequestError:
+        return False
+    return True
+
+
+def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
+    kept = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")
+    note = f"\n[{len(text) - len(kept)} characters were cut]" if len(kept) < len(text) else ""
+    return ObservedMessage(id=id, role=role, content=kept + note, at=at)
+
+
+def _prepend_history(earlier: Sequence[ObservedMessage], conversation: Conversation) -> None:
+    """What was said while memory was away is here whole: memory has it without calls."""
+    conversation.is_loaded = True
+    if earlier and not conversation.messages:
+        conversation.last_turn = earlier[-1].id.rpartition(".")[0]
+    said_meanwhile, known = tuple(conversation.messages), frozenset(conversation.observed)
+    conversation.messages.clear()
+    conversation.extend(
+        _context_message(one, peer=conversation.peer) for one in earlier if one.id not in known
+    )
+    conversation.extend(said_meanwhile)
+    conversation.observed.clear()
+
+
+def _context_message(observed: ObservedMessage, *, peer: str) -> ContextMessage:
+    if observed.role == "user":
+        return user_message(observed.content, peer=observed.speaker or peer)
+    return {"role": "assistant", "content": observed.content}

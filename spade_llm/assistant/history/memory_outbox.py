@@ -1,0 +1,313 @@
+"""Memory outbox (SQLite queue): messages kept until the memory agent took them, with retry."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.core.errors import (
+    Busy,
+    DeadlinePassed,
+    Refusal,
+    RequestError,
+    RequestFailed,
+    RequestNotUnderstood,
+    RequestRefused,
+    ServiceError,
+)
+from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.memory.contract import ObservedMessage
+from spade_llm.memory.validation import room_subject_range
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from spade_llm.memory.contract import HistoryStore
+
+MAX_QUEUED = 100_000
+"""Observations kept while memory is away; beyond, the oldest is given up."""
+
+RETRACTED = "retracted"
+"""The role of what stands for a message that was said otherwise; it has its id."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS observations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    messages TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS observations_subject ON observations(subject);
+"""
+_PUT = "INSERT INTO observations(conversation, subject, messages) VALUES (?, ?, ?)"
+_OLDEST = "SELECT id, conversation, subject, messages FROM observations ORDER BY id LIMIT ?"
+_OLDEST_OF = (
+    "SELECT id, conversation, subject, messages FROM observations WHERE conversation = ?"
+    " ORDER BY id LIMIT ?"
+)
+_OLDEST_ABOUT = (
+    "SELECT id, conversation, subject, messages FROM observations WHERE subject = ?"
+    " ORDER BY id LIMIT ?"
+)
+_OF = "SELECT messages FROM observations WHERE conversation = ? ORDER BY id DESC LIMIT ?"
+_DONE = "DELETE FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+_BOUND = "DELETE FROM observations WHERE id <= (SELECT max(id) FROM observations) - ?"
+_FORGET_CONVERSATIONS = (
+    "DELETE FROM observations WHERE conversation IN (SELECT value FROM json_each(?))"
+)
+_FORGET = "DELETE FROM observations WHERE subject = ? OR (subject >= ? AND subject < ?)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedObservation:
+    """Messages of one conversation that memory has not taken yet."""
+
+    id: int = 0
+    conversation: str
+    subject: str
+    messages: tuple[ObservedMessage, ...]
+
+
+class MemoryOutbox:
+    """A durable queue: `put` returns when it is written; `done` removes it."""
+
+    def __init__(self, path: Path | None) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the outbox")
+        self.has_mail = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        self.has_mail.set()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()
+
+    async def put(self, observation: QueuedObservation) -> None:
+        await self._db.execute(
+            _PUT, observation.conversation, observation.subject, _dump(observation.messages)
+        )
+        self.has_mail.set()
+        await self._db.hold_bound(_BOUND, MAX_QUEUED)
+
+    async def oldest(self, limit: int = 100) -> list[QueuedObservation]:
+        """In order; when there is none, `has_mail` waits for the next."""
+        self.has_mail.clear()
+        rows = await self._db.execute(_OLDEST, limit)
+        if rows:
+            self.has_mail.set()
+        return list(map(_observation, rows))
+
+    async def oldest_of(self, conversation: str, *, limit: int) -> list[QueuedObservation]:
+        """In order, of one conversation."""
+        return list(map(_observation, await self._db.execute(_OLDEST_OF, conversation, limit)))
+
+    async def oldest_about(self, subject: str, limit: int = 100) -> list[QueuedObservation]:
+        """In order, of all conversations with this subject, without those of rooms."""
+        return list(map(_observation, await self._db.execute(_OLDEST_ABOUT, subject, limit)))
+
+    async def of_conversation(
+        self, conversation: str, *, limit: int = 200
+    ) -> list[ObservedMessage]:
+        """What memory has not taken yet of this conversation, oldest first."""
+        rows = await self._db.execute(_OF, conversation, limit)
+        return [message for (text,) in reversed(rows) for message in _load(str(text))]
+
+    async def done(self, observations: Sequence[QueuedObservation]) -> None:
+        await self._db.execute(_DONE, json.dumps([observation.id for observation in observations]))
+
+    async def forget_conversations(self, conversations: Sequence[str]) -> None:
+        """Drop what was not sent yet of these, and leave no bytes of what was."""
+        await self._db.execute(_FORGET_CONVERSATIONS, json.dumps(list(conversations)))
+        await self._db.empty_log()
+
+    async def forget(self, subject: str) -> None:
+        """Drop what was not sent yet about this subject, in rooms too, and leave no bytes of what
+        was."""
+        await self._db.execute(_FORGET, subject, *room_subject_range(subject))
+        await self._db.empty_log()
+
+
+def _observation(row: tuple[object, ...]) -> QueuedObservation:
+    number, conversation, subject, messages = row
+    return QueuedObservation(
+        id=int(str(number)),
+        conversation=str(conversation),
+        subject=str(subject),
+        messages=_load(str(messages)),
+    )
+
+
+def _dump(messages: Sequence[ObservedMessage]) -> str:
+    return json.dumps(
+        [[m.id, m.role, m.content, m.at.isoformat(), m.speaker, m.recalled] for m in messages]
+    )
+
+
+def _load(text: str) -> tuple[ObservedMessage, ...]:
+    """Rows of version 0.1.0 end after the time."""
+    return tuple(_message(*fields) for fields in json.loads(text))
+
+
+def _message(
+    id: str,
+    role: str,
+    content: str,
+    at: str,
+    speaker: str | None = None,
+    recalled: Sequence[str] = (),
+) -> ObservedMessage:
+    return ObservedMessage(
+        id=id,
+        role=role,
+        content=content,
+        at=datetime.fromisoformat(at),
+        speaker=speaker,
+        recalled=tuple(recalled),
+    )
+
+
+logger = logging.getLogger(__name__)
+
+MAX_GROUP_BYTES = 96 * 1024
+MAX_FAILURES = 5
+"""Of the observation that is first in its conversation: so often memory may fail on its group
+before it is tried alone, and those behind it without it."""
+MAX_PER_CONVERSATION = 1000
+"""Observations handed over at once before a conversation is closed."""
+
+
+class OutboxFlusher:
+    def __init__(self, memory: HistoryStore, outbox: MemoryOutbox) -> None:
+        self._memory = memory
+        self._outbox = outbox
+        self._failures: dict[int, int] = {}
+        """By the id of the first observation of a group; those that are done leave."""
+        self._underway = asyncio.Lock()
+
+    async def all(self) -> None:
+        """All conversations side by side. Raises RequestError or ServiceError if one must wait."""
+        async with self._underway:
+            await self._groups(_by_conversation(await self._outbox.oldest()))
+
+    async def of(self, conversation: str) -> None:
+        """What waits of one conversation. Raises RequestError or ServiceError."""
+        async with self._underway:
+            waiting = await self._outbox.oldest_of(conversation, limit=MAX_PER_CONVERSATION)
+            for observation in waiting:
+                await self._deliver([observation])
+
+    async def about(self, subject: str) -> None:
+        """What waits of all conversations with one person. Raises RequestError or ServiceError."""
+        async with self._underway:
+            while waiting := await self._outbox.oldest_about(subject):
+                await self._groups(_by_conversation(waiting))
+
+    def paused(self) -> AbstractAsyncContextManager[object]:
+        """Within its block nothing is underway to memory: what is removed there does not come
+        back."""
+        return self._underway
+
+    async def _groups(self, groups: Sequence[Sequence[QueuedObservation]]) -> None:
+        outcomes = await asyncio.gather(*map(self._deliver, groups), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
+
+    async def _deliver(self, group: Sequence[QueuedObservation]) -> None:
+        try:
+            await self._observe(group)
+        except (RequestRefused, RequestNotUnderstood, Refusal) as error:
+            if _is_retryable(error):
+                raise
+            await self._each_alone(group, error)
+        except RequestFailed:
+            if not self._has_failed_often(group[0]):
+                raise
+            await self._first_alone(group[0])
+        else:
+            await self._done(group)
+
+    async def _each_alone(self, group: Sequence[QueuedObservation], error: Exception) -> None:
+        """One of them was refused: the others are kept."""
+        if len(group) == 1:
+            logger.error("an observation cannot be kept, and is given up: %s", error)
+            await self._done(group)
+            return
+        for observation in group:
+            await self._deliver([observation])
+
+    async def _first_alone(self, observation: QueuedObservation) -> None:
+        try:
+            await self._observe([observation])
+        except RequestFailed as error:
+            await self._pass_over(observation, error)
+        else:
+            await self._done([observation])
+
+    async def _pass_over(self, observation: QueuedObservation, error: RequestFailed) -> None:
+        """Give it up if memory takes the next: then the fault is not memory's.
+
+        With nothing behind it, it waits: it is in nobody's way, and memory may mend.
+        """
+        two = await self._outbox.oldest_of(observation.conversation, limit=2)
+        if len(two) == 1:
+            raise error
+        await self._observe(two[1:])
+        logger.error("memory fails on an observation each time, it is given up: %s", error)
+        await self._done(two)
+
+    def _has_failed_often(self, observation: QueuedObservation) -> bool:
+        count = self._failures.get(observation.id, 0) + 1
+        self._failures[observation.id] = count
+        return count >= MAX_FAILURES
+
+    async def _observe(self, group: Sequence[QueuedObservation]) -> None:
+        """What was said, and what was taken back, in their order."""
+        messages = [message for observation in group for message in observation.messages]
+        first = group[0]
+        for is_retracted, some in groupby(messages, lambda one: one.role == RETRACTED):
+            if is_retracted:
+                await self._memory.retract(first.conversation, [one.id for one in some])
+            else:
+                await self._memory.observe(first.conversation, list(some), subject=first.subject)
+
+    async def _done(self, group: Sequence[QueuedObservation]) -> None:
+        await self._outbox.done(group)
+        for observation in group:
+            self._failures.pop(observation.id, None)
+
+
+def _by_conversation(observations: Sequence[QueuedObservation]) -> list[list[QueuedObservation]]:
+    """Groups that fit into one message each; of one conversation only the first group, so that
+    its order is kept."""
+    groups: dict[str, list[QueuedObservation]] = {}
+    full: set[str] = set()
+    for observation in observations:
+        group = groups.setdefault(observation.conversation, [])
+        if group and _size([*group, observation]) > MAX_GROUP_BYTES:
+            full.add(observation.conversation)
+        if observation.conversation not in full:
+            group.append(observation)
+    return list(groups.values())
+
+
+def _size(group: Sequence[QueuedObservation]) -> int:
+    """Bytes as JSON at the most: a character may become six."""
+    texts = (message.content for observation in group for message in observation.messages)
+    return sum(2 * len(text.encode()) + 200 for text in texts)
+
+
+def _is_retryable(error: RequestError | ServiceError) -> bool:
+    """True where memory did not look at what is to be kept."""
+    code = error.wire_code if isinstance(error, RequestError) else error.code
+    return code in (Busy.code, DeadlinePassed.code)

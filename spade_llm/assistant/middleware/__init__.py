@@ -1,0 +1,1 @@
+"""Turn middleware: guardrails, quota, usage, routing, file sharing, conversation end."""

@@ -1,0 +1,358 @@
+"""File sharing middleware: ingests files that people send (XEP-0363) into their documents."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from spade_llm.assistant.commands.registry import parse_command
+from spade_llm.assistant.middleware.chain import TurnOutcome
+from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_supported_file
+from spade_llm.assistant.presentation.long_answers import LongAnswerSender, export_name
+from spade_llm.assistant.turn.prompt import render_prompt
+from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
+from spade_llm.core.text import replace_lone_surrogates
+from spade_llm.messaging import Encoding
+from spade_llm.providers.offline.language import language_of
+from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
+from spade_llm.rag.names import personal_namespace
+from spade_llm.xmpp.features.uploads import send_file, upload_host
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.config import FileSharingOptions
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.middleware.chain import CallNext
+    from spade_llm.assistant.middleware.file_messages import FileMessages
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel
+    from spade_llm.rag.contract import DocumentPage, Ingested
+    from spade_llm.rag.remote import RagClient
+    from spade_llm.xmpp.agent import XmppAgent
+
+MAX_NAME_CHARS = 100
+MAX_ENDING_CHARS = 12
+ENCRYPTED = "aesgcm"
+"""Scheme of addresses that hold a key: what lies there only the person's own clients can read."""
+_ADDRESS = re.compile(r"(?:https?|aesgcm)://[^\s<>\"]{1,2000}", re.IGNORECASE)
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFile:
+    url: str
+    name: str
+    """That the address gives it, fit to be shown."""
+    text: str = ""
+    """What was said beside it."""
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self.url.lower().startswith(ENCRYPTED)
+
+
+def shared_file(text: str, *, file: str) -> SharedFile | None:
+    """`file`: the address that the client says is one. None: there is none."""
+    if not file:
+        is_address = _ADDRESS.fullmatch(text.strip()) is not None
+        return _parse_address(text.strip(), "") if is_address else None
+    return _parse_address(file, text.replace(file, "").strip())
+
+
+def host_of(url: str) -> str:
+    """`HOST:PORT`; empty: it is no address."""
+    parts = _split(url)
+    try:
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    return f"{parts.hostname}:{port}" if parts.hostname and port else ""
+
+
+def _parse_address(url: str, text: str) -> SharedFile:
+    name = PurePosixPath(unquote(_split(url).path)).name
+    return SharedFile(url=url, name=shown_name(name), text=text)
+
+
+def shown_name(name: str) -> str:
+    """Without what only looks like something: marks of direction, control characters, paths. The
+    ending says what it is, and stays."""
+    plain = "".join(char for char in name if char.isprintable()).replace("\\", "/")
+    path = PurePosixPath(" ".join(plain.rpartition("/")[2].split()).lstrip("."))
+    ending = path.suffix[:MAX_ENDING_CHARS]
+    return path.name.removesuffix(path.suffix)[: MAX_NAME_CHARS - len(ending)] + ending
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 30.0
+"""Who shared it waits; without a summary they can ask for one."""
+MAX_CHARS = 1500
+
+
+async def summarize_document(model: ChatModel, beginning: str, *, name: str, language: str) -> str:
+    """Empty: the model gave none."""
+    if not beginning.strip():
+        return ""
+    messages = _messages(beginning, name=name, language=language)
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            completion = await model.complete(messages, tool_choice="none")
+    except (ModelError, TimeoutError) as error:
+        logger.warning("no summary of a file: %s", error or "too late")
+        return ""
+    return replace_lone_surrogates(completion.text).strip()[:MAX_CHARS]
+
+
+def _messages(beginning: str, *, name: str, language: str) -> list[ContextMessage]:
+    quoted = quote_context(documents=[QuotedPassage(source=name, text=beginning, score=1.0)])
+    return [
+        {"role": "system", "content": render_prompt("file_summary", language=language)},
+        {"role": "user", "content": quoted, "name": CONTEXT_NAME},
+        {"role": "user", "content": "What is this document about?"},
+    ]
+
+
+PROGRESS_EVERY_S = (3.0, 30.0, 300.0)
+"""When a person is told that it is still being read: so often at the most, since the messages stay
+in their chat. After less than the first nothing is said, for the answer is there."""
+LISTED = 1
+
+
+class FileLibrary(Protocol):
+    """The part of a RagClient that takes files and counts them."""
+
+    async def ingest_url(
+        self, url: str, *, source: str, namespace: str, id: str | None
+    ) -> Ingested: ...
+
+    async def documents(
+        self, *, namespace: str | None, limit: int = 100, offset: int = 0
+    ) -> DocumentPage: ...
+
+
+UploadHost = Callable[[], Awaitable[str]]
+"""`HOST:PORT` of our own server's uploads, or nothing. Must not raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileIngestion:
+    """One file, while it is dealt with."""
+
+    utterance: ChatTurnInput
+    file: SharedFile
+    texts: FileMessages
+    language: str
+
+
+class FileSharingMiddleware:
+    def __init__(
+        self,
+        library: FileLibrary | None,
+        *,
+        upload_host: UploadHost,
+        rules: FileSharingOptions,
+        model: ChatModel | None,
+    ) -> None:
+        """`library=None`: files are declined. `model`: says what a file is about; None: nobody."""
+        self._library = library
+        self._upload_host = upload_host
+        self._rules = rules
+        self._model = model
+
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        file = await self._shared(utterance)
+        if file is None:
+            return await proceed(utterance)
+        language = language_of(file.text, *_earlier_texts(conversation))
+        reading = _FileIngestion(
+            utterance=utterance, file=file, texts=FILE_MESSAGES[language], language=language
+        )
+        found = await self._read(reading)
+        if isinstance(found, str):
+            return _outcome(reading, found)
+        return await self._told(reading, found, proceed)
+
+    async def _shared(self, utterance: ChatTurnInput) -> SharedFile | None:
+        """An address alone is a file only on our own server: any other is something to talk of."""
+        message = utterance.message
+        if message.encoding is not Encoding.PLAIN or not self._rules.takes:
+            return None
+        said = message.said.file
+        file = shared_file(utterance.text, file=said)
+        if file is None or said or file.is_encrypted:
+            return file
+        is_ours = host_of(file.url) == await self._upload_host()
+        return file if is_ours else None
+
+    async def _read(self, reading: _FileIngestion) -> Ingested | str:
+        """What became of it; text: why nothing did."""
+        file, texts = reading.file, reading.texts
+        if file.is_encrypted:
+            return texts.encrypted
+        if reading.utterance.message.said.room:
+            return texts.in_private
+        if self._library is None:
+            return texts.no_documents
+        if not is_supported_file(file.name):
+            return texts.kind.format(file.name or "it")
+        try:
+            return await self._taken(self._library, reading)
+        except RequestError as error:
+            logger.info("a file of %s was not read: %s", reading.utterance.peer, error)
+            is_away = isinstance(error, PeerUnavailable)
+            code, reason = error.wire_code, error.detail
+            return texts.refusal(code, name=file.name, reason=reason, is_away=is_away)
+        except TimeoutError:
+            return texts.too_long.format(file.name)
+
+    async def _taken(self, library: FileLibrary, reading: _FileIngestion) -> Ingested | str:
+        """Its wait is nobody else's: others are served, and the turn's time stands still."""
+        utterance, mine = reading.utterance, personal_namespace(reading.utterance.peer)
+        async with (
+            utterance.aside(),
+            _progress_messages(reading),
+            asyncio.timeout(self._rules.seconds),
+        ):
+            count = await _count(library, mine)
+            if count >= self._rules.max_files:
+                return reading.texts.too_many.format(count)
+            return await library.ingest_url(
+                reading.file.url,
+                source=reading.file.name,
+                namespace=mine,
+                id=f"{utterance.id}.file",
+            )
+
+    async def _told(
+        self, reading: _FileIngestion, found: Ingested, proceed: CallNext
+    ) -> TurnOutcome:
+        """A question beside the file is answered with what stands in it."""
+        file, texts = reading.file, reading.texts
+        if not file.text:
+            summary = await self._summary(reading, found)
+            return _outcome(reading, texts.done(found, name=file.name, summary=summary))
+        await _send_message(reading, texts.done(found, name=file.name))
+        asked = f"{texts.shared.format(file.name)}\n\n{file.text}"
+        return await proceed(replace(reading.utterance, text=asked))
+
+    async def _summary(self, reading: _FileIngestion, found: Ingested) -> str:
+        if self._model is None:
+            return ""
+        return await summarize_document(
+            self._model, found.beginning, name=reading.file.name, language=reading.language
+        )
+
+
+async def _count(library: FileLibrary, namespace: str) -> int:
+    try:
+        return (await library.documents(namespace=namespace, limit=LISTED)).total
+    except RequestError as error:
+        if error.wire_code != NotFound.code:
+            raise
+        return 0  # This person's first.
+
+
+@asynccontextmanager
+async def _progress_messages(reading: _FileIngestion) -> AsyncIterator[None]:
+    """Within its block the person is told now and then that it is still being read."""
+    task = asyncio.create_task(_send_progress(reading))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _send_progress(reading: _FileIngestion) -> None:
+    text, passed_s = reading.texts.reading, 0.0
+    for at_s in PROGRESS_EVERY_S:
+        await asyncio.sleep(at_s - passed_s)
+        await _send_message(reading, text.format(reading.file.name))
+        text, passed_s = reading.texts.still_reading, at_s
+
+
+async def _send_message(reading: _FileIngestion, text: str) -> None:
+    """Who cannot be told now gets the answer all the same."""
+    if reading.utterance.tell is not None:
+        with suppress(RequestError):
+            await reading.utterance.tell(text)
+
+
+def _earlier_texts(conversation: Conversation) -> list[str]:
+    """Latest first: in which language somebody writes who sends nothing but a file."""
+    said = (one for one in reversed(conversation.messages) if one["role"] == "user")
+    return [str(one["content"]) for one in said][:3]
+
+
+def _outcome(reading: _FileIngestion, text: str) -> TurnOutcome:
+    """The conversation has the file's name, and not its address, which is a key to it."""
+    result = TurnResult()
+    result.close_as(text)
+    return TurnOutcome(question=reading.texts.shared.format(reading.file.name), result=result)
+
+
+class FileSharing:
+    def __init__(
+        self, agent: XmppAgent, documents: RagClient | None, *, rules: FileSharingOptions
+    ) -> None:
+        self._agent = agent
+        self._documents = documents
+        self._rules = rules
+
+    def taking(self, model: ChatModel, *, is_offline: bool) -> FileSharingMiddleware:
+        return FileSharingMiddleware(
+            self._documents,
+            upload_host=self._upload_host,
+            rules=self._rules,
+            model=None if is_offline else model,
+        )
+
+    async def forget(self, peer: str) -> None:
+        """All that this bare JID has shared. Raises RequestError."""
+        if self._documents is None:
+            return
+        try:
+            await self._documents.delete(namespace=personal_namespace(peer))
+        except RequestError as error:
+            if error.wire_code != NotFound.code:
+                raise
+
+    def sending(self) -> LongAnswerSender:
+        return LongAnswerSender(
+            partial(send_file, self._agent),
+            long_answer_chars=self._rules.long_answer_chars,
+            name_of=_export_file_name,
+        )
+
+    async def _upload_host(self) -> str:
+        try:
+            return await upload_host(self._agent)
+        except RequestError as error:
+            logger.info("no uploads at the server of %s: %s", self._agent.jid, error)
+            return ""
+
+
+def _export_file_name(text: str) -> str:
+    command = parse_command(text, ("export",))
+    return export_name(command.name) if command else ""

@@ -1,0 +1,323 @@
+"""Guardrail middleware: checks input, streamed parts, structured output and approval questions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.middleware.chain import TurnOutcome
+from spade_llm.assistant.turn.approval import ApprovalVerdict
+from spade_llm.assistant.turn.context_builder import AssembledContext
+from spade_llm.assistant.turn.prompt import without_text
+from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.assistant.turn.structured_output import AnswerSchemaError
+from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.assistant.turn.turn_recorder import current_recorder, record_phase
+from spade_llm.assistant.turn.turn_result import AnswerBuffer
+from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
+from spade_llm.guardrails.chain import ChainResult, part_guard_of, run_chain
+from spade_llm.guardrails.guardrail import GuardrailDirection, default_message
+from spade_llm.xmpp.spade_adapters import to_spade_message
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Iterator, Mapping
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.middleware.chain import CallNext
+    from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
+    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.assistant.turn.tool_loop import OnDelta
+    from spade_llm.guardrails import Guardrail, PartGuard
+    from spade_llm.guardrails.chain import OnTrigger
+    from spade_llm.providers.messages import ContextMessage
+
+Scalar = str | int | float
+
+
+def json_texts(answer: str) -> list[str]:
+    """Keys and values, each as text, in order. `answer`: valid JSON."""
+    return [str(one) for one in _scalars(json.loads(answer))]
+
+
+def replace_json_texts(answer: str, texts: Mapping[str, str]) -> str:
+    """JSON with each text that is named replaced, numbers by text if need be. Keys that become
+    equal are one."""
+    return json.dumps(_replaced(json.loads(answer), texts), ensure_ascii=False)
+
+
+def _scalars(value: object) -> Iterator[Scalar]:
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from (key, *_scalars(inner))
+        case list():
+            for inner in value:
+                yield from _scalars(inner)
+        case bool() | None:
+            return
+        case str() | int() | float():
+            yield value
+
+
+def _replaced(value: object, texts: Mapping[str, str]) -> object:
+    match value:
+        case dict():
+            return {texts.get(key, key): _replaced(one, texts) for key, one in value.items()}
+        case list():
+            return [_replaced(one, texts) for one in value]
+        case bool() | None:
+            return value
+        case _:
+            return texts.get(str(value), value)
+
+
+class GuardrailMiddleware:
+    """A layer. Its lists may be changed while the assistant runs: the next turn has them.
+
+    Raises Refusal or Failure for what is blocked where an answer must have a form.
+    """
+
+    def __init__(
+        self,
+        input_guardrails: Iterable[Guardrail] = (),
+        output_guardrails: Iterable[Guardrail] = (),
+        *,
+        on_trigger: OnTrigger | None = None,
+    ) -> None:
+        self.input_guardrails = list(input_guardrails)
+        self.output_guardrails = list(output_guardrails)
+        self._on_trigger = on_trigger
+
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        said = await self._judged_input(utterance, utterance.text, self._on_trigger)
+        if said.is_blocked:
+            _note("a guardrail, which withheld your message")
+            if utterance.form is not None:
+                raise Refusal(said.text)
+            return TurnOutcome(question="", result=_answer(said.text), is_kept=False)
+        if said.text != utterance.text:
+            _note("a guardrail, which changed your message")
+        utterance = await self._with_judged_quotations(replace(utterance, text=said.text))
+        guardrails = [one for one in self.output_guardrails if one.enabled]
+        if not guardrails:
+            return await proceed(utterance)
+        turn = _GuardedTurn(utterance, guardrails, self._on_trigger)
+        try:
+            return await turn.judged(await proceed(turn.utterance))
+        except InvalidAnswer as fault:
+            raise await turn.judged_fault(fault) from None
+
+    async def _with_judged_quotations(self, utterance: ChatTurnInput) -> ChatTurnInput:
+        """What a client quotes, and what a room talks of: words of people, too, that nobody has
+        judged. What is blocked is left out. Nobody is told of it: its writer may be another."""
+        replied_to = await self._judged_input(utterance, utterance.replied_to, None)
+        heard = await self._judged_input(utterance, "\n".join(utterance.heard), None)
+        return replace(
+            utterance,
+            replied_to="" if replied_to.is_blocked else replied_to.text,
+            heard=() if heard.is_blocked or not heard.text else tuple(heard.text.split("\n")),
+        )
+
+    async def _judged_input(
+        self, utterance: ChatTurnInput, text: str, on_trigger: OnTrigger | None
+    ) -> ChainResult:
+        guardrails = [one for one in self.input_guardrails if one.enabled]
+        if not (guardrails and text):
+            return ChainResult(text=text)
+        context = {"message": _message(replace(utterance, text=text)), **_context(utterance)}
+        judging = run_chain(
+            text, context, guardrails, side=GuardrailDirection.INPUT, on_trigger=on_trigger
+        )
+        return await _timed(judging, GuardrailDirection.INPUT)
+
+
+class _GuardedTurn:
+    """One turn under output guardrails."""
+
+    def __init__(
+        self, utterance: ChatTurnInput, guardrails: list[Guardrail], on_trigger: OnTrigger | None
+    ) -> None:
+        self._guardrails = guardrails
+        self._on_trigger = on_trigger
+        self._context = {"original_message": _message(utterance), **_context(utterance)}
+        self.utterance = replace(
+            utterance,
+            on_delta=_guarded_deltas(guardrails, utterance.on_delta),
+            ask=self._guarded_ask(utterance.ask) if utterance.ask else None,
+        )
+        """As it goes on inwards."""
+
+    async def judged(self, outcome: TurnOutcome) -> TurnOutcome:
+        answer = await self._judged_answer(outcome.result.text)
+        if (recorder := current_recorder()) is not None:
+            recorder.leave_reasons_out()
+        if answer.is_blocked:
+            _note("a guardrail, which withheld my answer")
+            if self.utterance.form is not None:
+                _empty(outcome.result)
+                raise Failure(answer.text)
+            return _blocked(outcome, answer.text)
+        if answer.text != outcome.result.text:
+            _note("a guardrail, which changed my answer")
+        built = outcome.built and await self._judged_built(outcome.built)
+        return replace(outcome, result=_changed(outcome.result, answer.text), built=built)
+
+    async def _judged_built(self, built: AssembledContext) -> AssembledContext:
+        """A reply shows documents and memories word for word. What is blocked there is not shown,
+        nor what stands beside it."""
+        joined = "\n".join(built.texts)
+        whole = await self._judged(joined)
+        if whole.is_blocked or whole.text == joined:
+            return AssembledContext() if whole.is_blocked else built
+        found = await asyncio.gather(*map(self._judged, built.texts))
+        if any(one.is_blocked for one in found):
+            return AssembledContext()
+        return built.shown_as([one.text for one in found])
+
+    async def judged_fault(self, fault: InvalidAnswer) -> InvalidAnswer:
+        """It may quote the answer whose form is wrong."""
+        found = await self._judged(str(fault))
+        if found.is_blocked or found.text != str(fault):
+            return InvalidAnswer("there is no answer of the form that was asked for")
+        return fault
+
+    async def _judged_answer(self, text: str) -> ChainResult:
+        """One that replacements have made longer than a message is blocked."""
+        form = self.utterance.form
+        found = await (self._judged(text) if form is None else self._judged_object(text, form))
+        return found if found.text == text or _fits(found.text) else self._withheld()
+
+    async def _judged_object(self, answer: str, form: AnswerSchema) -> ChainResult:
+        """What is replaced must leave an object of the form."""
+        texts = list(dict.fromkeys(json_texts(answer)))
+        whole = await self._judged("\n".join(texts))
+        if whole.is_blocked or whole.text == "\n".join(texts):
+            return whole if whole.is_blocked else ChainResult(text=answer)
+        found = await asyncio.gather(*map(self._judged, texts))
+        changed = {old: new.text for old, new in zip(texts, found, strict=True)}
+        blocked = next((one for one in found if one.is_blocked), None)
+        return blocked or self._formed(replace_json_texts(answer, changed), form)
+
+    def _formed(self, answer: str, form: AnswerSchema) -> ChainResult:
+        try:
+            return ChainResult(text=form.checked(answer))
+        except AnswerSchemaError:
+            return self._withheld()
+
+    def _withheld(self) -> ChainResult:
+        text = default_message(GuardrailDirection.OUTPUT, self.utterance.text)
+        return ChainResult(text=text, is_blocked=True)
+
+    async def _judged(self, text: str) -> ChainResult:
+        context = {**self._context, "llm_response": text}
+        judging = run_chain(
+            text,
+            context,
+            self._guardrails,
+            side=GuardrailDirection.OUTPUT,
+            on_trigger=self._on_trigger,
+        )
+        return await _timed(judging, GuardrailDirection.OUTPUT)
+
+    def _guarded_ask(self, ask: AskApproval) -> AskApproval:
+        """A question shows what the model wrote as arguments: it passes the guardrails, too. One
+        that they block is not asked, and counts as no."""
+
+        async def guarded(question: ApprovalQuestion) -> ApprovalVerdict:
+            shown = await asyncio.gather(*map(self._judged, question.arguments))
+            if any(line.is_blocked for line in shown):
+                return ApprovalVerdict.NO
+            return await ask(replace(question, arguments=tuple(line.text for line in shown)))
+
+        return guarded
+
+
+def _guarded_deltas(guardrails: list[Guardrail], on_delta: OnDelta | None) -> OnDelta | None:
+    """None: no parts go out."""
+    guard = part_guard_of(guardrails)
+    if guard is None or on_delta is None:
+        return None
+    return _GuardedDeltas(guard, on_delta).add
+
+
+class _GuardedDeltas:
+    def __init__(self, guard: PartGuard, on_delta: OnDelta) -> None:
+        self._guard = guard
+        self._on_delta = on_delta
+
+    async def add(self, text: str) -> None:
+        """What is held back at the end comes with the terminal answer, which repeats it all."""
+        ready = self._guard.feed(text)
+        if ready:
+            await self._on_delta(ready)
+
+
+async def _timed(judging: Awaitable[ChainResult], side: GuardrailDirection) -> ChainResult:
+    """A part of the turn's work, for /why and traces."""
+    with record_phase("guardrails") as span:
+        found = await judging
+        span.note({"spade_llm.side": side.value, "spade_llm.is_blocked": found.is_blocked})
+        return found
+
+
+def _note(what: str) -> None:
+    """For /why."""
+    if (recorder := current_recorder()) is not None:
+        recorder.changed(what)
+
+
+def _message(utterance: ChatTurnInput) -> object:
+    """With the text as it is to be used now, after guardrails have changed it."""
+    return to_spade_message(utterance.message, body=utterance.text)
+
+
+def _context(utterance: ChatTurnInput) -> Mapping[str, object]:
+    return {"sender": utterance.peer, "conversation_id": utterance.conversation}
+
+
+def _answer(text: str) -> TurnResult:
+    return TurnResult(text=text, added=[{"role": "assistant", "content": text}])
+
+
+def _fits(answer: str) -> bool:
+    spoken = AnswerBuffer()
+    spoken.add(answer)
+    return not spoken.is_full
+
+
+def _empty(result: TurnResult) -> None:
+    """Of a turn that fails, what was done is kept: not of this one."""
+    result.text = ""
+    result.added.clear()
+
+
+def _blocked(outcome: TurnOutcome, text: str) -> TurnOutcome:
+    """What it cost stays; what it was made of, which may be what was blocked, does not. As an
+    apology it is for who asked, whoever gets the answers."""
+    result = replace(
+        _answer(text),
+        usage=outcome.result.usage,
+        model_calls=outcome.result.model_calls,
+        is_apology=True,
+        finish="content_filter",
+    )
+    return replace(outcome, result=result, recalled=RecallResult(), built=None, missing=())
+
+
+def _changed(result: TurnResult, text: str) -> TurnResult:
+    """Only the answer was judged: what the model said between calls is not kept, and programs do
+    not get what stands in calls and results."""
+    exchanges = [without_text(message) for message in result.added if _is_exchange(message)]
+    called = [replace(one, arguments="", result="") for one in result.called]
+    return replace(result, text=text, added=[*exchanges, *_answer(text).added], called=called)
+
+
+def _is_exchange(message: ContextMessage) -> bool:
+    """Of calls and their results."""
+    is_call = message["role"] == "assistant" and bool(message.get("tool_calls"))
+    return is_call or message["role"] == "tool"

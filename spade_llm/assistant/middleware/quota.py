@@ -1,0 +1,251 @@
+"""Quota middleware: daily limits and concurrent turns per peer and quota group."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import QuotaExceeded
+from spade_llm.memory.validation import subject_jid
+from spade_llm.providers.offline.language import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.middleware.chain import CallNext, TurnOutcome
+    from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerQuota:
+    """None: no limit."""
+
+    turns: int | None = None
+    model_calls: int | None = None
+    tool_calls: int | None = None
+    tokens: int | None = None
+    """Of prompts and answers together."""
+    seconds: float | None = None
+    """Of the model's time."""
+    concurrent_turns: int | None = None
+
+    @property
+    def are_none(self) -> bool:
+        return all(getattr(self, field.name) is None for field in fields(self))
+
+    @property
+    def in_words(self) -> str:
+        """Empty if there are none."""
+        texts = {
+            "turns": "answers a day",
+            "model_calls": "model calls a day",
+            "tool_calls": "tool calls a day",
+            "tokens": "tokens a day",
+            "seconds": "seconds of the model a day",
+            "concurrent_turns": "at the same time",
+        }
+        limits = ((getattr(self, name), text) for name, text in texts.items())
+        return ", ".join(f"{limit:g} {text}" for limit, text in limits if limit is not None)
+
+    def reached_by(self, spent: UsageTotals) -> str | None:
+        """The name of a limit of the day that nothing is left of."""
+        amounts = {
+            "turns": spent.turns,
+            "model_calls": spent.model_calls,
+            "tool_calls": spent.tool_calls,
+            "tokens": spent.tokens,
+            "seconds": spent.model_seconds,
+        }
+        limits = {name: getattr(self, name) for name in amounts}
+        return next(
+            (
+                name
+                for name, limit in limits.items()
+                if limit is not None and amounts[name] >= limit
+            ),
+            None,
+        )
+
+
+NO_QUOTA = PeerQuota()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuotas:
+    """Beside what each peer may spend: against many accounts of one who has no share left."""
+
+    guest: PeerQuota = NO_QUOTA
+    """Each guest."""
+    domain: PeerQuota = NO_QUOTA
+    """All of one other domain together."""
+    all_guests: PeerQuota = NO_QUOTA
+    """All guests together."""
+
+    @property
+    def are_none(self) -> bool:
+        return self.guest.are_none and self.domain.are_none and self.all_guests.are_none
+
+
+NO_GROUP_QUOTAS = GroupQuotas()
+
+
+QuotaGroupsOf = Callable[[str], tuple[str, ...]]
+"""The quota groups of a peer (bare JID, or its seat in a room), decided anew at each call."""
+
+ALL_GUESTS = "*"
+"""Quota group of all guests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaGroups:
+    own_domain: str
+    """Peers of this domain belong to no group of a domain."""
+    is_guest: Callable[[str], bool]
+    """Whether a bare JID is let in as a guest only."""
+
+    def of(self, peer: str) -> tuple[str, ...]:
+        """The groups of its domain, if it is another one, and of all guests, if it is a guest."""
+        domain = subject_jid(peer).rpartition("@")[2]
+        together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
+        return (*together, ALL_GUESTS) if self.is_guest(subject_jid(peer)) else together
+
+
+def no_quota_groups(_peer: str) -> tuple[str, ...]:
+    return ()
+
+
+logger = logging.getLogger(__name__)
+
+
+class QuotaMiddleware:
+    """A Layer. A program gets its refusal as `quota-reached`, a person as a sentence."""
+
+    def __init__(
+        self,
+        ledger: UsageLedger,
+        limits: PeerQuota,
+        *,
+        crowd: GroupQuotas = NO_GROUP_QUOTAS,
+    ) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._crowd = crowd
+        self._running: Counter[str] = Counter()
+
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        """Raises QuotaReached; StorageFailed where nobody can tell what was spent."""
+        with ExitStack() as places:
+            for share in self._shares(utterance.peer, utterance.quota_groups):
+                self._check_day(share, utterance.text)
+                places.enter_context(self._counted(share, utterance.text))
+            return await proceed(utterance)
+
+    def _shares(self, peer: str, groups: Sequence[str]) -> Iterator[_QuotaShare]:
+        """The limits that hold for this peer: its own, and those of its quota groups."""
+        yield _QuotaShare(name=peer, limits=self._limits, texts=_OF_PEER)
+        for group in groups:
+            is_all = group == ALL_GUESTS
+            limits = self._crowd.all_guests if is_all else self._crowd.domain
+            yield _QuotaShare(name=group, limits=limits, texts=_OF_GROUP, is_group=True)
+        if ALL_GUESTS in groups:
+            yield _QuotaShare(name=f"{peer}/guest", limits=self._crowd.guest, texts=_OF_PEER)
+
+    def _check_day(self, share: _QuotaShare, said: str) -> None:
+        if share.limits.are_none:
+            return
+        ledger, peer = self._ledger, share.name.partition("/")[0]
+        spent = ledger.of_today_together(peer) if share.is_group else ledger.of_today(peer)
+        reached = share.limits.reached_by(spent)
+        if reached is not None:
+            logger.info("%s has reached its limit of %s", share.name, reached)
+            language = language_of(said)
+            free_at = ledger.next_day
+            left = _in_words(free_at - datetime.now(UTC))
+            what = _LIMIT_NAMES[language][reached]
+            spent_text = share.texts.spent[language]
+            raise QuotaExceeded(spent_text.format(what=what, at=free_at, left=left))
+
+    @contextmanager
+    def _counted(self, share: _QuotaShare, said: str) -> Iterator[None]:
+        peer, limit = share.name, share.limits.concurrent_turns
+        if limit is not None and self._running[peer] >= limit:
+            raise QuotaExceeded(share.texts.busy[language_of(said)].format(limit=limit))
+        self._running[peer] += 1
+        try:
+            yield
+        finally:
+            self._running[peer] -= 1
+            if not self._running[peer]:
+                del self._running[peer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QuotaTexts:
+    spent: Mapping[str, str]
+    busy: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QuotaShare:
+    name: str
+    limits: PeerQuota
+    texts: _QuotaTexts
+    is_group: bool = False
+
+
+_EXCEEDED_TEXTS = {
+    "en": "You have used your share of today's {what} with me. From {at:%Y-%m-%d %H:%M} UTC on"
+    " (in {left}) I can answer you again; /usage shows what was used.",
+    "es": "Has agotado tu parte de hoy ({what}) conmigo. A partir del {at:%Y-%m-%d %H:%M} UTC"
+    " (en {left}) puedo responderte de nuevo; /usage muestra lo usado.",
+}
+_BUSY_TEXTS = {
+    "en": "I am already working on {limit} of your messages. As soon as one of them is answered I"
+    " can take the next: please send it again then.",
+    "es": "Ya estoy trabajando en {limit} de tus mensajes. En cuanto responda a uno de ellos puedo"
+    " atender el siguiente: envíalo otra vez entonces, por favor.",
+}
+_GROUP_EXCEEDED_TEXTS = {
+    "en": "Those who write to me from where you do have used their share of today's {what}"
+    " together. From {at:%Y-%m-%d %H:%M} UTC on (in {left}) I can answer you again.",
+    "es": "Quienes me escriben desde el mismo lugar que tú han agotado juntos su parte de hoy"
+    " ({what}). A partir del {at:%Y-%m-%d %H:%M} UTC (en {left}) puedo responderte de nuevo.",
+}
+_GROUP_BUSY_TEXTS = {
+    "en": "I am already working on {limit} messages of those who write to me from where you do."
+    " Please send it again in a moment.",
+    "es": "Ya estoy trabajando en {limit} mensajes de quienes me escriben desde el mismo lugar que"
+    " tú. Envíalo otra vez dentro de un momento, por favor.",
+}
+_OF_PEER = _QuotaTexts(spent=_EXCEEDED_TEXTS, busy=_BUSY_TEXTS)
+_OF_GROUP = _QuotaTexts(spent=_GROUP_EXCEEDED_TEXTS, busy=_GROUP_BUSY_TEXTS)
+_LIMIT_NAMES = {
+    "en": {
+        "turns": "answers",
+        "model_calls": "calls of my model",
+        "tool_calls": "tool calls",
+        "tokens": "tokens",
+        "seconds": "time of my model",
+    },
+    "es": {
+        "turns": "respuestas",
+        "model_calls": "llamadas a mi modelo",
+        "tool_calls": "llamadas a herramientas",
+        "tokens": "tokens",
+        "seconds": "tiempo de mi modelo",
+    },
+}
+
+
+def _in_words(left: timedelta) -> str:
+    minutes = max(round(left.total_seconds() / 60), 1)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,287 @@
+"""Routing middleware: sends an answer to other recipients, with hop limit against loops."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import logging
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.routing import RoutingResponse
+from spade_llm.assistant.routing.rules import HOPS_KEY, MAX_HOPS, HopCounter
+from spade_llm.core.errors import RequestError, RequestRefused
+from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.core.threads import run_in_task, run_in_thread
+from spade_llm.messaging import CHAT_TEXT, FOR_MODELS_METADATA, Encoding, bare
+from spade_llm.messaging.outgoing_messages import chat_message
+from spade_llm.xmpp.spade_adapters import to_spade_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.config import AssistantConfig
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.middleware.chain import CallNext, TurnMiddleware, TurnOutcome
+    from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
+
+logger = logging.getLogger(__name__)
+
+DECISION_S = 10.0
+"""For a routing function and its transform."""
+MAX_DECIDING = 32
+"""That run at once; one that never ends keeps its place."""
+MAX_RECIPIENTS = 100
+MAX_METADATA = 32
+MAX_VALUE_CHARS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingDecision:
+    """To whom an answer goes, and as what."""
+
+    text: str
+    recipients: tuple[str, ...] = ()
+    """Empty: as without a routing function."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class RoutingDecider:
+    def __init__(self, function: RoutingFunction, *, decision_s: float = DECISION_S) -> None:
+        self._function = function
+        self._decision_s = decision_s
+        self._places = ConcurrencyLimiter(MAX_DECIDING, of="the routing function")
+
+    async def on(
+        self, answer: str, *, utterance: ChatTurnInput, conversation: Conversation
+    ) -> RoutingDecision | None:
+        """None: the function failed, or took too long; the log says which."""
+        task = asyncio.create_task(self._decide(answer, utterance, conversation))
+        try:
+            await asyncio.wait({task}, timeout=self._decision_s)
+        finally:
+            is_late = not task.done()
+            task.cancel()
+        if is_late:
+            logger.error("%s: no routing within %g s", conversation.key, self._decision_s)
+            return None
+        if task.cancelled():
+            logger.error("%s: the routing function was cancelled", conversation.key)
+            return None
+        if error := task.exception():
+            logger.error("%s: the routing function failed", conversation.key, exc_info=error)
+            return None
+        return task.result()
+
+    async def _decide(
+        self, answer: str, utterance: ChatTurnInput, conversation: Conversation
+    ) -> RoutingDecision:
+        message = to_spade_message(utterance.message, body=utterance.text)
+        call = partial(self._function, message, answer, _context(conversation))
+        routed = await self._ended(call, is_async=inspect.iscoroutinefunction(self._function))
+        if not isinstance(routed, RoutingResponse):
+            return RoutingDecision(text=answer, recipients=_listed(routed))
+        decision = RoutingDecision(
+            text=answer,
+            recipients=_listed(routed.recipients),
+            metadata=_checked(routed.metadata or {}),
+        )
+        if routed.transform is None:
+            return decision
+        return replace(decision, text=str(await self._ended(partial(routed.transform, answer))))
+
+    async def _ended(self, call: Callable[[], object], *, is_async: bool = False) -> object:
+        """A function that blocks holds a thread of its own, not the event loop."""
+        await self._places.acquire()
+        run = run_in_task if is_async else run_in_thread
+        value = await run(call, at_end=self._places.release)
+        return await value if inspect.isawaitable(value) else value
+
+
+def _context(conversation: Conversation) -> dict[str, object]:
+    before = sum(message["role"] == "user" for message in conversation.messages)
+    return {"conversation_id": conversation.key, "state": {"interaction_count": before + 1}}
+
+
+def _listed(routed: object) -> tuple[str, ...]:
+    """Each once. Raises TypeError for what names nobody."""
+    names = [routed] if isinstance(routed, str) else routed or []
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise TypeError(f"{type(routed).__name__}: return a JID, a list, a RoutingResponse or None")
+    if len(names) > MAX_RECIPIENTS:
+        raise TypeError(f"{len(names)} recipients: {MAX_RECIPIENTS} at most")
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _checked(metadata: Mapping[str, object]) -> dict[str, str]:
+    """Raises ValueError where it is more than a message's names may be."""
+    values = {str(key): str(value) for key, value in metadata.items()}
+    longest = max(map(len, (*values, *values.values())), default=0)
+    if len(values) > MAX_METADATA or longest > MAX_VALUE_CHARS:
+        raise ValueError(f"metadata: {MAX_METADATA} keys of {MAX_VALUE_CHARS} characters at most")
+    return values
+
+
+class RoutingMiddleware:
+    def __init__(
+        self,
+        letters: OutgoingMessages,
+        *,
+        reply_to: str | None,
+        deciding: RoutingDecider | None,
+        run: SpawnTask,
+        max_hops: int = MAX_HOPS,
+    ) -> None:
+        """`reply_to`: for answers for which `deciding` names nobody."""
+        self._letters = letters
+        self._reply_to = reply_to
+        self._deciding = deciding
+        self._run = run
+        self._max_hops = max_hops
+        self._hops = HopCounter()
+
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        # Whose the answer is, and as what, is known when it is there: no part goes before.
+        on_delta = utterance.on_delta if self._deciding is None else None
+        outcome = await proceed(replace(utterance, on_delta=on_delta))
+        if not outcome.is_kept or outcome.result.is_apology:
+            return outcome
+        heard = replace(utterance, text=outcome.question)  # As guardrails have left it.
+        decision = await self._decision(outcome.result.text, heard, conversation)
+        return await self._follow(decision, utterance, outcome)
+
+    async def _decision(
+        self, answer: str, utterance: ChatTurnInput, conversation: Conversation
+    ) -> RoutingDecision:
+        """Without recipients: who asked gets it; also where the function fails."""
+        if self._deciding is None:
+            decided: RoutingDecision | None = RoutingDecision(text=answer)
+        else:
+            decided = await self._deciding.on(
+                answer, utterance=utterance, conversation=conversation
+            )
+        if decided is None:
+            return RoutingDecision(text=answer)
+        if decided.recipients or not self._reply_to:
+            return decided
+        return replace(decided, recipients=(self._reply_to,))
+
+    async def _follow(
+        self, decision: RoutingDecision, utterance: ChatTurnInput, outcome: TurnOutcome
+    ) -> TurnOutcome:
+        way = self._way(decision, utterance)
+        others = [one for one in decision.recipients if not way.is_answer(one)]
+        outcome = replace(outcome, said=decision.text, routed_to=decision.recipients)
+        if not others:
+            return outcome
+        is_for_asker = len(others) < len(decision.recipients)
+        outcome = replace(outcome, is_for_asker=is_for_asker)
+        if way.hops >= self._max_hops:
+            logger.warning("%s: passed on %d times: it ends here", way.thread, way.hops)
+            return replace(outcome, routed_to=())
+        failures = await asyncio.gather(*(self._send(one, way) for one in others))
+        return _with_failures(outcome, way, dict(filter(None, failures)))
+
+    def _way(self, decision: RoutingDecision, utterance: ChatTurnInput) -> _ForwardedAnswer:
+        message = utterance.message
+        thread, hops = message.conversation_id or _digest(utterance.conversation)[:16], 0
+        if message.encoding is Encoding.FORM:
+            hops = self._hops.of(message.owner, thread, message.extra)
+        return _ForwardedAnswer(message, utterance.id, thread, hops, decision)
+
+    async def _send(self, to: str, way: _ForwardedAnswer) -> tuple[str, str] | None:
+        """None: it is on its way; else to whom it is not, and why."""
+        letter = way.letter(to)
+        if HOPS_KEY in letter.extra:
+            self._hops.passed_on(bare(to), way.thread, way.hops + 1)
+        try:
+            if bare(to) == bare(way.message.receiver):
+                raise RequestRefused("an agent routes nothing to itself", peer=to)
+            await self._letters.say(letter, on_return=partial(self._returned, way, to))
+        except RequestError as error:
+            logger.warning("%s: not passed on to %s: %s", way.thread, to, error)
+            return to, error.wire_code
+        return None
+
+    def _returned(self, way: _ForwardedAnswer, to: str, condition: str) -> None:
+        """It came back after the asker's request had ended."""
+        logger.warning("%s: %s returned what was passed on: %s", way.thread, to, condition)
+        if way.message.ontology == CHAT_TEXT and not way.hops:
+            self._run(self._letters.tell(way.back(_failure_note({to: condition}))))
+
+
+@dataclass(frozen=True, slots=True)
+class _ForwardedAnswer:
+    """What is passed on, and where it comes from."""
+
+    message: AclMessage
+    """That is answered."""
+    utterance_id: str
+    thread: str
+    """Of the message, or one for its conversation: those that it goes to keep it together, too."""
+    hops: int
+    """How often that message was passed on itself; 0: somebody said it to us."""
+    decision: RoutingDecision
+
+    def is_answer(self, to: str) -> bool:
+        """Whether `to` gets it as the answer to its own request. Who only passed something on
+        waits for none, and an answer carries no metadata."""
+        is_form = self.message.encoding is Encoding.FORM
+        needs_letter = self.hops > 0 or (is_form and bool(self.decision.metadata))
+        return bare(to) == self.message.owner and not needs_letter
+
+    def letter(self, to: str) -> AclMessage:
+        """With the same id when a turn is taken up again: it is not sent twice."""
+        hops = {HOPS_KEY: str(self.hops + 1)}
+        is_back = bare(to) == self.message.owner and not self.hops
+        metadata = {**FOR_MODELS_METADATA, **self.decision.metadata, **({} if is_back else hops)}
+        id = _digest(f"{self.utterance_id} {to}")[:32]
+        return chat_message(to, self.decision.text, thread=self.thread, id=id, metadata=metadata)
+
+    def back(self, text: str) -> AclMessage:
+        """To who asked, in the form in which they did."""
+        asked = self.message
+        metadata = None if asked.encoding is Encoding.PLAIN else FOR_MODELS_METADATA
+        return chat_message(asked.sender, text, thread=asked.conversation_id, metadata=metadata)
+
+
+def _with_failures(
+    outcome: TurnOutcome, way: _ForwardedAnswer, failures: Mapping[str, str]
+) -> TurnOutcome:
+    """Who asked learns what did not go (of an object, by `routed_to`); an agent that passed
+    something on takes it for an answer, and is not told."""
+    if not failures or way.hops:
+        return outcome
+    gone = tuple(one for one in outcome.routed_to if one not in failures)
+    if outcome.result.is_formed and way.message.ontology != CHAT_TEXT:
+        return replace(
+            outcome, routed_to=gone, is_for_asker=True
+        )  # Nothing may be said beside an object.
+    gets_text = outcome.is_for_asker or way.message.ontology != CHAT_TEXT
+    said = f"{outcome.said}\n\n{_failure_note(failures)}" if gets_text else _failure_note(failures)
+    return replace(outcome, said=said, routed_to=gone, is_for_asker=True)
+
+
+def _failure_note(failures: Mapping[str, str]) -> str:
+    names = ", ".join(f"{to} ({why})" for to, why in failures.items())
+    return f"(My answer could not be passed on to {names}.)"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def routing_middleware(
+    conduct: AssistantConfig, letters: OutgoingMessages, *, run: SpawnTask
+) -> list[TurnMiddleware]:
+    if not (conduct.reply_to or conduct.routing_function):
+        return []
+    deciding = RoutingDecider(conduct.routing_function) if conduct.routing_function else None
+    return [RoutingMiddleware(letters, reply_to=conduct.reply_to, deciding=deciding, run=run)]

@@ -1,0 +1,1 @@
+"""Presentation of replies in chat clients: streaming, corrections, typing indicator, files."""

@@ -1,0 +1,226 @@
+"""Message correction (XEP-0308): answers to a corrected message replace the earlier ones."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.assistant.history.conversations import conversation_key_for
+from spade_llm.core.errors import StorageFailed
+from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.messaging import CHAT_TEXT, Encoding, bare
+from spade_llm.xmpp.stanzas.message import split_message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.messaging import AclMessage
+
+MAX_ROWS = 10_000
+"""Answers, of all people: beyond, the oldest is forgotten and nothing can replace it."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS shown (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    peer TEXT NOT NULL,
+    place TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    request TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    ids TEXT NOT NULL,
+    UNIQUE (place, asked)
+);
+CREATE INDEX IF NOT EXISTS shown_peer ON shown(peer);
+CREATE INDEX IF NOT EXISTS shown_request ON shown(place, request);
+"""
+_PUT = "INSERT OR REPLACE INTO shown(peer, place, asked, request, turn, ids) VALUES (?,?,?,?,?,?)"
+_IDS = "UPDATE shown SET ids = ? WHERE place = ? AND asked = ?"
+_OF_REQUEST = """SELECT peer, place, asked, request, turn, ids FROM shown
+    WHERE place = ? AND request = ? ORDER BY number DESC LIMIT 1"""
+_OF_PLACE = """SELECT peer, place, asked, request, turn, ids FROM shown
+    WHERE place = ? ORDER BY number DESC LIMIT 1"""
+_FORGET = "DELETE FROM shown WHERE peer = ?"
+_FORGET_PLACE = "DELETE FROM shown WHERE place = ?"
+_BOUND = "DELETE FROM shown WHERE number <= (SELECT max(number) FROM shown) - ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownAnswer:
+    peer: str
+    """Bare JID of who asked."""
+    place: str
+    """The conversation."""
+    asked: str
+    """Id of the message that was asked, as it was before its asker corrected it."""
+    request: str
+    """Id of its latest version."""
+    turn: str
+    """Of that version: the id under which the exchange is kept."""
+    ids: tuple[str, ...] = ()
+    """Of our messages that show the answer, in order; empty: nothing was shown yet."""
+
+
+class ShownAnswers:
+    """Every method raises StorageFailed if the disk refuses."""
+
+    def __init__(self, path: Path | None) -> None:
+        """`path=None` keeps it in RAM only."""
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the list of shown answers")
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()
+
+    async def put(self, answer: ShownAnswer) -> None:
+        """It is the last of its place now."""
+        ids = json.dumps(answer.ids)
+        known_by = (answer.peer, answer.place, answer.asked, answer.request, answer.turn)
+        self._db.run(_PUT, *known_by, ids)
+        await self._db.hold_bound(_BOUND, MAX_ROWS)
+
+    def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> None:
+        self._db.run(_IDS, json.dumps(ids), answer.place, answer.asked)
+
+    def of_request(self, place: str, request: str) -> ShownAnswer | None:
+        return _answer(self._db.run(_OF_REQUEST, place, request))
+
+    def last(self, place: str) -> ShownAnswer | None:
+        return _answer(self._db.run(_OF_PLACE, place))
+
+    async def forget_place(self, place: str) -> None:
+        self._db.run(_FORGET_PLACE, place)
+
+    def forget(self, peer: str) -> None:
+        self._db.run(_FORGET, peer)
+
+
+def _answer(rows: list[tuple[object, ...]]) -> ShownAnswer | None:
+    for peer, place, asked, request, turn, ids in rows:
+        return ShownAnswer(
+            peer=str(peer),
+            place=str(place),
+            asked=str(asked),
+            request=str(request),
+            turn=str(turn),
+            ids=tuple(json.loads(str(ids))),
+        )
+    return None
+
+
+logger = logging.getLogger(__name__)
+
+REPLACED_TEXTS = "(…)"
+"""In the place of a piece that a shorter answer does not need any more."""
+
+
+RetractExchange = Callable[[str, str, str], Awaitable[None]]
+"""Takes a conversation, a turn of it and its peer: its exchange is not what was meant."""
+
+
+class MessageCorrection:
+    def __init__(self, shown: ShownAnswers, retract: RetractExchange) -> None:
+        self._shown = shown
+        self._retract = retract
+
+    async def begin(self, utterance: ChatTurnInput, *, follows_corrections: bool) -> ShownAnswer:
+        """Note the turn, whose answer is to come. One that is taken up again knows what was shown
+        of it; one that corrects the last message of its asker takes that one's place.
+
+        `follows_corrections`: otherwise the asker's client may show only the first correction of a
+        message, and a further one would be lost: that answer is a message of its own.
+        """
+        message = utterance.message
+        answer = ShownAnswer(
+            peer=utterance.peer,
+            place=utterance.conversation,
+            asked=message.reply_with,
+            request=message.reply_with,
+            turn=utterance.id,
+        )
+        known = self._known(utterance)
+        if known is not None and known.turn == utterance.id:
+            return known
+        if (last := self._corrected(utterance)) is not None:
+            await self._retract(last.place, last.turn, last.peer)
+            is_first = last.request == last.asked
+            ids = last.ids if follows_corrections or is_first else ()
+            answer = replace(answer, asked=last.asked, ids=ids)
+        await self._put(answer)
+        return answer
+
+    def show(self, answer: ShownAnswer, ids: tuple[str, ...]) -> ShownAnswer:
+        """Note that these show it, before they leave."""
+        try:
+            self._shown.show(answer, ids)
+        except StorageFailed as error:
+            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+        return replace(answer, ids=ids)
+
+    def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+        """As which messages it leaves."""
+        pieces = list(split_message(message))
+        answer = self._answer_of(message)
+        if answer is None:
+            return pieces
+        places = (*answer.ids, *(one.reply_with for one in pieces[len(answer.ids) :]))
+        surplus = [_surplus(message, id) for id in places[len(pieces) :]]
+        self.show(answer, places)
+        return [_in_place(one, id) for one, id in zip([*pieces, *surplus], places, strict=True)]
+
+    def _answer_of(self, message: AclMessage) -> ShownAnswer | None:
+        """None: nothing of it can have been shown."""
+        is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
+        if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
+            return None
+        place = conversation_key_for(bare(message.receiver), message.conversation_id)
+        return self._find(place, message.in_reply_to)
+
+    def _corrected(self, utterance: ChatTurnInput) -> ShownAnswer | None:
+        """What the answer to the last message shows, if this is a version of that message: an
+        older one is not taken back, and this is a new one."""
+        if not (corrects := utterance.message.said.corrects):
+            return None
+        try:
+            last = self._shown.last(utterance.conversation)
+        except StorageFailed as error:
+            logger.warning("what is shown in %s cannot be read: %s", utterance.conversation, error)
+            return None
+        return last if last and corrects in (last.asked, last.request) else None
+
+    def _known(self, utterance: ChatTurnInput) -> ShownAnswer | None:
+        return self._find(utterance.conversation, utterance.message.reply_with)
+
+    def _find(self, place: str, request: str) -> ShownAnswer | None:
+        try:
+            return self._shown.of_request(place, request)
+        except StorageFailed as error:
+            logger.warning("what is shown in %s cannot be read: %s", place, error)
+            return None
+
+    async def _put(self, answer: ShownAnswer) -> None:
+        try:
+            await self._shown.put(answer)
+        except StorageFailed as error:
+            logger.warning("what is shown to %s is not noted: %s", answer.peer, error)
+
+
+def _in_place(piece: AclMessage, id: str) -> AclMessage:
+    """Sent again it is no correction of itself."""
+    if piece.reply_with == id:
+        return piece
+    return replace(piece, said=replace(piece.said, corrects=id))
+
+
+def _surplus(message: AclMessage, id: str) -> AclMessage:
+    return replace(
+        message, content=REPLACED_TEXTS, reply_with=f"{message.reply_with}.no.{id[-64:]}"
+    )

@@ -1,0 +1,240 @@
+"""Reply presenter: receipts, typing indicator, streaming, styling and pieces of an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.presentation.message_correction import MessageCorrection, ShownAnswers
+from spade_llm.assistant.presentation.streaming_message import StreamingMessage, TypingIndicator
+from spade_llm.core.limits import LruDict
+from spade_llm.messaging import CHAT_TEXT, Encoding, Performative, bare, new_id
+from spade_llm.providers.offline.language import language_of
+from spade_llm.xmpp.features.encryption_hint import EncryptionHint
+from spade_llm.xmpp.stanzas.message import CORRECTION, encode, encode_mark, encode_partial
+from spade_llm.xmpp.stanzas.message_splitting import split_text
+from spade_llm.xmpp.stanzas.message_styling import stable_prefix, to_message_styling
+from spade_llm.xmpp.stanzas.namespaces import CHAT_STATES, FALLBACK, MARKERS, RECEIPTS, REPLY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spade_llm.assistant.chat.service import ChatHandler, ChatReply, ChatTurnInput
+    from spade_llm.assistant.config import PresentationOptions
+    from spade_llm.assistant.presentation.message_correction import RetractExchange, ShownAnswer
+    from spade_llm.messaging import AclMessage
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.features.peer_features import PeerPresence
+
+MAX_MESSAGES = 2000
+"""Of ours, to all people, in RAM: the oldest leaves first."""
+MAX_QUOTED_CHARS = 500
+
+
+class QuotedReplies:
+    def __init__(self) -> None:
+        self._texts: LruDict[tuple[str, str], str] = LruDict(MAX_MESSAGES)
+        """By who got it (a bare JID) and its id."""
+
+    def note(self, sent: AclMessage) -> None:
+        """It, or what it replaces, may be replied to."""
+        if sent.ontology != CHAT_TEXT:
+            return
+        for id in filter(None, (sent.said.corrects, sent.reply_with)):
+            key = (bare(sent.receiver), id)
+            self._texts[key] = sent.content[:MAX_QUOTED_CHARS]
+
+    def replied_to(self, message: AclMessage) -> str:
+        """Empty: it is no reply, or nobody knows to what."""
+        if not message.in_reply_to:
+            return ""
+        text = self._texts.get((bare(message.sender), message.in_reply_to))
+        return f"assistant: {text}" if text else message.said.quotes
+
+    def forget(self, peer: str) -> None:
+        for key in [key for key in self._texts if key[0] == peer]:
+            del self._texts[key]
+
+
+ACTION = "/me "
+
+
+def readable_action(text: str, *, who: str) -> str:
+    """`* ada waves`; anything else as it is. `who`: a JID, or a name."""
+    if not text.startswith(ACTION):
+        return text
+    return f"* {who.partition('@')[0]} {text.removeprefix(ACTION)}"
+
+
+FEATURES = (
+    CHAT_STATES,
+    MARKERS,
+    RECEIPTS,
+    CORRECTION,
+    REPLY,
+    FALLBACK,
+    "urn:xmpp:styling:0",
+)
+"""What an assistant understands of what people's clients send, and writes itself."""
+STOPPED_TEXTS = {"en": "(stopped)", "es": "(detenido)"}
+"""Behind what was shown of an answer that nobody gets."""
+
+
+class ReplyPresenter:
+    def __init__(
+        self,
+        agent: XmppAgent,
+        options: PresentationOptions,
+        *,
+        is_command: Callable[[ChatTurnInput], bool],
+        retract: RetractExchange,
+    ) -> None:
+        """`is_command`: its answer is no model's, and stays as it is."""
+        agent.features.update(FEATURES)
+        agent.on_sighting.append(self._sight)
+        self._agent = agent
+        self._options = options
+        self._is_command = is_command
+        data = agent.options.data
+        self.shown = ShownAnswers(data / f"shown-{agent.jid.local}.db" if data else None)
+        self._replacing = MessageCorrection(self.shown, retract)
+        self._replies = QuotedReplies()
+        agent.as_pieces = self._pieces
+        EncryptionHint(agent)
+
+    async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+        """As `handler` answers it."""
+        message = utterance.message
+        if message.encoding is not Encoding.PLAIN:
+            return await handler(utterance)
+        utterance = replace(
+            utterance,
+            text=readable_action(utterance.text, who=utterance.speaker),
+            replied_to=self._replies.replied_to(message),
+        )
+        if message.said.room:
+            # A mark, a state and an edit there would be everybody's.
+            reply = await handler(_as_new_message(utterance))
+        else:
+            reply = await self._announced(utterance, handler)
+        is_styled = self._options.styling and not self._is_command(utterance)
+        return (
+            reply.model_copy(update={"text": to_message_styling(reply.text)})
+            if is_styled
+            else reply
+        )
+
+    async def forget(self, peer: str) -> None:
+        """Which messages were answered, too."""
+        self.shown.forget(peer)
+        self._replies.forget(peer)
+
+    def _pieces(self, message: AclMessage) -> Sequence[AclMessage]:
+        pieces = self._replacing.pieces(message)
+        for piece in pieces:
+            self._replies.note(piece)
+        return pieces
+
+    async def _announced(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
+        if mark := encode_mark(utterance.message):
+            self._agent.send_now(mark)
+        follows = self._agent.peer_features.knows_to_follow(utterance.message.sender)
+        shown = await self._replacing.begin(utterance, follows_corrections=follows)
+        if shown.asked == utterance.message.reply_with:
+            utterance = _as_new_message(utterance)
+        async with TypingIndicator(partial(self._agent.send_state, utterance.message)) as typing:
+            if utterance.ask:
+                utterance = replace(utterance, ask=typing.pausing(utterance.ask))
+            reply = await self._growing(utterance, shown, handler)
+            if self._options.streaming:
+                # Behind the first answer: the next may grow, or need not be asked for in pieces.
+                self._agent.peer_features.learn(utterance.message.sender)
+            if not (reply.is_for_asker and reply.text):
+                typing.pause()
+        return reply
+
+    async def _growing(
+        self, utterance: ChatTurnInput, shown: ShownAnswer, handler: ChatHandler
+    ) -> ChatReply:
+        """In a bubble, unless the client is known not to show one to its end."""
+        if not self._may_grow(utterance.message.sender):
+            return await handler(utterance)
+        shower = _ReplyProgress(self._agent, self._replacing, utterance.message, shown)
+        async with self._bubble(shower) as bubble:
+            ask = bubble.before(utterance.ask) if utterance.ask else None
+            try:
+                return await handler(replace(utterance, on_delta=bubble.add, ask=ask))
+            except asyncio.CancelledError:
+                if bubble.is_shown and not self._agent.node.dispatcher.is_closing:
+                    shower.end(bubble.text, STOPPED_TEXTS[language_of(utterance.text)])
+                raise
+
+    def _may_grow(self, client: str) -> bool:
+        return self._options.streaming and self._agent.peer_features.may_follow_corrections(client)
+
+    def _bubble(self, shower: _ReplyProgress) -> StreamingMessage:
+        return StreamingMessage(
+            shower.show,
+            may_show=shower.may_show,
+            first_s=self._options.first_s,
+            every_s=self._options.edit_every_s,
+        )
+
+    def _sight(self, seen: PeerPresence) -> None:
+        """A contact that shows itself may write soon: what its client can do is known then. Nobody
+        else is asked: a question shows that we are there."""
+        is_person = self._options.streaming and seen.is_available and not seen.is_ours
+        if is_person and self._agent.sees(bare(seen.jid)):
+            self._agent.peer_features.learn(seen.jid)
+
+
+def _as_new_message(utterance: ChatTurnInput) -> ChatTurnInput:
+    """As a new message: what it says to correct, if anything, has answers and reactions of its
+    own."""
+    message = utterance.message
+    return replace(utterance, message=replace(message, said=replace(message.said, corrects="")))
+
+
+class _ReplyProgress:
+    """Shows one answer while it grows."""
+
+    def __init__(
+        self, agent: XmppAgent, replacing: MessageCorrection, asked: AclMessage, answer: ShownAnswer
+    ) -> None:
+        self._agent = agent
+        self._replacing = replacing
+        self._asked = asked
+        self._answer = answer
+        self._text = ""
+        """As it was shown last."""
+
+    async def may_show(self) -> bool:
+        return await self._agent.peer_features.follow_corrections(self._asked.sender)
+
+    def show(self, text: str) -> bool:
+        """Show the first piece of it, without a block that has only begun; what follows upon that
+        piece comes with the whole answer. Return whether anything of the answer is shown."""
+        first = _first_piece(stable_prefix(text))
+        if first and first != self._text:
+            self._text = first
+            self._agent.send_now(encode_partial(self._edit(first)))
+        return bool(self._text)
+
+    def end(self, text: str, note: str) -> None:
+        """It goes no further, and this is kept."""
+        self._agent.send_now(encode(self._edit(f"{_first_piece(stable_prefix(text))}\n\n{note}")))
+
+    def _edit(self, text: str) -> AclMessage:
+        edit = self._asked.reply(Performative.INFORM, text)
+        if not self._answer.ids:
+            id = f"{self._asked.reply_with}.bubble"
+            self._answer = self._replacing.show(self._answer, (id,))
+            return replace(edit, reply_with=id)
+        said = replace(edit.said, corrects=self._answer.ids[0])
+        return replace(edit, reply_with=new_id(), said=said)
+
+
+def _first_piece(text: str) -> str:
+    return next(iter(split_text(to_message_styling(text))))

@@ -1,0 +1,128 @@
+"""Tool agent discovery by presence, and announcement of changed tools."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import RequestError
+from spade_llm.messaging import bare
+from spade_llm.tools.remote import ONTOLOGY, ToolsClient
+from spade_llm.xmpp.spade_adapters import Behaviour
+from spade_llm.xmpp.stanzas.announcement import feature_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Coroutine
+
+    from spade_llm.tools.combined import CombinedToolbox
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.features.peer_features import PeerPresence
+
+logger = logging.getLogger(__name__)
+
+MAX_DISCOVERED = 50
+"""Tool agents beside those that are named; one more is not used."""
+
+
+class ToolAgentDiscovery:
+    """Keeps a CombinedToolbox as the network is."""
+
+    def __init__(
+        self,
+        agent: XmppAgent,
+        toolbox: CombinedToolbox,
+        *,
+        named: Collection[ToolsClient],
+        discover: Collection[str],
+        run: Callable[[Coroutine[object, object, None]], object],
+    ) -> None:
+        """`discover`: bare JIDs and domains whose agents' tools may be used once they show up."""
+        self._agent = agent
+        self._toolbox = toolbox
+        self._clients = {client.jid: client for client in named}
+        self._named = frozenset(self._clients)
+        self._discover = frozenset(discover)
+        self._vers: dict[str, dict[str, str]] = {}
+        """By bare JID: what each of its connections that are there says of itself."""
+        self._run = run
+        agent.on_sighting.append(self._sight)
+        for jid in (*self._named, *(one for one in discover if "@" in one)):
+            agent.watch(jid)
+
+    def _sight(self, seen: PeerPresence) -> None:
+        jid = bare(seen.jid)
+        if jid not in self._named and not self._may_discover(jid):
+            return
+        if seen.is_available:
+            self._appeared(jid, seen)
+        else:
+            self._left(jid, seen.jid)
+
+    def _may_discover(self, jid: str) -> bool:
+        return bool({jid, jid.rpartition("@")[2]} & self._discover)
+
+    def _appeared(self, jid: str, seen: PeerPresence) -> None:
+        vers = self._vers.setdefault(jid, {})
+        if vers.get(seen.jid) == seen.ver:
+            return
+        vers[seen.jid] = seen.ver
+        if jid in self._clients:
+            self._toolbox.forget(self._clients[jid])
+        elif len(self._clients) - len(self._named) < MAX_DISCOVERED:
+            self._run(self._look_at(jid, seen))
+
+    async def _look_at(self, jid: str, seen: PeerPresence) -> None:
+        """Somebody new: take its tools if it says that it has some."""
+        client = ToolsClient(self._agent.node.requester, jid)
+        has_tools = await self._has_tools(client, seen)
+        is_still_there = seen.jid in self._vers.get(jid, {})
+        if has_tools and is_still_there and jid not in self._clients:
+            logger.info("%s was discovered; its tools are used", jid)
+            self._clients[jid] = client
+            self._toolbox.add(client)
+
+    async def _has_tools(self, client: ToolsClient, seen: PeerPresence) -> bool:
+        """By disco#info. Where a server does not carry it, by asking; but only our own software:
+        in a person's chat a request would be a strange message."""
+        try:
+            said = await self._agent.discover(seen.jid)
+        except RequestError as error:
+            logger.info("%s was not discovered: %s", seen.jid, error)
+            return seen.is_ours and await self._lists_tools(client)
+        return feature_of(ONTOLOGY) in said.features
+
+    async def _lists_tools(self, client: ToolsClient) -> bool:
+        try:
+            return bool(await client.list())
+        except RequestError:
+            return False
+
+    def _left(self, jid: str, address: str) -> None:
+        vers = self._vers.get(jid, {})
+        if vers.pop(address, None) is None or vers:
+            return
+        del self._vers[jid]
+        if jid in self._named:
+            self._toolbox.set_absent(self._clients[jid], jid)
+        elif jid in self._clients:
+            self._toolbox.remove(self._clients.pop(jid))
+
+
+LOOK_EVERY_S = 1.0
+"""Tools change by themselves, for instance those of an MCP server; to look costs microseconds."""
+
+ToolsDigest = Callable[[], Awaitable[str]]
+"""Of all that is offered, on its terms: another one when something has changed. Must not raise."""
+
+
+class ToolChangeBehaviour(Behaviour):
+    def __init__(self, agent: XmppAgent, digest: ToolsDigest) -> None:
+        super().__init__()
+        self._announcer = agent
+        self._digest = digest
+
+    async def run(self) -> None:
+        self._announcer.announce(tools=await self._digest())
+        await asyncio.sleep(LOOK_EVERY_S)

@@ -1,0 +1,1 @@
+"""Chat turn: from one message and its recalled context to one answer."""

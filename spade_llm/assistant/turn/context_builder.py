@@ -1,0 +1,423 @@
+"""Context builder: fits history, memories, documents and tools into a token budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from spade_llm.assistant.turn.memory_selection import is_message
+from spade_llm.assistant.turn.prompt import citation, speaker_of
+from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.context.truncation import truncate_middle
+from spade_llm.core.text import single_line
+from spade_llm.memory.session_context import SECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.memory.contract import ScoredMemory
+    from spade_llm.memory.session_context import Language
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ToolSpec
+    from spade_llm.rag.contract import ScoredChunk
+
+T = TypeVar("T")
+
+SHORTEST_CHARS = 20
+"""Of a text that was cut: less of it says nothing."""
+SHORTEST_BESIDE_OTHERS = 200
+"""The same, if there are whole entries already."""
+
+
+class BudgetedList(Generic[T]):
+    """What must go first is at the end."""
+
+    def __init__(
+        self,
+        entries: Sequence[T],
+        *,
+        write: Callable[[T], str],
+        shorten: Callable[[T, int], T],
+        headings: Mapping[str, str],
+        section_of: Callable[[T], str],
+        count: Callable[[str], int],
+        passes_over: bool = False,
+    ) -> None:
+        """`write`: an entry's line. `shorten`: it with so many characters of its text.
+        `passes_over`: those behind one that does not fit may still be kept."""
+        self.kept: list[T] = []
+        self._lines: dict[int, tuple[T, str]] = {}
+        self._waiting = list(reversed(entries))
+        self._write = write
+        self._shorten = shorten
+        self._headings = headings
+        self._section_of = section_of
+        self._count = count
+        self._passes_over = passes_over
+        self._sections: set[str] = set()
+
+    def take(self, room: int, *, is_part_taken: bool = False) -> int:
+        """Keep entries while there is room; returns what they cost.
+
+        `is_part_taken`: of the very first, if it does not fit, the beginning.
+        """
+        left = room
+        passed: list[T] = []
+        if is_part_taken and not self.kept:
+            left -= self.take_part(left)
+        while self._waiting:
+            if (cost := self._cost(self._waiting[-1])) <= left:
+                left -= self._keep(self._waiting.pop(), cost)
+            elif self._passes_over:
+                passed.append(self._waiting.pop())
+            else:
+                break
+        self._waiting += reversed(passed)
+        return room - left
+
+    def take_part(self, room: int) -> int:
+        """Keep as much of the next entry as fits, if it does not fit whole; returns its cost."""
+        if not self._waiting or self._cost(entry := self._waiting[-1]) <= room:
+            return 0
+        shortest = SHORTEST_BESIDE_OTHERS if self.kept else SHORTEST_CHARS
+        chars = len(self.line(entry))
+        while chars >= shortest:
+            shorter = self._shorten(entry, chars)
+            if (cost := self._cost(shorter)) <= room:
+                self._waiting.pop()
+                return self._keep(shorter, cost)
+            chars = min(chars - 1, chars * room // cost)
+        return 0
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether there are entries and none of them has been kept."""
+        return bool(self._waiting) and not self.kept
+
+    def line(self, entry: T) -> str:
+        """Written once, however often it is asked for; entries need not be hashable."""
+        known = self._lines.get(id(entry))
+        if known is None:
+            known = self._lines[id(entry)] = (entry, self._write(entry))
+        return known[1]
+
+    def drop_last(self) -> None:
+        self.kept.pop()
+
+    def keep_only(self, is_wanted: Callable[[T], bool]) -> None:
+        self.kept = list(filter(is_wanted, self.kept))
+
+    def _keep(self, entry: T, cost: int) -> int:
+        self.kept.append(entry)
+        self._sections.add(self._section_of(entry))
+        return cost
+
+    def _cost(self, entry: T) -> int:
+        """With its line's end, and the heading that it needs."""
+        section = self._section_of(entry)
+        heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
+        return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)
+
+
+if TYPE_CHECKING:
+    Count = Callable[[str], int]
+    _Exchange = tuple[ContextMessage, ...]
+    _AnyBudgetedList = (
+        BudgetedList[_Exchange]
+        | BudgetedList[ScoredMemory]
+        | BudgetedList[ScoredChunk]
+        | BudgetedList[ToolSpec]
+    )
+
+HISTORY, DOCUMENTS, TOOLS = "history", "documents", "tools"
+HEADINGS: Mapping[str, Mapping[Language, str]] = {
+    **{type.value if type else HISTORY: texts for type, _, texts in SECTIONS},
+    DOCUMENTS: {"en": "## Relevant Documents (RAG)", "es": "## Documentos Relevantes (RAG)"},
+    TOOLS: {"en": "## Tools", "es": "## Herramientas"},
+}
+"""In the order in which they are written."""
+TOOLS_SHARE = 0.5
+MEMORY_SHARE = {"memory": 0.7, "rag": 0.3, "balanced": 0.5}
+HISTORY_SHARE = 0.5
+"""Of memory's part; the rest is for what is remembered."""
+MAX_OTHER_MESSAGES = 12
+"""Messages of other conversations, the most relevant ones: nine of ten that answer a question are
+among them (LoCoMo), and more of them are rather beside the point."""
+MAX_DESCRIPTION_CHARS = 300
+"""Of a tool, in its line; the model gets it whole, as a tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSources:
+    """What a turn could tell its model."""
+
+    history: Sequence[ContextMessage] = ()
+    """Of the conversation, without the question."""
+    recalled: RecallResult = RecallResult()
+    tools: Sequence[ToolSpec] = ()
+    named: Collection[str] = ()
+    """Names of tools that were asked for: they come before the others."""
+    chosen: str = ""
+    """Name of the tool that must be called: it is offered in any case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembledContext:
+    """What it tells."""
+
+    text: str = ""
+    """All of it in sections; what stands in none is not sent either."""
+    tokens: int = 0
+    """Of the text."""
+    history: tuple[ContextMessage, ...] = ()
+    recalled: RecallResult = RecallResult()
+    tools: tuple[ToolSpec, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that a reply shows of it: the sections, and each passage."""
+        return (self.text, *(found.chunk.text for found in self.recalled.passages))
+
+    def shown_as(self, texts: Sequence[str]) -> AssembledContext:
+        """With other texts in the place of `texts`; what was sent is what it was."""
+        text, *rest = texts
+        passages = (
+            replace(found, chunk=replace(found.chunk, text=shown))
+            for found, shown in zip(self.recalled.passages, rest, strict=True)
+        )
+        return replace(self, text=text, recalled=replace(self.recalled, passages=tuple(passages)))
+
+
+def assemble_context(
+    wishes: ContextOptions, there: ContextSources, *, count: Count
+) -> AssembledContext:
+    """`count` tells how many tokens a text has. Never more than `wishes.max_tokens`."""
+    piles = _BudgetAllocator(wishes, there, count)
+    piles.fill(wishes.max_tokens)
+    return piles.built(wishes.max_tokens)
+
+
+class _BudgetAllocator:
+    """One for each kind of thing; what must go first is at its end."""
+
+    def __init__(self, wishes: ContextOptions, there: ContextSources, count: Count) -> None:
+        headings = {name: texts[wishes.language] for name, texts in HEADINGS.items()}
+        self._there = there
+        self._count = count
+        self._headings = headings
+        self._memory_share = MEMORY_SHARE[wishes.priority]
+        self._tools = BudgetedList(
+            sorted(there.tools, key=lambda spec: _precedence(spec, there)),
+            write=_tool_line,
+            shorten=_with_less_description,
+            headings=headings,
+            section_of=lambda _spec: TOOLS,
+            count=count,
+            passes_over=True,
+        )
+        self._exchanges = _exchanges(there.history)
+        self._history = BudgetedList(
+            self._exchanges,
+            write=_exchange_lines,
+            shorten=_shorter_exchange,
+            headings=headings,
+            section_of=lambda _exchange: HISTORY,
+            count=count,
+        )
+        self._memories = BudgetedList(
+            sorted(_without_excess(there), key=_precedence_of_memory),
+            write=_memory_line,
+            shorten=_shorter_memory,
+            headings=headings,
+            section_of=lambda found: found.entry.type.value,
+            count=count,
+            passes_over=True,
+        )
+        self._documents = BudgetedList(
+            sorted(there.recalled.passages, key=lambda found: -found.score),
+            write=_passage_line,
+            shorten=_shorter_passage,
+            headings=headings,
+            section_of=lambda _found: DOCUMENTS,
+            count=count,
+        )
+
+    def fill(self, room: int) -> None:
+        room -= self._tools.take(int(room * TOOLS_SHARE), is_part_taken=True)
+        memory = int(room * self._memory_share)
+        memories = memory - int(memory * HISTORY_SHARE)
+        shares = ((self._memories, memories), (self._documents, room - memory))
+        for pile, share in shares:
+            room -= pile.take(share)
+        # A part whose first entry outgrows its share keeps the share, for that entry shortened.
+        kept_back = sum(share for pile, share in shares if pile.is_starved)
+        history = self._history.take(room - kept_back)
+        history += self._history.take_part(room - kept_back - history)
+        room -= history
+        for pile, share in shares:
+            if pile.is_starved:
+                room -= pile.take(room) or pile.take(min(share, room), is_part_taken=True)
+        room -= self._memories.take(min(room, max(memory - memories - history, 0)))
+        room -= self._documents.take(room)
+        self._memories.take(room)
+
+    def built(self, max_tokens: int) -> AssembledContext:
+        """Texts may have some tokens more together than each alone: then the last one goes."""
+        self._drop_repeated()
+        while (tokens := self._count(text := self._text())) > max_tokens:
+            next(pile for pile in self._in_order_of_loss() if pile.kept).drop_last()
+        recalled = replace(
+            self._there.recalled,
+            memories=tuple(sorted(self._memories.kept, key=lambda found: -found.score)),
+            passages=tuple(self._documents.kept),
+        )
+        return AssembledContext(
+            text=text,
+            tokens=tokens,
+            history=tuple(chain.from_iterable(reversed(self._history.kept))),
+            recalled=recalled,
+            tools=self._offered(),
+        )
+
+    def _in_order_of_loss(self) -> tuple[_AnyBudgetedList, ...]:
+        return (self._memories, self._documents, self._history, self._tools)
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        """Whole, and in the order in which they were; one whose line was shortened, too."""
+        kept = {spec.name for spec in self._tools.kept}
+        kept.add(self._there.chosen)
+        return tuple(spec for spec in self._there.tools if spec.name in kept)
+
+    def _drop_repeated(self) -> None:
+        """Drop what is in the kept history anyway; both may have been shortened."""
+        kept = self._exchanges[: len(self._history.kept)]
+        said = {str(message["content"]) for message in chain.from_iterable(kept)}
+        repeated = {
+            found.entry.id
+            for found in self._there.recalled.memories
+            if is_message(found) and found.entry.content in said
+        }
+        self._memories.keep_only(lambda found: found.entry.id not in repeated)
+
+    def _text(self) -> str:
+        lines: dict[str, list[str]] = {name: [] for name in HEADINGS}
+        lines[HISTORY] += map(self._history.line, reversed(self._history.kept))
+        for found in sorted(self._memories.kept, key=lambda one: -one.score):
+            lines[found.entry.type.value].append(self._memories.line(found))
+        lines[DOCUMENTS] += map(self._documents.line, self._documents.kept)
+        lines[TOOLS] += map(self._tools.line, self._tools.kept)
+        shown = {name: entries for name, entries in lines.items() if entries}
+        return "\n\n".join(
+            "\n".join([self._headings[name], "", *entries]) for name, entries in shown.items()
+        )
+
+
+def _precedence(spec: ToolSpec, there: ContextSources) -> int:
+    return 0 if spec.name == there.chosen else 1 if spec.name in there.named else 2
+
+
+def _line(text: str) -> str:
+    """Whole, whatever stands in it: it can pass neither for a heading nor for another entry."""
+    return f"- {single_line(text, len(text) + 1)}"
+
+
+def _is_text_message(message: ContextMessage) -> bool:
+    """Not calls and their results, which memory does not keep either."""
+    is_said = message["role"] == "user" or (
+        message["role"] == "assistant" and not message.get("tool_calls")
+    )
+    return is_said and bool(message["content"])
+
+
+def _exchanges(history: Sequence[ContextMessage]) -> list[_Exchange]:
+    """Each question with what was answered to it, the newest first.
+
+    What precedes the first question is left out: some servers take no history that begins with
+    the assistant.
+    """
+    found: list[_Exchange] = []
+    for message in filter(_is_text_message, history):
+        if message["role"] == "user":
+            found.append((message,))
+        elif found:
+            found[-1] = (*found[-1], message)
+    return found[::-1]
+
+
+def _exchange_lines(exchange: _Exchange) -> str:
+    return "\n".join(_line(f"{message['role']}: {message['content']}") for message in exchange)
+
+
+def _shorter_exchange(exchange: _Exchange, chars: int) -> _Exchange:
+    """At most `chars` of text in all: long messages are cut to one length, short ones are whole."""
+    sizes = sorted(len(message["content"] or "") for message in exchange)
+    longest = sizes[-1]
+    for index, size in enumerate(sizes):
+        if size > (share := chars // (len(sizes) - index)):
+            longest = share
+            break
+        chars -= size
+    return tuple(_shorter_message(message, longest) for message in exchange)
+
+
+def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
+    """With its beginning and its end: a request can stand in either."""
+    text = message["content"] or ""
+    if len(text) <= chars:
+        return message
+    shorter = message.copy()
+    shorter["content"] = truncate_middle(text, chars)
+    return shorter
+
+
+def _without_excess(there: ContextSources) -> list[ScoredMemory]:
+    """Memories with MAX_OTHER_TALK messages beside those of this conversation."""
+    said = {message["content"] for message in there.history}
+    others = [
+        found
+        for found in there.recalled.memories
+        if is_message(found) and found.entry.content not in said
+    ]
+    others.sort(key=lambda found: -found.score)
+    excess = {found.entry.id for found in others[MAX_OTHER_MESSAGES:]}
+    return [found for found in there.recalled.memories if found.entry.id not in excess]
+
+
+def _precedence_of_memory(found: ScoredMemory) -> tuple[bool, float]:
+    """The newest first; all that was learned before what was only said, which is always newer."""
+    return is_message(found), -(found.entry.valid_at or found.entry.created_at).timestamp()
+
+
+def _memory_line(found: ScoredMemory) -> str:
+    entry = found.entry
+    said = f"{speaker_of(entry)}: {entry.content}" if is_message(found) else entry.content
+    date = (entry.valid_at or entry.created_at).date().isoformat()
+    return _line(f"{said} ({date})")
+
+
+def _shorter_memory(found: ScoredMemory, chars: int) -> ScoredMemory:
+    entry = replace(found.entry, content=_truncated(found.entry.content, chars))
+    return replace(found, entry=entry)
+
+
+def _passage_line(found: ScoredChunk) -> str:
+    return _line(f"[{citation(found)}] {found.chunk.text}")
+
+
+def _shorter_passage(found: ScoredChunk, chars: int) -> ScoredChunk:
+    chunk = replace(found.chunk, text=_truncated(found.chunk.text, chars))
+    return replace(found, chunk=chunk)
+
+
+def _tool_line(spec: ToolSpec) -> str:
+    return _line(f"{spec.name}: {single_line(spec.description or '-', MAX_DESCRIPTION_CHARS)}")
+
+
+def _with_less_description(spec: ToolSpec, chars: int) -> ToolSpec:
+    return replace(spec, description=_truncated(spec.description, chars))
+
+
+def _truncated(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars].rstrip()} …"

@@ -1,0 +1,127 @@
+"""Memory tools for the model, limited to the person of the turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.core.errors import UnknownTool
+from spade_llm.memory.retrieval import RetrievableMemory
+from spade_llm.memory.tools.category_tools import MemoryTools, RetrieveMemoryTool
+from spade_llm.memory.tools.entry_tool import answer_as_text
+from spade_llm.memory.tools.toolset import (
+    MAX_BATCH,
+    LinkedMemory,
+    SubjectScope,
+    entry_tools,
+    further_tools,
+)
+from spade_llm.tools.toolbox import NO_CONTEXT, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spade_llm.memory.tools.category_tools import MemoryTool
+    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.tools.toolbox import CallContext
+
+
+class MemoryToolSet(StrEnum):
+    """Which tools a model gets for its memory."""
+
+    BASE = "base"
+    """store_memory, search_memories, list_memories (specs/1)."""
+    ENTRIES = "entries"
+    """The eleven memory_* tools (specs/3)."""
+    ALL = "all"
+    """Both, retrieve_memory (specs/2), memory_explain, memory_similar, memory_deduplicate and those
+    for links."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryOffer:
+    """What of its memory an agent offers its model."""
+
+    owner: str
+    """The agent's bare JID."""
+    tools: MemoryToolSet = MemoryToolSet.BASE
+    max_batch: int = MAX_BATCH
+    model: ChatModel | None = None
+    """For abstractive summaries; None: only extractive ones."""
+
+
+class OfferedMemory(LinkedMemory, RetrievableMemory, Protocol):
+    """What the tools need, all together."""
+
+
+class _NamedTool(Protocol):
+    """A tool under its name, whatever family it is of."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult: ...
+
+
+class MemoryToolbox:
+    """Satisfies Toolbox, about one subject only; what is stored belongs to `session`."""
+
+    def __init__(
+        self,
+        memory: OfferedMemory,
+        offer: MemoryOffer,
+        *,
+        subject: str,
+        session: str | None = None,
+    ) -> None:
+        scope = SubjectScope(store=memory, owner=offer.owner, subject=subject, session=session)
+        self._tools = {tool.spec.name: tool for tool in _offered(memory, offer, scope)}
+
+    async def list(self) -> Sequence[ToolSpec]:
+        return [tool.spec for tool in self._tools.values()]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        if name not in self._tools:
+            raise UnknownTool(f"there is no memory tool {name!r}")
+        return await self._tools[name].call(arguments)
+
+
+def _offered(
+    memory: OfferedMemory, offer: MemoryOffer, scope: SubjectScope
+) -> Iterator[_NamedTool]:
+    if offer.tools is not MemoryToolSet.ENTRIES:
+        yield from map(_BaseTool, MemoryTools(memory, scope.subject, scope.session))
+    if offer.tools is not MemoryToolSet.BASE:
+        yield from map(
+            _EntryToolAdapter, entry_tools(scope, max_batch=offer.max_batch, model=offer.model)
+        )
+    if offer.tools is MemoryToolSet.ALL:
+        yield _BaseTool(RetrieveMemoryTool(memory, scope.subject))
+        yield from map(_EntryToolAdapter, further_tools(scope, memory))
+
+
+class _BaseTool:
+    """A tool of specs/1 or 2: its failures are sentences."""
+
+    def __init__(self, tool: MemoryTool) -> None:
+        self._tool = tool
+        self.spec = tool.spec
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult:
+        return ToolResult(text=await self._tool.execute(**arguments))
+
+
+class _EntryToolAdapter:
+    """A tool of specs/3: its failures are objects that say so."""
+
+    def __init__(self, tool: EntryTool) -> None:
+        self._tool = tool
+        self.spec = tool.spec
+
+    async def call(self, arguments: Mapping[str, object]) -> ToolResult:
+        answer = await self._tool.answer(arguments)
+        return ToolResult(text=answer_as_text(answer), is_error="error" in answer)

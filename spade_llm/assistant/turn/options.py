@@ -1,0 +1,107 @@
+"""Turn options of a request: tool choice, offered tools, context budget and sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory.contract import MemoryType
+from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS
+from spade_llm.memory.validation import check_number
+from spade_llm.rag.names import check_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.model import ToolSpec
+
+AUTO, NONE, REQUIRED = "auto", "none", "required"
+CHOICES_WITHOUT_NAME = frozenset({AUTO, NONE, REQUIRED})
+MAX_TOOL_ROUNDS = 20
+"""Of tools, in one turn."""
+MAX_PASSAGES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """Without any, the model decides."""
+
+    tool_choice: str = AUTO
+    """`auto`, `none`, `required`, or the name of the tool to call. The last two hold for the first
+    round, so that there is an answer."""
+    tool_rounds: int | None = None
+    """1…20; None: what the assistant's limits say."""
+    tools: tuple[str, ...] | None = None
+    """Only these are offered; None: all."""
+
+    @property
+    def are_any_wanted(self) -> bool:
+        """Also if they are only named: they must be there."""
+        return self.tool_choice != NONE or bool(self.tools)
+
+
+DEFAULT_TOOL_OPTIONS = ToolOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOptions:
+    """What the model is to be told beside the question, as sections within a budget (specs/4 §3.2).
+
+    A turn without them recalls and quotes as a chat over XMPP does.
+    """
+
+    use_memory: bool = True
+    """The conversation so far, and what is remembered. What is said is kept all the same."""
+    use_history: bool = True
+    """Of memory, the conversation so far."""
+    memory_types: tuple[MemoryType, ...] = tuple(MemoryType)
+    use_documents: bool = False
+    namespaces: tuple[str, ...] = ()
+    """Of documents, as their owner (whoever asks) calls them; empty: all that may be seen."""
+    top_k: int = 5
+    """Passages, 1…20."""
+    max_tokens: int = 4000
+    """Of all sections together, 100…8000."""
+    priority: Literal["memory", "rag", "balanced"] = "balanced"
+    """Who gets how much of what tools leave: memory 70 %, 30 % or 50 %, documents the rest."""
+    language: Literal["en", "es"] = "es"
+    """Of the sections' headings."""
+
+    @property
+    def reads_history(self) -> bool:
+        return self.use_memory and self.use_history
+
+    def __post_init__(self) -> None:
+        """Raises InvalidArguments, naming the field."""
+        check_number("context.top_k", self.top_k, 1, MAX_PASSAGES)
+        check_number("context.max_tokens", self.max_tokens, MIN_TOKENS, MAX_TOKENS)
+        for name in self.namespaces:
+            check_namespace(name)
+
+
+def offered_tools(specs: Sequence[ToolSpec], wishes: ToolOptions) -> tuple[ToolSpec, ...]:
+    """What the model gets to see of the tools that there are.
+
+    Raises:
+        InvalidArguments: a tool that is wished for is not there, or none is.
+    """
+    names = {spec.name for spec in specs}
+    _check_known("tools", wishes.tools or (), names)
+    if wishes.tool_choice == NONE:
+        return ()
+    chosen = tuple(s for s in specs if wishes.tools is None or s.name in wishes.tools)
+    _check_choice(wishes.tool_choice, {spec.name for spec in chosen})
+    return chosen
+
+
+def _check_choice(choice: str, names: set[str]) -> None:
+    if choice == REQUIRED and not names:
+        raise InvalidArguments("tool_choice: required, but there is no tool: use auto")
+    _check_known("tool_choice", {choice} - CHOICES_WITHOUT_NAME, names)
+
+
+def _check_known(field: str, wanted: Sequence[str] | set[str], names: set[str]) -> None:
+    if missing := sorted(set(wanted) - names):
+        known = ", ".join(sorted(names)) or "none"
+        raise InvalidArguments(f"{field}: there is no tool {missing[0]!r} now; there are: {known}")

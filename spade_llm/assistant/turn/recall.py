@@ -1,0 +1,232 @@
+"""Recall before a turn: searches memory and documents; deadline and circuit breaker.
+
+A service that is away costs a turn its deadline once; then it is passed over for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.assistant.turn import turn_recorder
+from spade_llm.assistant.turn.document_access import PersonDocumentRetriever
+from spade_llm.assistant.turn.memory_selection import MIN_SCORE, above_relevance_floor
+from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.core.limits import ConcurrencyLimiter
+from spade_llm.memory.contract import (
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    SearchMode,
+    SearchOutcome,
+)
+from spade_llm.providers.offline.language import key_words
+from spade_llm.rag.contract import RetrievalOptions
+
+if TYPE_CHECKING:
+    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.memory.contract import MemoryStore, ScoredMemory
+    from spade_llm.rag.contract import Retriever, ScoredChunk
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+RecallQuery = Callable[[], Awaitable["tuple[T, ...]"]]
+ALL_TYPES = tuple(MemoryType)
+
+DEADLINE_S = 2.0
+"""For recall and retrieval together, before every turn."""
+MAX_QUESTION_CHARS = 2000
+"""Of a long message only the end is asked about: that is where the question is."""
+MAX_REQUESTED_MEMORIES = 32
+"""Asked for where the asker decides the budget: some stand in the history, and are left out."""
+CIRCUIT_BREAKER_S = 10.0
+"""How long a service that did not answer is not asked again."""
+# A service that a thousand turns ask at once answers each of them too late: all deadlines run while
+# each waits for all others. With a limit, the deadline begins when the service has time for it.
+MAX_CONCURRENT = 16
+"""Turns that ask one service at once: a service that takes 0.1 s for each answers in time."""
+SLOT_TIMEOUT_S = 10.0
+"""Longest wait for one of these slots; a turn goes on without the service then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResult:
+    memories: tuple[ScoredMemory, ...] = ()
+    passages: tuple[ScoredChunk, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Which of `memory` and `documents` could not be asked."""
+    heard: tuple[str, ...] = ()
+    """What was said around the question, not to us, each behind the name of who said it."""
+    replied_to: str = ""
+    """The message that the question answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallBudget:
+    """How much is recalled."""
+
+    memories: int = 16
+    """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
+    passages: int = 4
+    passage_tokens: int = 2000
+    """Of all passages together, estimated: neighbours come as one, up to four chunks long."""
+
+
+class Recall:
+    """Asks the memory and the retriever that an agent has; either may be None."""
+
+    def __init__(
+        self,
+        *,
+        memory: MemoryStore | None,
+        retriever: Retriever | None,
+        budget: RecallBudget | None = None,
+        deadline_s: float = DEADLINE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._memory = memory
+        self._retriever = retriever
+        self._budget = budget or RecallBudget()
+        self._deadline_s = deadline_s
+        self._clock = clock
+        self._away_until: dict[str, float] = {}
+        self._places = {
+            name: ConcurrencyLimiter(MAX_CONCURRENT, of=name, max_waiting=None) for name in _PHASES
+        }
+
+    def is_away(self, name: str) -> bool:
+        """It did not answer in time, a short while ago."""
+        return self._clock() < self._away_until.get(name, 0.0)
+
+    async def about(self, question: str, *, subject: str) -> RecallResult:
+        """What is known that may help with the question; never raises for a service's sake."""
+        question = question[-MAX_QUESTION_CHARS:]
+        options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
+        passages = partial(self._passages, question, subject, self._budget.passages, options)
+        memories = self._memories_about(question, subject, limit=self._budget.memories)
+        return await self._found(memories, passages)
+
+    async def wished(self, question: str, *, subject: str, wishes: ContextOptions) -> RecallResult:
+        """As `about`, of what the wishes name. Of chunks in a row each is a passage of its own."""
+        question = question[-MAX_QUESTION_CHARS:]
+        memories: RecallQuery[ScoredMemory] = _nothing
+        if wishes.use_memory and wishes.memory_types:
+            types = wishes.memory_types
+            memories = self._memories_about(question, subject, types, limit=MAX_REQUESTED_MEMORIES)
+        passages: RecallQuery[ScoredChunk] = _nothing
+        if wishes.use_documents:
+            options = RetrievalOptions(namespaces=wishes.namespaces, merge_neighbours=False)
+            passages = partial(self._passages, question, subject, wishes.top_k, options)
+        return await self._found(memories, passages)
+
+    async def _found(
+        self, ask_memory: RecallQuery[ScoredMemory], ask_rag: RecallQuery[ScoredChunk]
+    ) -> RecallResult:
+        # Documents first: their answer takes longer, for the question is embedded there.
+        passages, memories = await asyncio.gather(
+            self._guarded("documents", ask_rag), self._guarded("memory", ask_memory)
+        )
+        return RecallResult(
+            memories=memories or (),
+            passages=passages or (),
+            missing=tuple(
+                name
+                for name, found in (("memory", memories), ("documents", passages))
+                if found is None
+            ),
+        )
+
+    def _memories_about(
+        self,
+        question: str,
+        subject: str,
+        types: tuple[MemoryType, ...] = ALL_TYPES,
+        *,
+        limit: int,
+    ) -> RecallQuery[ScoredMemory]:
+        """Messages of conversations count as episodes. A question without a word of content
+        (a greeting) asks for none of them: only other greetings are near to it."""
+        is_all = set(types) == set(ALL_TYPES)
+        query = MemoryQuery(
+            text=question,
+            mode=SearchMode.RECALL,
+            limit=limit,
+            which=MemoryFilter(subject=subject, types=() if is_all else types),
+            with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
+            with_patterns=MemoryType.PROCEDURAL in types,
+        )
+        return partial(self._memories, query)
+
+    async def _memories(self, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
+        """Without vectors (`degraded`) it is still an answer, with lower scores; what is denied is
+        not there."""
+        if self._memory is None:
+            return ()
+        found = await self._memory.search(query)
+        if found.outcome is SearchOutcome.DEGRADED:
+            _note_degraded("memory: by words only")
+            return above_relevance_floor(found.hits, least=0.0)
+        return above_relevance_floor(found.hits, least=MIN_SCORE)
+
+    async def _passages(
+        self, question: str, subject: str, k: int, options: RetrievalOptions
+    ) -> tuple[ScoredChunk, ...]:
+        if self._retriever is None:
+            return ()
+        seen = PersonDocumentRetriever(self._retriever, person=subject)
+        found = await seen.retrieve(question, k=k, options=options)
+        if found.degraded:
+            _note_degraded(f"documents: {found.degraded}")
+        return found.chunks
+
+    async def _guarded(self, name: str, ask: RecallQuery[T]) -> tuple[T, ...] | None:
+        """The service's answer; None if it is away. A question that it cannot answer finds nothing,
+        and others' questions are asked all the same."""
+        if ask is _nothing:
+            return ()
+        if self.is_away(name):
+            return None
+        with turn_recorder.record_phase(_PHASES[name]):
+            async with self._places[name].slot_within(SLOT_TIMEOUT_S) as has_place:
+                # Others may have found it away meanwhile.
+                return (
+                    await self._asked(name, ask) if has_place and not self.is_away(name) else None
+                )
+
+    async def _asked(self, name: str, ask: RecallQuery[T]) -> tuple[T, ...] | None:
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                return await ask()
+        except (RequestError, ServiceError, TimeoutError) as error:
+            if _is_wrong(error):
+                logger.info("%s cannot be asked this: %s", name, error)
+                return ()
+            reason = str(error) or f"no answer within {self._deadline_s:g} s"
+            logger.warning("%s is passed over for %.0f s: %s", name, CIRCUIT_BREAKER_S, reason)
+            self._away_until[name] = self._clock() + CIRCUIT_BREAKER_S
+            return None
+
+
+def _is_wrong(error: Exception) -> bool:
+    """Whether the question is at fault, as with a namespace that is no name."""
+    if isinstance(error, RequestError):
+        return error.wire_code == InvalidArguments.code
+    return isinstance(error, InvalidArguments)
+
+
+async def _nothing() -> tuple[()]:
+    """What is not wished for is not missing either."""
+    return ()
+
+
+_PHASES = {"memory": "recall", "documents": "retrieve"}
+
+
+def _note_degraded(what: str) -> None:
+    if of_turn := turn_recorder.current_recorder():
+        of_turn.degraded(what)

@@ -1,0 +1,110 @@
+"""Structured output: validates an answer against a JSON Schema or a pydantic model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.assistant.turn.prompt import render_prompt
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
+from spade_llm.core.text import strip_code_fence
+from spade_llm.tools.arguments import ArgumentValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spade_llm.providers.messages import UserMessage
+
+SCHEMA_MESSAGE_NAME = "form"
+"""`name` of the messages that say how to answer."""
+MAX_SCHEMA_BYTES = 16 * 1024
+MAX_SCHEMA_ERRORS = 5
+MAX_SCHEMA_ERROR_CHARS = 200
+
+
+class AnswerSchemaError(ValueError):
+    """The answer has another form; the text says, for the model, what is wrong where."""
+
+
+class AnswerSchema(Protocol):
+    @property
+    def schema(self) -> Mapping[str, object]:
+        """JSON Schema of an object."""
+
+    def checked(self, text: str) -> str:
+        """The answer's JSON text, without a fence around it. Raises AnswerFault."""
+        ...
+
+
+class PydanticAnswerSchema:
+    """An object of a pydantic model."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        self.schema: Mapping[str, object] = model.model_json_schema()
+
+    def checked(self, text: str) -> str:
+        bare = strip_code_fence(text)
+        try:
+            self._model.model_validate_json(bare)
+        except ValidationError as error:
+            raise AnswerSchemaError(_schema_errors(error)) from None
+        return bare
+
+
+class JsonAnswerSchema:
+    """An object of somebody else's JSON Schema: its regular expressions are not run."""
+
+    def __init__(self, schema: Mapping[str, object]) -> None:
+        """Raises InvalidArguments unless it is a schema of an object, and of a bounded size."""
+        if len(json.dumps(schema).encode()) > MAX_SCHEMA_BYTES:
+            raise InvalidArguments(f"response_schema: it has over {MAX_SCHEMA_BYTES} bytes")
+        # pydantic writes a model that contains itself as a reference and no type.
+        self.schema = {"type": "object", **schema} if "$ref" in schema else schema
+        self._check = ArgumentValidator("answer", self.schema, is_foreign=True, of="the fields of")
+        try:
+            self._check.check_schema()
+        except ConfigurationError as error:
+            raise InvalidArguments(f"response_schema: {error}") from error
+
+    def checked(self, text: str) -> str:
+        bare = strip_code_fence(text)
+        try:
+            self._check.check(_read_object(bare))
+        except InvalidArguments as error:
+            raise AnswerSchemaError(str(error)) from None
+        return bare
+
+
+def schema_message(form: AnswerSchema) -> UserMessage:
+    """What the model reads before the question. Of no more trust than the question: it may be the
+    asker's."""
+    schema = json.dumps(form.schema, ensure_ascii=False)
+    return {
+        "role": "user",
+        "content": render_prompt("answer_form", schema=schema),
+        "name": SCHEMA_MESSAGE_NAME,
+    }
+
+
+def _read_object(text: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AnswerSchemaError(
+            f"it is not valid JSON ({str(error)[:MAX_SCHEMA_ERROR_CHARS]})"
+        ) from None
+    if not isinstance(value, dict):
+        raise AnswerSchemaError("it is not a JSON object")
+    return value
+
+
+def _schema_errors(error: ValidationError) -> str:
+    """Where and what, and never the values."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'][:MAX_SCHEMA_ERROR_CHARS]}"
+        for one in faults[:MAX_SCHEMA_ERRORS]
+    )

@@ -1,0 +1,310 @@
+"""Tool call execution: arguments, approval by a person, concurrent calls, time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.turn import turn_recorder
+from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, shown_arguments
+from spade_llm.assistant.turn.prompt import prompt_template
+from spade_llm.assistant.turn.usage_ledger import UsageTotals
+from spade_llm.core import tracing
+from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.tools.toolbox import CallContext, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from spade_llm.assistant.turn.approval import AskApproval
+    from spade_llm.providers.model import ToolCall, ToolSpec
+    from spade_llm.tools.toolbox import Toolbox
+
+
+class PausableTimeout:
+    """Several may be waited for at once: it goes on when the last of them is done."""
+
+    def __init__(self, scope: asyncio.Timeout) -> None:
+        self._scope = scope
+        self._waiting = 0
+        self._left_s = 0.0
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        self._waiting += 1
+        if self._waiting == 1:
+            self._stop()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._go_on()
+
+    def _stop(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._left_s = (self._scope.when() or now) - now
+        self._scope.reschedule(None)
+
+    def _go_on(self) -> None:
+        if not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time() + self._left_s)
+
+
+logger = logging.getLogger(__name__)
+
+MAX_RESULT_CHARS = 60_000
+"""Of one tool result as the model reads it; what is cut is said."""
+APPROVAL_EXPIRY_S = 300.0
+"""How long a person's yes is waited for, unless the limits say otherwise."""
+MAX_QUOTED_CHARS = 200
+"""Characters of wrong arguments: the model reads what it wrote."""
+MAX_APPROVAL_WAIT_S = 600.0
+"""For all questions of one turn together: what was asked longer ago is not remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approver:
+    """Whose turn it is, and how to ask them something meanwhile."""
+
+    jid: str = ""
+    """Bare, as stamped."""
+    turn_id: str = ""
+    ask: AskApproval | None = None
+    """None: they cannot be asked back."""
+    expiry_s: float = APPROVAL_EXPIRY_S
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Lets others be served while a tool waits for somebody."""
+
+
+NO_APPROVER = Approver()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutedToolCall:
+    """A call as the model wished it, and what came of it."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text as the model wrote it; it may be invalid."""
+    round: int
+    """Of the turn, from 1."""
+    result: str
+    """As the model read it; of a failure, why."""
+    is_success: bool
+    seconds: float = 0.0
+    """Running; without waiting for a person."""
+
+
+class ToolCallRunner:
+    """All calls of one turn."""
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        specs: Sequence[ToolSpec],
+        *,
+        person: Approver,
+        scope: asyncio.Timeout,
+    ) -> None:
+        """`scope` is the turn's time limit: it stands still while somebody is waited for."""
+        self._toolbox = toolbox
+        self._names = frozenset(spec.name for spec in specs)
+        self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
+        self._asking = frozenset(spec.name for spec in specs if spec.asks_others)
+        self._clock = PausableTimeout(scope)
+        self._consent = _ApprovalGate(person, self._clock)
+        self._person = person
+        self._running: list[tuple[ExecutedToolCall, asyncio.Task[ExecutedToolCall]]] = []
+        """Of the latest round: each call as it is if it is stopped, and what runs it."""
+
+    async def run(
+        self, calls: Sequence[ToolCall], *, round: int, room: int
+    ) -> Sequence[ExecutedToolCall]:
+        """All of them side by side, `room` of them at most; every call gets its result."""
+        with turn_recorder.record_phase("tools"):
+            called = await self._all(calls, round, room)
+        if of_turn := turn_recorder.current_recorder():
+            of_turn.tools_called(called)
+        return called
+
+    async def _all(
+        self, calls: Sequence[ToolCall], round: int, room: int
+    ) -> Sequence[ExecutedToolCall]:
+        stopped = prompt_template("call_stopped")
+        self._running = [
+            (failed_call(call, round, stopped), asyncio.create_task(self._run(call, round)))
+            for call in calls[:room]
+        ]
+        ran = await asyncio.gather(*(task for _, task in self._running))
+        left_out = prompt_template("calls_used_up")
+        return [*ran, *(failed_call(call, round, left_out) for call in calls[room:])]
+
+    def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[ExecutedToolCall]:
+        """Of a round that was stopped: every call has its result, also those that were not run."""
+        ran = [
+            stopped if task.cancelled() or not task.done() or task.exception() else task.result()
+            for stopped, task in self._running
+        ]
+        left_out = prompt_template("calls_used_up")
+        return [*ran, *(failed_call(call, round, left_out) for call in calls[len(ran) :])]
+
+    async def _run(self, call: ToolCall, round: int) -> ExecutedToolCall:
+        called = failed_call(call, round, "")
+        try:
+            arguments = _parse_arguments(call.arguments)
+        except ValueError as error:
+            return replace(called, result=f"{error} Call the tool again.")
+        approved_by = ""
+        if call.name in self._sensitive:
+            verdict = await self._consent.to(call.name, arguments)
+            if verdict is not ApprovalVerdict.YES:
+                return replace(called, result=prompt_template(f"not_run_{verdict}"))
+            approved_by = self._person.jid
+        return await self._call(called, arguments, approved_by)
+
+    async def _call(
+        self, called: ExecutedToolCall, arguments: Mapping[str, object], approved_by: str
+    ) -> ExecutedToolCall:
+        context = CallContext(
+            on_behalf_of=self._person.jid, approved_by=approved_by, turn=self._person.turn_id
+        )
+        began = time.perf_counter()
+        with self._traced(called) as span:
+            outcome = await self._outcome(called.name, arguments, context)
+            if span.is_recorded:
+                span.note({"spade_llm.is_error": outcome.is_error})
+                span.quote({"gen_ai.tool.call.result": outcome.text})
+        return replace(
+            called,
+            result=_truncated(outcome.text),
+            is_success=not outcome.is_error,
+            seconds=round(time.perf_counter() - began, 4),
+        )
+
+    @contextmanager
+    def _traced(self, called: ExecutedToolCall) -> Iterator[tracing.Span]:
+        """A name that the model made up is text of its own, and not noted."""
+        if of_turn := turn_recorder.current_recorder():
+            of_turn.spend(UsageTotals(tool_calls=1))
+        name = called.name if called.name in self._names else "unknown"
+        with tracing.span(f"execute_tool {name}") as span:
+            if span.is_recorded:
+                span.note({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name})
+                span.quote({"gen_ai.tool.call.arguments": called.arguments})
+            yield span
+
+    @asynccontextmanager
+    async def _waiting(self, name: str) -> AsyncIterator[None]:
+        """For a tool that asks others: nobody waits with it, and the turn's time stands still."""
+        if name not in self._asking:
+            yield
+            return
+        async with self._person.aside():
+            with self._clock.standing_still():
+                yield
+
+    async def _outcome(
+        self, name: str, arguments: Mapping[str, object], context: CallContext
+    ) -> ToolResult:
+        if name not in self._names:
+            known = ", ".join(sorted(self._names))
+            return ToolResult(text=f"There is no tool {name!r}; there are: {known}", is_error=True)
+        try:
+            async with self._waiting(name):
+                return await self._toolbox.call(name, arguments, context=context)
+        except (RequestError, ServiceError) as error:
+            logger.info("tool %s: %s", name, error)
+            text = f"The tool {name} could not be used: {error}"
+            return ToolResult(text=text, is_error=True)
+
+
+class _ApprovalGate:
+    """The person's yes to single calls, asked for one after another."""
+
+    def __init__(self, person: Approver, clock: PausableTimeout) -> None:
+        self._person = person
+        self._clock = clock
+        self._left_s = MAX_APPROVAL_WAIT_S
+        self._one_question = asyncio.Lock()
+        self._declined: set[str] = set()
+        self._asked = 0
+        self._final: ApprovalVerdict | None = None if person.ask else ApprovalVerdict.NOBODY
+        """Nobody is asked any more in this turn."""
+
+    async def to(self, tool: str, arguments: Mapping[str, object]) -> ApprovalVerdict:
+        """Waiting for one's place in the row stops the clock too: somebody is being asked."""
+        async with self._one_question:
+            wish = json.dumps([tool, arguments], sort_keys=True)
+            if self._final is not None:
+                return self._final
+            if wish in self._declined:
+                return ApprovalVerdict.NO
+            return self._noted(wish, await self._ask(tool, arguments, wish))
+
+    async def _ask(self, tool: str, arguments: Mapping[str, object], wish: str) -> ApprovalVerdict:
+        self._asked += 1
+        question = ApprovalQuestion(
+            id=_digest(self._person.turn_id, wish, str(self._asked)),
+            tool=tool,
+            arguments=shown_arguments(arguments),
+            expires_s=min(self._person.expiry_s, self._left_s),
+        )
+        began = time.monotonic()
+        with self._clock.standing_still():
+            verdict = (
+                await self._person.ask(question) if self._person.ask else ApprovalVerdict.NOBODY
+            )
+        self._left_s -= time.monotonic() - began
+        logger.info("tool %s: %s was asked: %s", tool, self._person.jid, verdict)
+        return verdict
+
+    def _noted(self, wish: str, verdict: ApprovalVerdict) -> ApprovalVerdict:
+        if verdict is ApprovalVerdict.NO:
+            self._declined.add(wish)
+        elif verdict is not ApprovalVerdict.YES or self._left_s <= 0:
+            self._final = verdict if verdict is not ApprovalVerdict.YES else ApprovalVerdict.EXPIRED
+        return verdict
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
+
+
+def _parse_arguments(text: str) -> dict[str, object]:
+    """Raises ValueError with a sentence for the model."""
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"The arguments are not valid JSON ({error}): {text[:MAX_QUOTED_CHARS]!r}."
+        ) from None
+    if not isinstance(arguments, dict):
+        raise ValueError(f"The arguments must be a JSON object, not {text[:MAX_QUOTED_CHARS]!r}.")
+    return arguments
+
+
+def failed_call(call: ToolCall, round: int, why: str) -> ExecutedToolCall:
+    """One that was not made."""
+    return ExecutedToolCall(
+        id=call.id,
+        name=call.name,
+        arguments=call.arguments,
+        round=round,
+        result=why,
+        is_success=False,
+    )
+
+
+def _truncated(text: str) -> str:
+    if len(text) <= MAX_RESULT_CHARS:
+        return text
+    return f"{text[:MAX_RESULT_CHARS]}\n[{len(text) - MAX_RESULT_CHARS} characters were cut]"

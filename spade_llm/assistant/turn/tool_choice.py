@@ -1,0 +1,194 @@
+"""Forced tool choice: makes the model call the chosen tool, or infers the arguments itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.turn.options import AUTO, REQUIRED
+from spade_llm.assistant.turn.prompt import last_question, render_prompt
+from spade_llm.assistant.turn.structured_output import SCHEMA_MESSAGE_NAME
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.core.text import strip_code_fence
+from spade_llm.providers.messages import ContextMessage
+from spade_llm.providers.model import Completion, ToolCall, ToolSpec
+from spade_llm.providers.offline.intents import CalculateIntent, recognise_intent
+from spade_llm.tools.arguments import ArgumentValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spade_llm.providers.messages import SystemMessage, UserMessage
+
+EXPRESSIONS = frozenset({"expression", "formula", "equation"})
+"""Names of arguments that are arithmetic."""
+MAX_SCANNED_CHARS = 4000
+"""Of a question."""
+_ARITHMETIC = re.compile(r"[-(\d][\d\s.+*/%()^-]*[\d)]")
+_OPERATOR = re.compile(r"\d[\s)]*[+*/%^-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredArguments:
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    why_not: str = ""
+    """Why these cannot be called with; empty: they can."""
+
+
+def parse_arguments(answer: str, spec: ToolSpec) -> Mapping[str, object] | None:
+    """Those that a model wrote as its answer, which is nothing else; None: it wrote none that the
+    tool takes."""
+    try:
+        arguments = json.loads(strip_code_fence(answer))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(arguments, dict) or _fault(spec, arguments):
+        return None
+    return arguments
+
+
+def infer_arguments(question: str, spec: ToolSpec) -> InferredArguments:
+    """What is required, and no more."""
+    properties = spec.parameters.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    required = spec.parameters.get("required")
+    names = [str(name) for name in required] if isinstance(required, list) else []
+    found = {
+        name: value for name in names for value in _only_value(name, known.get(name), question)
+    }
+    missing = [name for name in names if name not in found]
+    if len(missing) == 1 and _is_free_text(known.get(missing[0])):
+        found[missing.pop()] = question
+    return InferredArguments(arguments=found, why_not=_missing(missing) or _fault(spec, found))
+
+
+def _only_value(name: str, schema: object, question: str) -> Sequence[object]:
+    """The one value that it can only be; else nothing."""
+    if not isinstance(schema, dict):
+        return ()
+    for key in ("const", "default"):
+        if key in schema:
+            return (schema[key],)
+    if isinstance(values := schema.get("enum"), list):
+        said = question.casefold()
+        named = [one for one in values if str(one).casefold() in said]
+        return values if len(values) == 1 else named if len(named) == 1 else ()
+    if name in EXPRESSIONS and (expression := _expression(question)):
+        return (expression,)
+    return ()
+
+
+def _expression(question: str) -> str:
+    """Empty: there is none."""
+    question = question[:MAX_SCANNED_CHARS]
+    wish = recognise_intent(question)
+    if isinstance(wish, CalculateIntent):
+        return wish.expression
+    found = (one.group().strip() for one in _ARITHMETIC.finditer(question))
+    return max(filter(_OPERATOR.search, found), key=len, default="").replace("^", "**")
+
+
+def _is_free_text(schema: object) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    is_bound = {"enum", "format", "pattern"} & set(schema)
+    return schema.get("type") == "string" and not is_bound
+
+
+def _missing(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    listed = ", ".join(map(repr, names))
+    return f"the model gave no arguments, and the question does not tell {listed}"
+
+
+def _fault(spec: ToolSpec, arguments: Mapping[str, object]) -> str:
+    try:
+        ArgumentValidator(spec.name, spec.parameters, is_foreign=True).check(arguments)
+    except InvalidArguments as error:
+        return str(error)
+    return ""
+
+
+Complete = Callable[[Sequence[ContextMessage], Sequence[ToolSpec], str], Awaitable[Completion]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoiceResult:
+    completion: Completion
+    note: str = ""
+    """For the asker, where the model could not be brought to it."""
+    refused: str = ""
+    """Why the call cannot be made, though it is in the completion; empty: it can."""
+
+
+async def complete_with_tool_choice(
+    complete: Complete,
+    messages: Sequence[ContextMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    tool_choice: str,
+) -> ToolChoiceResult:
+    """The model's answer, with a call as `tool_choice` says if that can be had."""
+    first = _only_chosen(await complete(messages, tools, tool_choice), tool_choice)
+    if tool_choice == AUTO or first.tool_calls:
+        return ToolChoiceResult(completion=first)
+    wanted = [spec for spec in tools if tool_choice in (REQUIRED, spec.name)]
+    again = await complete(_reminder_prompt(messages, wanted, tool_choice), wanted, tool_choice)
+    second = _only_chosen(again, tool_choice)
+    second = replace(second, usage=first.usage + second.usage)
+    if second.tool_calls:
+        return ToolChoiceResult(completion=second)
+    if tool_choice == REQUIRED and len(wanted) > 1:
+        return ToolChoiceResult(
+            completion=second, note="(The model did not call a tool, as was asked.)"
+        )
+    asked = messages[last_question(messages) :][:1]
+    return _forced(second, wanted[0], "".join(str(one["content"]) for one in asked))
+
+
+def _only_chosen(completion: Completion, tool_choice: str) -> Completion:
+    """Without calls of other tools than the one that is named."""
+    if tool_choice in (AUTO, REQUIRED):
+        return completion
+    kept = tuple(call for call in completion.tool_calls if call.name == tool_choice)
+    return replace(completion, tool_calls=kept)
+
+
+def _reminder_prompt(
+    messages: Sequence[ContextMessage], wanted: Sequence[ToolSpec], tool_choice: str
+) -> list[ContextMessage]:
+    """The schema is of no more trust than the question: a tool may be somebody else's."""
+    names = ", ".join(spec.name for spec in wanted)
+    reminded = [*messages, _system(render_prompt("call_first", names=names))]
+    if tool_choice != REQUIRED:
+        schema = json.dumps(wanted[0].parameters, ensure_ascii=False)
+        asked = render_prompt("call_arguments", tool=names, schema=schema)
+        how: UserMessage = {"role": "user", "content": asked, "name": SCHEMA_MESSAGE_NAME}
+        reminded.insert(last_question(messages), how)
+    return reminded
+
+
+def _system(text: str) -> SystemMessage:
+    return {"role": "system", "content": text}
+
+
+def _forced(completion: Completion, spec: ToolSpec, question: str) -> ToolChoiceResult:
+    arguments = parse_arguments(completion.text, spec)
+    found = (
+        infer_arguments(question, spec)
+        if arguments is None
+        else InferredArguments(arguments=arguments)
+    )
+    call = ToolCall(
+        id="call_forced",
+        name=spec.name,
+        arguments=json.dumps(found.arguments, ensure_ascii=False),
+    )
+    refused = f"{spec.name} was not called: {found.why_not}." if found.why_not else ""
+    return ToolChoiceResult(
+        completion=replace(completion, text="", tool_calls=(call,)), refused=refused
+    )

@@ -1,0 +1,451 @@
+"""Chat turn handler: command or turn; recall, middleware, tool loop, reply, stored history.
+
+command? → done. Otherwise: layers around (recall ∥ retrieve → turn: model ↔ tools) → observe →
+reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.chat.messages import AnswerSource, BuiltContext, ToolRoundReport
+from spade_llm.assistant.chat.notices import NOTHING_TO_STOP
+from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallReport
+from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
+from spade_llm.assistant.commands.registry import STOP, CommandRegistry
+from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
+from spade_llm.assistant.middleware.chain import TurnOutcome, with_middleware
+from spade_llm.assistant.routing.rules import is_forwarded
+from spade_llm.assistant.turn.context_builder import (
+    AssembledContext,
+    ContextSources,
+    assemble_context,
+)
+from spade_llm.assistant.turn.context_preparation import (
+    CachedContext,
+    ContextPreparationBehaviour,
+    TokenCounterCache,
+)
+from spade_llm.assistant.turn.document_access import check_namespace_access
+from spade_llm.assistant.turn.memory_selection import select_memories
+from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
+from spade_llm.assistant.turn.options import offered_tools
+from spade_llm.assistant.turn.prompt import citation, user_message, without_text
+from spade_llm.assistant.turn.tool_calls import Approver
+from spade_llm.assistant.turn.tool_loop import Turn, TurnLimits, TurnOptions, TurnResult
+from spade_llm.context import NoContextManagement
+from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
+from spade_llm.tools.combined import CombinedToolbox
+from spade_llm.xmpp.spade_adapters import Behaviour
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
+    from spade_llm.assistant.middleware.chain import TurnMiddleware
+    from spade_llm.assistant.turn.context_preparation import BillingScope
+    from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
+    from spade_llm.assistant.turn.options import ContextOptions
+    from spade_llm.assistant.turn.recall import RecallResult
+    from spade_llm.assistant.turn.structured_output import AnswerSchema
+    from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
+    from spade_llm.context import ContextManagement, ContextStats
+    from spade_llm.providers.messages import ContextMessage, UserMessage
+    from spade_llm.providers.model import ChatModel, ToolSpec
+    from spade_llm.rag.contract import ScoredChunk
+    from spade_llm.tools.toolbox import Toolbox
+
+logger = logging.getLogger(__name__)
+
+MAX_REPLIED_CHARS = 1000
+"""Of the arguments and of the result of one call, as programs get them beside the answer."""
+LIST_DEADLINE_S = 2.0
+"""For the listing of shared tools, as for recall: a turn does not wait longer for who is away."""
+
+
+class LLMBehaviour(Behaviour):
+    """Holds the conversations; each `answer` is one turn."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        strategy: ContextManagement,
+        system_prompt: str,
+        memory: MemoryBehaviour,
+        memory_offer: MemoryOffer,
+        toolboxes: Sequence[Toolbox],
+        limits: TurnLimits,
+        layers: Sequence[TurnMiddleware] = (),
+        form: AnswerSchema | None = None,
+        billing: BillingScope | None = None,
+    ) -> None:
+        """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change.
+        `layers`: around each turn, the first of them outermost. `form`: of every answer whose asker
+        wants no other. `billing`: around what a strategy works out between turns."""
+        super().__init__()
+        self.model = model
+        self.strategy = strategy
+        self.preparing = ContextPreparationBehaviour(billing)
+        """A behaviour of its own: who adds this one adds that, too."""
+        # Without a memory agent they are nowhere else.
+        self.conversations = ConversationCache(idle_s=IDLE_S if memory.memory is not None else None)
+        self.held = ConversationLocks()
+        """In them, no turn begins."""
+        self._system_prompt = system_prompt
+        self._memory = memory
+        self._memory_offer = memory_offer
+        self._counting = TokenCounterCache()
+        self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
+        self._limits = limits
+        self._layers = layers
+        self._form = form
+        self.commands = CommandRegistry()
+        self.commands.add(
+            "status", self._status, "/status – which model I use, and what can be reached"
+        )
+        self.commands.add(
+            STOP, _nothing_to_stop, "/stop – stop the answer that I am working on, and what waits"
+        )
+        self.memory_commands = MemoryCommands(memory, self.conversations)
+        self.memory_commands.add_to(self.commands)
+        LearningCommands(memory).add_to(self.commands)
+
+    async def run(self) -> None:
+        """Turns begin with messages (services/chat.py); between them conversations expire."""
+        await asyncio.sleep(min(self.conversations.next_expiry_s(), IDLE_S))
+        self.conversations.expire()
+
+    async def answer(self, utterance: ChatTurnInput) -> ChatReply:
+        """One reply to one thing said. A model that fails costs a polite sentence, no more."""
+        # A model that writes "/forget all" commands nobody.
+        if not (is_forwarded(utterance.message.extra) or utterance.message.said.hops):
+            obeyed = await self.commands.obey(utterance)
+            if obeyed is not None:
+                return ChatReply(text=obeyed, context=_context_of(None, utterance))
+        utterance = replace(utterance, form=utterance.form or self._form)
+        await self.held.are_free([utterance.message.owner, utterance.conversation])
+        conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
+        conversation.heard_from(utterance.peer)
+        attempt = _TurnAttempt(result=TurnResult(is_annotated=utterance.is_annotated))
+        proceed = with_middleware(
+            self._layers, conversation, partial(self._respond, conversation, attempt)
+        )
+        outcome = None
+        try:
+            outcome = await proceed(utterance)
+        finally:
+            if outcome is None:
+                attempt.leave_in(conversation, utterance.id)
+        unkept = await self._keep(conversation, utterance, outcome) if outcome.is_kept else ()
+        missing = dict.fromkeys([*outcome.missing, *unkept])
+        return _reply(outcome, tuple(missing), utterance)
+
+    async def retract(self, place: str, turn_id: str, peer: str) -> None:
+        """The exchange that a turn left, the last in its conversation, was meant otherwise: neither
+        history nor memory have it any more."""
+        conversation = self.conversations.get(place, peer=peer)
+        await self._memory.load(conversation)
+        if conversation.last_turn == turn_id:
+            conversation.drop_last_exchange()
+        await self._memory.retract(conversation, turn_id)
+
+    def context_stats(self, key: str | None = None) -> ContextStats:
+        """Of the conversation with this key, else of the longest in RAM."""
+        known = self.conversations
+        one = known.longest() if key is None else known.find(key)
+        messages = list(one.messages) if one else []
+        stats = self.strategy.stats_of(messages, self._system_prompt)
+        stats["conversations"] = len(known)
+        return stats
+
+    async def _respond(
+        self, conversation: Conversation, attempt: _TurnAttempt, utterance: ChatTurnInput
+    ) -> TurnOutcome:
+        """What every layer is around."""
+        if utterance.context is not None:
+            return await self._respond_as_wished(
+                conversation, attempt, utterance, utterance.context
+            )
+        toolbox = self.toolbox_of(utterance.peer, utterance.kept_in)
+        _, recalled, specs = await asyncio.gather(
+            self._memory.load(conversation),
+            self._memory.recall(utterance.text, subject=utterance.peer),
+            toolbox.list(),
+        )
+        tools = offered_tools(specs, utterance.wishes)  # A wish that cannot be met leaves no trace.
+        recalled = replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to)
+        attempt.question = user_message(utterance.text, peer=utterance.speaker)
+        history = (*conversation.messages, attempt.question)
+        await self.preparing.prepare(self.strategy, conversation.key, history)
+        strategy = CachedContext(self.strategy)
+        recalled = self._chosen(strategy, history, recalled)
+        turn = self._turn(strategy, toolbox)
+        result = await self._result_of(turn, history, recalled, utterance, attempt.result, tools)
+        return TurnOutcome(
+            question=utterance.text,
+            result=result,
+            recalled=recalled,
+            missing=(*recalled.missing, *self._missing_tools()),
+        )
+
+    async def _respond_as_wished(
+        self,
+        conversation: Conversation,
+        attempt: _TurnAttempt,
+        utterance: ChatTurnInput,
+        wishes: ContextOptions,
+    ) -> TurnOutcome:
+        """What the model is told is what the wishes say, whatever this assistant tells it else."""
+        tool_wishes = utterance.wishes
+        toolbox = (
+            self.toolbox_of(utterance.peer, utterance.kept_in)
+            if tool_wishes.are_any_wanted
+            else CombinedToolbox([])  # Nobody waits for tools that are not to be called.
+        )
+        check_namespace_access(wishes.namespaces, person=utterance.peer)
+        is_history_known, recalled, specs, count = await asyncio.gather(
+            self._is_known(conversation, wishes),
+            self._memory.recall_wished(utterance.text, subject=utterance.peer, wishes=wishes),
+            toolbox.list(),
+            self._counting.count_for(self.model.name),
+        )
+        available = ContextSources(
+            history=tuple(conversation.messages) if wishes.reads_history else (),
+            recalled=replace(recalled, heard=utterance.heard, replied_to=utterance.replied_to),
+            tools=offered_tools(specs, tool_wishes),
+            named=tool_wishes.tools or (),
+            chosen=tool_wishes.tool_choice,
+        )
+        built = assemble_context(wishes, available, count=count)
+        attempt.question = user_message(utterance.text, peer=utterance.speaker)
+        turn = self._turn(NoContextManagement(), toolbox)
+        history = (*built.history, attempt.question)
+        result = await self._result_of(
+            turn, history, built.recalled, utterance, attempt.result, built.tools
+        )
+        unknown = () if is_history_known else ("memory",)
+        no_tools = self._missing_tools() if tool_wishes.are_any_wanted else ()
+        return TurnOutcome(
+            question=utterance.text,
+            result=result,
+            recalled=built.recalled,
+            built=built,
+            missing=(*unknown, *recalled.missing, *no_tools),
+        )
+
+    async def _is_known(self, conversation: Conversation, wishes: ContextOptions) -> bool:
+        """Whether what was said before this process began is here, if it is to be read."""
+        if not wishes.reads_history or self._memory.memory is None:
+            return True
+        await self._memory.load(conversation)
+        return conversation.is_loaded
+
+    def _chosen(
+        self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: RecallResult
+    ) -> RecallResult:
+        """What fits, and is not in the part of the conversation that the model reads anyway."""
+        read = strategy.apply_context_strategy(list(history), self._system_prompt)
+        said = {str(message["content"]) for message in read}
+        chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
+        return replace(recalled, memories=chosen)
+
+    async def _keep(
+        self, conversation: Conversation, utterance: ChatTurnInput, outcome: TurnOutcome
+    ) -> tuple[str, ...]:
+        """A disk that refuses costs the exchange its place in memory, not the person the answer."""
+        question = user_message(outcome.question, peer=utterance.speaker)
+        conversation.extend([question, *outcome.result.added])
+        conversation.last_turn = utterance.id
+        self.preparing.work_ahead(self.strategy, conversation)
+        try:
+            await self._memory.observe(
+                conversation,
+                said=utterance,
+                question=outcome.question,
+                answer=outcome.result.text,
+                recalled=outcome.recalled.memories,
+            )
+        except StorageFailed:
+            logger.exception("conversation %s: an exchange was not kept", conversation.key)
+            return ("memory",)
+        return ()
+
+    def _turn(self, strategy: ContextManagement, toolbox: CombinedToolbox) -> Turn:
+        return Turn(
+            self.model,
+            strategy=strategy,
+            system_prompt=self._system_prompt,
+            toolbox=toolbox,
+            limits=self._limits,
+        )
+
+    async def _result_of(
+        self,
+        turn: Turn,
+        history: Sequence[ContextMessage],
+        recalled: RecallResult,
+        utterance: ChatTurnInput,
+        result: TurnResult,
+        tools: Sequence[ToolSpec] | None = None,
+    ) -> TurnResult:
+        asker = replace(self._asker(utterance), tools=tools)
+        try:
+            return await turn.run(history, recalled, asker=asker, result=result)
+        except (ModelError, TimeoutError) as error:
+            logger.warning("conversation %s: the model failed: %s", utterance.conversation, error)
+            if asker.form is not None:
+                raise Failure(_apology(error)) from error
+            if utterance.context is not None or not utterance.is_annotated:
+                raise  # Who decides so much decides, too, what to do without an answer.
+            result.close_as(_apology(error))
+            result.is_apology = True
+            result.failure = error.code if isinstance(error, ModelError) else ModelError.code
+            return result
+
+    def _asker(self, utterance: ChatTurnInput) -> TurnOptions:
+        return TurnOptions(
+            on_delta=utterance.on_delta,
+            wishes=utterance.wishes,
+            person=self._person(utterance),
+            form=utterance.form,
+            sampling=utterance.sampling,
+        )
+
+    def _person(self, utterance: ChatTurnInput) -> Approver:
+        return Approver(
+            jid=utterance.peer,
+            turn_id=utterance.id,
+            ask=utterance.ask,
+            expiry_s=self._limits.approval_seconds,
+            aside=utterance.aside,
+        )
+
+    def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
+        """What this bare JID's turns can call; what they store is kept as of the conversation."""
+        if self._memory.memory is None:
+            return CombinedToolbox([self.shared_tools])
+        own = MemoryToolbox(
+            self._memory.memory, self._memory_offer, subject=peer, session=conversation
+        )
+        return CombinedToolbox([own, self.shared_tools])
+
+    def _missing_tools(self) -> tuple[str, ...]:
+        return ("tools",) if self.shared_tools.missing else ()
+
+    async def _status(self, _argument: str, _utterance: ChatTurnInput) -> str:
+        away, tools = await asyncio.gather(self._memory.away(), self.shared_tools.list())
+        missing = [*away, *self._missing_tools()]
+        return (
+            f"Model: {self.model.name}. Conversations open: {len(self.conversations)}."
+            f" Tools: {', '.join(tool.name for tool in tools) or 'none'}."
+            f" {'Not reachable: ' + ', '.join(missing) if missing else 'Everything is reachable'}."
+        )
+
+
+@dataclass(slots=True)
+class _TurnAttempt:
+    """What a turn has come to, where it ends without an outcome."""
+
+    question: UserMessage | None = None
+    """None: it has not begun."""
+    result: TurnResult = field(default_factory=TurnResult)
+
+    def leave_in(self, conversation: Conversation, turn_id: str) -> None:
+        """The model reads next time what was asked and done. What it said is nobody's: no guardrail
+        has judged it."""
+        if self.question is not None:
+            self.result.stop()
+            conversation.extend([self.question, *map(without_text, self.result.added)])
+            conversation.last_turn = turn_id
+
+
+async def _nothing_to_stop(_argument: str, _utterance: ChatTurnInput) -> str:
+    """Where there is something, services/chat.py stops it as soon as the command comes."""
+    return NOTHING_TO_STOP
+
+
+def _reply(outcome: TurnOutcome, missing: tuple[str, ...], utterance: ChatTurnInput) -> ChatReply:
+    result = outcome.result
+    is_noted = utterance.is_annotated and not (result.is_formed or utterance.context)
+    return ChatReply(
+        text=(result.text if outcome.said is None else outcome.said)
+        + (_limit_note(missing) if is_noted else ""),
+        sources=tuple(citation(found) for found in outcome.recalled.passages),
+        missing=missing,
+        prompt_tokens=result.usage.prompt_tokens,
+        completion_tokens=result.usage.completion_tokens,
+        tool_calls=tuple(map(_tool_use, result.called)),
+        routed_to=outcome.routed_to,
+        steps=tuple(_steps(result)),
+        context=_context_of(outcome.built, utterance),
+        is_for_asker=outcome.is_for_asker,
+        finish=result.finish,
+        failure=result.failure,
+    )
+
+
+def _steps(result: TurnResult) -> Iterator[ToolRoundReport]:
+    """Each message with calls is a round."""
+    wishing = (one for one in result.added if one["role"] == "assistant" and one.get("tool_calls"))
+    for number, message in enumerate(wishing, 1):
+        yield ToolRoundReport(
+            round=number,
+            text=str(message["content"] or "")[:MAX_REPLIED_CHARS],
+            tools=tuple(one.name for one in result.called if one.round == number),
+        )
+
+
+def _context_of(built: AssembledContext | None, utterance: ChatTurnInput) -> BuiltContext | None:
+    """None: nobody wished to decide it. Empty where the model was not asked."""
+    if utterance.context is None:
+        return None
+    built = built or AssembledContext()
+    sources = (_source(one, asker=utterance.peer) for one in built.recalled.passages)
+    return BuiltContext(text=built.text, tokens=built.tokens, sources=tuple(sources))
+
+
+def _source(found: ScoredChunk, *, asker: str) -> AnswerSource:
+    chunk = found.chunk
+    return AnswerSource(
+        content=chunk.text,
+        source=chunk.source,
+        namespace=chunk.namespace.removeprefix(f"{asker}/"),
+        chunk_index=chunk.index,
+        score=min(max(found.score, 0.0), 1.0),
+        page=chunk.page,
+        heading=chunk.heading,
+    )
+
+
+def _tool_use(called: ExecutedToolCall) -> ToolCallReport:
+    result = called.result[:MAX_REPLIED_CHARS]
+    return ToolCallReport(
+        id=called.id,
+        name=called.name,
+        arguments=called.arguments[:MAX_REPLIED_CHARS],
+        success=called.is_success,
+        result=result if called.is_success else "",
+        error="" if called.is_success else result,
+        round=called.round,
+        seconds=called.seconds,
+    )
+
+
+def _limit_note(missing: tuple[str, ...]) -> str:
+    return f"\n\n(Answered without {' and '.join(missing)}: not reachable now.)" if missing else ""
+
+
+def _apology(error: ModelError | TimeoutError) -> str:
+    match error:
+        case RateLimited():
+            return "I am being asked too much right now. Please try again in a minute."
+        case ContextTooLong():
+            return "Our conversation has become too long for my model. /new begins a new one."
+        case _:
+            return "Sorry, my language model is not answering right now. Please try again."

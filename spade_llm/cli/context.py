@@ -1,0 +1,209 @@
+"""Context of a command: data directory, server address, accounts, the user's login."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.signals import shield_from_stop
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.settings import read_environment
+from spade_llm.xmpp.connection.settings import full_jid, parse_address
+from spade_llm.xmpp.servers.passwords import AccountPasswords
+from spade_llm.xmpp.servers.run_record import read_run_record, saved_ca
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator
+
+    from spade_llm.agents import ChatAgent
+    from spade_llm.core.settings import AgentSettings
+    from spade_llm.xmpp.connection.settings import ConnectionSettings
+
+
+def agent_directories(data: Path) -> list[Path]:
+    """Folders of all agents that ever ran on this data, named by their JIDs, in order."""
+    return sorted(path for path in (data / "agents").glob("*@*") if path.is_dir())
+
+
+def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
+    """`name` in the folder of the agent with this JID or local part. `what` is kept there.
+
+    Raises:
+        ConfigurationError: no such agent has it, or several.
+    """
+    found = sorted((data / "agents").glob(f"*/{name}"))
+    named = [path for path in found if agent in (path.parent.name, _local(path))]
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        known = ", ".join(path.parent.name for path in found) or "none"
+        raise ConfigurationError(
+            f"no {what} of {agent!r} is below {str(data / 'agents')!r}, but of: {known};"
+            " name the data directory with --data, or the agent with --agent"
+        )
+    names = ", ".join(path.parent.name for path in named)
+    raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
+
+
+def _local(path: Path) -> str:
+    return path.parent.name.partition("@")[0]
+
+
+MIN_FREE_BYTES = 4_000_000
+"""For databases, logs and passwords of a first start; an embedder takes 25 MB more."""
+OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CliContext:
+    data: Path
+    host: str
+    port: int
+    domain: str
+    others: tuple[tuple[str, int], ...] = ()
+    """Further addresses of the same server."""
+    ca: Path | None = None
+    server: str = ""
+    """Which of our own kinds it is (xmpp/server.py), where that is known."""
+    may_register: bool = False
+    """Accounts are made in-band where they are missing."""
+
+    @property
+    def accounts(self) -> AccountPasswords:
+        return AccountPasswords(self.data)
+
+    def connection(self) -> ConnectionSettings:
+        from spade_llm.xmpp.connection.settings import ConnectionSettings
+
+        return ConnectionSettings(
+            host=self.host,
+            port=self.port,
+            others=self.others,
+            ca_path=self.ca,
+            register=self.may_register,
+        )
+
+    def jid(self, name: str) -> str:
+        return full_jid(name, self.domain)
+
+
+def data_directory(options: argparse.Namespace) -> Path:
+    return Path(options.data or read_environment().data).absolute()
+
+
+def check_disk_space(data: Path) -> None:
+    """Raises ConfigurationError: the disk is full."""
+    there = next(folder for folder in (data, *data.parents) if os.path.exists(folder))
+    free = shutil.disk_usage(there).free
+    if free < MIN_FREE_BYTES:
+        raise ConfigurationError(
+            f"the disk of {str(data)!r} is full ({free} bytes are free, {MIN_FREE_BYTES} are"
+            " needed): make room, or name another directory by --data"
+        )
+
+
+def find_context(options: argparse.Namespace, settings: AgentSettings | None = None) -> CliContext:
+    """The server that the command line names, else the agent.toml's, else that of the running `up`.
+
+    Raises:
+        ConfigurationError: none of them names one.
+    """
+    data = data_directory(options)
+    environment = read_environment()
+    server = options.server or _remote_address(environment.server)
+    if server:
+        host, port = parse_address(server)
+        domain = options.domain or environment.domain or host
+        return CliContext(
+            data=data,
+            host=host,
+            port=port,
+            domain=domain,
+            ca=absolute_path(options.ca or environment.ca) or saved_ca(data),
+            may_register=vars(options).get("register", False),
+        )
+    if settings is not None and settings.server.host:
+        return _context_of_agent(settings, data, options)
+    return _running_context(data)
+
+
+def _remote_address(server: str) -> str | None:
+    return None if server in OWN_SERVER_KINDS else server
+
+
+def absolute_path(text: str | None) -> Path | None:
+    return Path(text).absolute() if text else None
+
+
+def _context_of_agent(
+    settings: AgentSettings, data: Path, options: argparse.Namespace
+) -> CliContext:
+    server = settings.server
+    folder = Path(options.file).absolute().parent
+    return CliContext(
+        data=data,
+        host=server.host or "",
+        port=server.port,
+        others=tuple(parse_address(one, named="[server] endpoints") for one in server.endpoints),
+        domain=server.domain or _domain_of(settings.jid) or server.host or "",
+        ca=folder / server.ca if server.ca else None,
+    )
+
+
+def _domain_of(jid: str) -> str:
+    return jid.partition("@")[2]
+
+
+def _running_context(data: Path) -> CliContext:
+    record = read_run_record(data)
+    if record is None:
+        raise ConfigurationError(
+            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
+            " name its directory with --data, or another server with --server HOST[:PORT]"
+        )
+    return CliContext(
+        data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
+    )
+
+
+DEFAULT_PERSON = "you"
+DEFAULT_ASSISTANT = "assistant"
+
+
+def person_jid(options: argparse.Namespace, place: CliContext) -> str:
+    return place.jid(options.person or DEFAULT_PERSON)
+
+
+def assistant_jid(options: argparse.Namespace, place: CliContext) -> str:
+    return place.jid(options.jid or DEFAULT_ASSISTANT)
+
+
+@asynccontextmanager
+async def login(jid: str, place: CliContext) -> AsyncIterator[ChatAgent]:
+    """The person, connected as long as the block runs.
+
+    Raises:
+        ConfigurationError: no password, or the server does not let them in.
+    """
+    password = place.accounts.get(jid)
+    from spade_llm.agents.chat import ChatAgent
+    from spade_llm.xmpp.agent import AgentOptions
+
+    # Not available: messages for this person go on to their other clients.
+    options = AgentOptions(
+        connection=place.connection(),
+        is_available=False,
+        read_password=partial(place.accounts.get, jid),
+    )
+    agent = ChatAgent(jid, password, options=options)
+    await agent.start()
+    try:
+        yield agent
+    finally:
+        await shield_from_stop(agent.stop())

@@ -1,0 +1,1 @@
+"""Deployment: folders of a hosted network, heartbeat and HTTP record of its agents."""

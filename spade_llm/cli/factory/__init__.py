@@ -1,0 +1,1 @@
+"""Agent factory: builds running agents from the agent.toml files of a deployment."""

@@ -1,0 +1,365 @@
+"""Agent factory: agent with its stores, models and heartbeat from agent.toml."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.deployment.heartbeat import EVERY_S, remove_heartbeat, touch_heartbeat
+from spade_llm.cli.deployment.http_record import published_http_record
+from spade_llm.cli.factory.agent_options import (
+    build_admission,
+    build_crowd_limits,
+    build_file_rules,
+    build_identity,
+    build_rooms_options,
+)
+from spade_llm.cli.factory.guardrails import build_guardrails
+from spade_llm.cli.factory.model_choice import (
+    ModelRecord,
+    build_model,
+    check_in_background,
+    choose_fallback,
+    choose_learning_model,
+    choose_model,
+    maintain_model_record,
+)
+from spade_llm.core import directory_lock
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.settings import read_environment, read_password, read_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from spade_llm.agents import AgentOptions, XmppAgent
+    from spade_llm.assistant.config import AssistantConfig
+    from spade_llm.assistant.delegation.expert_tool import Expert
+    from spade_llm.cli.context import CliContext
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.factory.embeddings import EmbedderPool
+    from spade_llm.cli.factory.model_choice import ModelChoice
+    from spade_llm.cli.sockets import Listener
+    from spade_llm.core.settings import TelemetryTable, TermsTable
+    from spade_llm.core.tracing import TracingConfig
+    from spade_llm.providers import ChatModel, LLMProvider, OfflineProvider
+    from spade_llm.tools import Tool
+    from spade_llm.tools.terms import Terms
+
+
+@asynccontextmanager
+async def heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
+    remove_heartbeat(home)
+    heart = asyncio.create_task(_touch_heartbeat(agent, home))
+    try:
+        yield
+    finally:
+        heart.cancel()
+        await asyncio.wait([heart])
+        remove_heartbeat(home)
+
+
+async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
+    from spade_llm.xmpp.connection.login_probe import self_ping
+
+    while True:
+        if agent.link is not None and await self_ping(agent.link):
+            touch_heartbeat(home)
+        await asyncio.sleep(EVERY_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFactory:
+    """What every agent of a process shares."""
+
+    place: CliContext
+    embedders: EmbedderPool
+    say: Callable[[str], None]
+    """Tells the person who started us, one line each."""
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    """Of gateways, by JID."""
+
+
+@asynccontextmanager
+async def running_agent(definition: DeploymentSpec, host: AgentFactory) -> AsyncIterator[XmppAgent]:
+    """The agent, logged in and answering, as long as the block runs.
+
+    Raises:
+        ConfigurationError: its file, its account or the server is wrong; or it runs already.
+    """
+    password = password_of(definition, host.place)
+    home = host.place.data / "agents" / definition.jid
+    async with AsyncExitStack() as stack:
+        stack.enter_context(
+            directory_lock.lock_directory(home, what=f"{definition.jid} with this data")
+        )
+        agent = await _build(definition, password, host, stack)
+        await agent.start()
+        stack.push_async_callback(agent.stop)
+        await stack.enter_async_context(heartbeat(agent, home))
+        yield agent
+
+
+def password_of(definition: DeploymentSpec, place: CliContext) -> str:
+    """Raises ConfigurationError if there is none."""
+    given = read_password(definition.path, definition.settings)
+    return given or place.accounts.get(definition.jid)
+
+
+async def _build(
+    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+) -> XmppAgent:
+    match definition.settings.kind:
+        case "assistant":
+            return await _assistant(definition, password, host, stack)
+        case "memory":
+            return await _memory(definition, password, host, stack)
+        case "rag":
+            return await _rag(definition, password, host, stack)
+        case "tools":
+            return _tools(definition, password, host)
+        case "gateway":
+            return _gateway(definition, password, host, stack)
+
+
+async def _assistant(
+    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agents.llm import LLMAgent, Services
+    from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
+    from spade_llm.assistant.turn.tool_loop import TurnLimits
+    from spade_llm.cli.factory.context_strategy import choose_context
+    from spade_llm.providers import OfflineProvider
+
+    settings = definition.settings
+    prompt = read_prompt(definition.path, settings)
+    choice = await choose_model(definition)
+    first = _open_model(choice, stack)
+    model = await _with_fallback(first, definition, stack)
+    wanted, limits = settings.services, settings.limits
+    agent = LLMAgent(
+        definition.jid,
+        password,
+        model,
+        await choose_context(definition, model, host.embedders),
+        prompt,
+        services=Services(
+            memory=definition.full(wanted.memory) if wanted.memory else None,
+            memory_tools=MemoryToolSet(settings.memory.tools),
+            memory_max_batch=read_environment().memory_batch_max_size,
+            rag=definition.full(wanted.rag) if wanted.rag else None,
+            document_tools=settings.documents.tools,
+            shared_documents=tuple(map(definition.full_address, settings.documents.shared)),
+            tools=tuple(definition.full(name) for name in wanted.tools),
+            discover=tuple(wanted.discover),
+        ),
+        limits=TurnLimits(
+            tool_rounds=limits.rounds,
+            tool_calls=limits.tool_calls,
+            model_calls=limits.calls_of_model,
+            tokens=limits.tokens,
+            seconds=limits.seconds,
+            approval_seconds=limits.approval_seconds,
+            recall_tokens=settings.memory.recall_tokens,
+        ),
+        conduct=await _assistant_config(definition, model, stack),
+        options=_options(definition, host),
+    )
+    home, health = host.place.data / "agents" / definition.jid, agent.model_health
+    record = ModelRecord(description=choice.description, is_offline=choice.kind == "offline")
+    stack.enter_context(maintain_model_record(home, record, health))
+    if not isinstance(first, OfflineProvider):
+        await stack.enter_async_context(check_in_background(first, health))
+    return agent
+
+
+async def _assistant_config(
+    definition: DeploymentSpec, model: ChatModel, stack: AsyncExitStack
+) -> AssistantConfig:
+    from spade_llm.assistant.config import AssistantConfig, PresentationOptions
+    from spade_llm.assistant.middleware.quota import PeerQuota
+
+    guardrails = await build_guardrails(definition, model, stack)
+    return AssistantConfig(
+        termination_markers=tuple(definition.settings.ending.markers),
+        max_interactions_per_conversation=definition.settings.ending.max_interactions,
+        input_guardrails=guardrails.input,
+        output_guardrails=guardrails.output,
+        peer_limits=PeerQuota(**definition.settings.limits.peer.model_dump()),
+        crowd_limits=build_crowd_limits(definition.settings.limits),
+        experts=_experts(definition),
+        files=build_file_rules(definition.settings.files),
+        manners=PresentationOptions(**definition.settings.manners.model_dump()),
+        rooms=build_rooms_options(definition.settings),
+    )
+
+
+def _experts(definition: DeploymentSpec) -> tuple[Expert, ...]:
+    from spade_llm.assistant.delegation.expert_tool import Expert
+
+    return tuple(
+        Expert(name=name, jid=definition.full(one.jid), knows=one.knows, seconds=one.seconds)
+        for name, one in definition.settings.human.items()
+    )
+
+
+async def _with_fallback(
+    first: ChatModel, definition: DeploymentSpec, stack: AsyncExitStack
+) -> ChatModel:
+    """With the one that answers while the first is away; closed with the stack."""
+    from spade_llm.providers import FallbackModel
+
+    second, table = await choose_fallback(definition), definition.settings.fallback
+    if second is None or table is None:
+        return first
+    return FallbackModel(first, _open_model(second, stack), patience_s=table.after_s)
+
+
+def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> LLMProvider | OfflineProvider:
+    model = build_model(choice)
+    stack.push_async_callback(model.aclose)
+    return model
+
+
+async def _memory(
+    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agents.memory import MemoryAgent
+
+    choice = await choose_learning_model(definition)
+    return MemoryAgent(
+        definition.jid,
+        password,
+        embedder=await host.embedders.get(definition),
+        learns=definition.settings.learning.enabled,
+        learning_model=_open_model(choice, stack) if choice else None,
+        options=_options(definition, host),
+    )
+
+
+async def _rag(
+    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agents.rag import RAGAgent, RagOptions
+
+    data, settings = host.place.data, definition.settings
+    choice = await choose_model(definition)
+    return RAGAgent(
+        definition.jid,
+        password,
+        embedder=await host.embedders.get(definition),
+        roots=[_documents_root(data, folder, definition) for folder in settings.roots],
+        options=_options(definition, host),
+        rag=RagOptions(
+            namespaces=tuple(settings.namespaces),
+            chroma_url=settings.storage.chroma_url,
+            upload_hosts=tuple(settings.upload.hosts),
+            max_upload_bytes=settings.upload.max_mb * 1_000_000,
+            model=None if choice.kind == "offline" else _open_model(choice, stack),
+        ),
+    )
+
+
+def _tools(definition: DeploymentSpec, password: str, host: AgentFactory) -> XmppAgent:
+    from spade_llm.agents.tools import ToolAgent
+    from spade_llm.cli.factory.mcp_servers import mcp_tool_groups
+    from spade_llm.tools.terms import ToolRules
+
+    settings = definition.settings
+    rules = ToolRules(
+        defaults=build_terms(settings.calls),
+        terms_of={name: build_terms(table) for name, table in settings.tools.items()},
+    )
+    return ToolAgent(
+        definition.jid,
+        password,
+        tools=_own_tools(definition),
+        groups=mcp_tool_groups(definition, host.place.data),
+        rules=rules,
+        experts=_experts(definition),
+        options=_options(definition, host),
+    )
+
+
+def _own_tools(definition: DeploymentSpec) -> Sequence[Tool]:
+    """Those that every tool agent has, and those of the toml."""
+    from spade_llm.tools import builtin_tools
+    from spade_llm.tools.tool_loader import load_tools
+
+    folder = definition.path.absolute().parent
+    try:
+        return (*builtin_tools(), *load_tools(definition.settings.python.tools, folder=folder))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{definition.path}: python.tools: {error}") from error
+
+
+def build_terms(table: TermsTable) -> Terms:
+    from spade_llm.tools.terms import Terms
+
+    return Terms(
+        allowed=None if table.allowed is None else frozenset(map(str.lower, table.allowed)),
+        needs_approval=None if table.approval is None else table.approval == "ask",
+        timeout_s=table.timeout_s,
+        max_concurrent=table.max_concurrent,
+        max_result_chars=table.max_result_chars,
+    )
+
+
+def _gateway(
+    definition: DeploymentSpec, password: str, host: AgentFactory, stack: AsyncExitStack
+) -> XmppAgent:
+    from spade_llm.agents.gateway import GatewayAgent
+    from spade_llm.cli.factory.gateway_options import (
+        build_agent_addresses,
+        build_http_options,
+        build_http_record,
+    )
+
+    listener = host.listeners[definition.jid]
+    http = build_http_options(definition, listener)
+    home = host.place.data / "agents" / definition.jid
+    stack.enter_context(published_http_record(home, build_http_record(http, listener)))
+    return GatewayAgent(
+        definition.jid,
+        password,
+        addresses=build_agent_addresses(definition),
+        http=http,
+        listener=listener.socket,
+        options=_options(definition, host),
+    )
+
+
+def _options(definition: DeploymentSpec, host: AgentFactory) -> AgentOptions:
+    from spade_llm.xmpp.agent import AgentOptions
+
+    return AgentOptions(
+        connection=host.place.connection(),
+        data=host.place.data / "agents" / definition.jid,
+        allowed=tuple(definition.settings.allowed),
+        announce_to=tuple(map(definition.full, definition.settings.announce_to)),
+        gateways=tuple(map(definition.full, definition.settings.gateways)),
+        admission=build_admission(definition.settings.admission),
+        telemetry=_telemetry(definition.settings.telemetry),
+        identity=build_identity(definition),
+        read_password=partial(password_of, definition, host.place),
+    )
+
+
+def _telemetry(table: TelemetryTable) -> TracingConfig | None:
+    from spade_llm.core.tracing import TracingConfig
+
+    endpoint = table.endpoint or read_environment().collector
+    return TracingConfig(endpoint=endpoint, include_text=table.include_text) if endpoint else None
+
+
+def _documents_root(data: Path, folder: str, definition: DeploymentSpec) -> Path:
+    """A relative folder is ours, and made; another must be there."""
+    path = data / folder
+    if not Path(folder).is_absolute():
+        path.mkdir(parents=True, exist_ok=True)
+    if not path.is_dir():
+        raise ConfigurationError(f"{definition.path}: roots: {folder!r} is not a folder")
+    return path

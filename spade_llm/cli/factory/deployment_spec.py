@@ -1,0 +1,95 @@
+"""Agents of a deployment: reads NAME/agent.toml, orders their start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import spade_llm
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.settings import AgentSettings, load_agent
+from spade_llm.xmpp.connection.settings import full_jid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AGENT_FILE = "agent.toml"
+_DEPENDENT_KINDS = ("assistant", "gateway")
+"""Kinds that use others; each those before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentSpec:
+    """One agent as its file describes it."""
+
+    path: Path
+    settings: AgentSettings
+    domain: str
+
+    @property
+    def name(self) -> str:
+        return self.path.absolute().parent.name
+
+    @property
+    def wave(self) -> int:
+        """Of starting; agents of a later one use those of an earlier one, and stop before them."""
+        kind = self.settings.kind
+        return _DEPENDENT_KINDS.index(kind) + 1 if kind in _DEPENDENT_KINDS else 0
+
+    @property
+    def jid(self) -> str:
+        """Bare."""
+        return self.full(self.settings.jid)
+
+    def full(self, name: str) -> str:
+        return full_jid(name, self.domain)
+
+    def full_address(self, name: str) -> str:
+        """Of a namespace, or of an owner: `you/manuals` → `you@localhost/manuals`."""
+        owner, slash, namespace = name.partition("/")
+        return f"{self.full(owner)}{slash}{namespace}"
+
+
+def read_spec(path: Path, *, domain: str) -> DeploymentSpec:
+    """Raises ConfigurationError."""
+    return DeploymentSpec(path=path, settings=load_agent(path), domain=domain)
+
+
+def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
+    """Every agent in the folder, services before the assistants that use them, gateways last.
+
+    Raises:
+        ConfigurationError: there is none, one is wrong, or two have the same JID.
+    """
+    paths = sorted(folder.glob(f"*/{AGENT_FILE}"))
+    found = [read_spec(path, domain=domain) for path in paths]
+    if not found:
+        raise ConfigurationError(f"--agents: there is no NAME/{AGENT_FILE} in {str(folder)!r}")
+    _check_unique_jids(found)
+    return tuple(sorted(found, key=lambda one: one.wave))
+
+
+def start_waves(definitions: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:
+    """In the order of starting; without empty ones."""
+    waves = sorted({one.wave for one in definitions})
+    return [[one for one in definitions if one.wave == wave] for wave in waves]
+
+
+def standard_deployment() -> Path:
+    """The folder `agents/`: inside the installed package, or beside it in a checkout."""
+    package = Path(spade_llm.__file__).parent
+    for folder in (package / "_agents", package.parent / "agents"):
+        if folder.is_dir():
+            return folder
+    raise ConfigurationError("the standard agents are missing: install spade-llm-agents again")
+
+
+def _check_unique_jids(found: list[DeploymentSpec]) -> None:
+    by_jid: dict[str, DeploymentSpec] = {}
+    for one in found:
+        other = by_jid.setdefault(one.jid, one)
+        if other is not one:
+            raise ConfigurationError(
+                f"{one.path}: jid: {one.jid} is the agent of {other.path}, too: change one"
+            )

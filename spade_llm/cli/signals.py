@@ -1,0 +1,94 @@
+"""Signals: ends a command on SIGINT, SIGTERM or the end of its parent process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from spade_llm.core.event_loop import run_event_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+STDIN = 0
+
+_stop: ContextVar[Callable[[], None]] = ContextVar("stop")
+
+
+def run_until_stopped(
+    work: Coroutine[object, object, int], *, with_parent: bool = False, stopped: int = 0
+) -> int:
+    """Run `work`; the first request to stop cancels it, and it cleans up. More do nothing: make
+    and terminals send the same signal twice.
+
+    `with_parent`: the end of standard input is such a request, too. `stopped`: the exit code then.
+    """
+    return run_event_loop(_run_with_signals(work, with_parent, stopped))
+
+
+async def _run_with_signals(
+    work: Coroutine[object, object, int], with_parent: bool, stopped: int
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop = _once(lambda: task.cancel())
+    _stop.set(stop)
+    task = asyncio.ensure_future(work)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, stop)
+    if with_parent:
+        _stop_at_end_of_input(loop, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return stopped
+
+
+async def shield_from_stop(work: Coroutine[object, object, None]) -> None:
+    """Finish `work`, which must end by itself soon, also when we are told to stop meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+@contextmanager
+def cancel_on_ctrl_c(task: asyncio.Task[bool]) -> Iterator[None]:
+    """Inside a command: within this block SIGINT cancels only this task."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, task.cancel)
+    try:
+        yield
+    finally:
+        loop.add_signal_handler(signal.SIGINT, _stop.get())
+
+
+def _once(call: Callable[[], object]) -> Callable[[], None]:
+    pending = [call]
+
+    def call_first() -> None:
+        if pending:
+            pending.pop()()
+
+    return call_first
+
+
+def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    """In a daemon thread, which nobody has to wait for.
+
+    Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends.
+    """
+
+    def watch() -> None:
+        while os.read(STDIN, 1024):
+            pass
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()

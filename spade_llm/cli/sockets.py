@@ -1,0 +1,158 @@
+"""Listening sockets of gateways, opened before they start and inherited by children.
+
+A socket that is open is no race: nobody else takes its port between our look and a gateway's start,
+nor, with `up --processes`, which keeps it, between the death of one and the next.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.connection.settings import parse_address
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+
+PORT_ATTEMPTS = 100
+"""How many are tried after one that is taken; then any that is free."""
+BACKLOG = 1024
+HTTP_OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    host: str
+    """As it was said; a name, perhaps."""
+    socket: socket.socket
+
+    @property
+    def port(self) -> int:
+        port: int = self.socket.getsockname()[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        """By which this machine reaches it; without a path."""
+        reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{_in_url(reached)}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """As `--http` takes it."""
+        return f"{_in_url(self.host)}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WantedAddress:
+    host: str
+    port: int
+    """0: any free one."""
+    named: str
+    """Where the port is said; empty: nowhere, so that another will do."""
+
+
+def with_allowed_hosts(
+    definitions: Sequence[DeploymentSpec], options: argparse.Namespace
+) -> tuple[DeploymentSpec, ...]:
+    """Gateways take requests to the names of --allow-host, too."""
+    names = options.allow_host or []
+    return tuple(_with_hosts(one, names) if _is_gateway(one) else one for one in definitions)
+
+
+@contextmanager
+def open_sockets(
+    definitions: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
+) -> Iterator[dict[str, Listener]]:
+    """Those of all gateways, by JID, open as long as the block runs.
+
+    Raises:
+        ConfigurationError: nobody can listen there.
+    """
+    gateways = [one for one in definitions if _is_gateway(one)]
+    if http is not None and len(gateways) != 1:
+        raise ConfigurationError(
+            f"--http: it says where one gateway listens, and there are {len(gateways)}: set"
+            " [http] host and port in their agent.toml"
+        )
+    with ExitStack() as stack:
+        found = {one.jid: _opened(_wanted_address(one, http), say) for one in gateways}
+        for listener in found.values():
+            stack.enter_context(listener.socket)
+        yield found
+
+
+def inherited_socket(
+    definition: DeploymentSpec, http: str | None, descriptor: int
+) -> dict[str, Listener]:
+    """The socket that the `up` which started us has opened for this gateway."""
+    wanted = _wanted_address(definition, http)
+    return {definition.jid: Listener(host=wanted.host, socket=socket.socket(fileno=descriptor))}
+
+
+def _is_gateway(definition: DeploymentSpec) -> bool:
+    return definition.settings.kind == "gateway"
+
+
+def _with_hosts(definition: DeploymentSpec, names: Sequence[str]) -> DeploymentSpec:
+    settings = definition.settings
+    http = settings.http.model_copy(update={"hosts": [*settings.http.hosts, *names]})
+    return replace(definition, settings=settings.model_copy(update={"http": http}))
+
+
+def _wanted_address(definition: DeploymentSpec, http: str | None) -> _WantedAddress:
+    table = definition.settings.http
+    if http is not None:
+        host, port = parse_address(http, named="--http", default_port=table.port)
+        return _WantedAddress(host=host, port=port, named="--http")
+    is_said = "port" in table.model_fields_set
+    named = f"{definition.path}: http.port" if is_said else ""
+    return _WantedAddress(host=table.host, port=table.port, named=named)
+
+
+def _opened(wanted: _WantedAddress, say: Callable[[str], None]) -> Listener:
+    for port in _ports(wanted):
+        try:
+            listener = Listener(host=wanted.host, socket=_bound(wanted.host, port))
+        except OSError as error:
+            if wanted.named or error.errno != errno.EADDRINUSE:
+                raise _bind_error(wanted, error) from None
+        else:
+            if port != wanted.port:
+                say(f"http        port {wanted.port} is taken: it is {listener.port} this time")
+            return listener
+    raise ConfigurationError(f"http: no port is free at {wanted.host}")
+
+
+def _ports(wanted: _WantedAddress) -> list[int]:
+    if wanted.named or wanted.port == 0:
+        return [wanted.port]
+    last = min(wanted.port + PORT_ATTEMPTS, 65535)
+    return [*range(wanted.port, last + 1), 0]
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    is_both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server(
+        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=is_both
+    )
+
+
+def _bind_error(wanted: _WantedAddress, error: OSError) -> ConfigurationError:
+    named = wanted.named or "[http] host"
+    return ConfigurationError(
+        f"{named}: cannot listen at {wanted.host}:{wanted.port} ({error.strerror}): end the"
+        " program that does, or choose another address with --http HOST:PORT"
+    )
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,61 @@
+"""Messages of `up` and `run`: models, logins, web addresses, readiness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.factory.model_choice import choose_fallback, choose_learning_model, choose_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.cli.context import CliContext
+    from spade_llm.cli.factory.agent_factory import AgentFactory
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+
+CONSOLE_PATH = "/console"
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+async def announce_models(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> None:
+    """What the agents will use; weights are downloaded here, once for all of them."""
+    for one in definitions:
+        if one.settings.kind == "assistant":
+            choice = await choose_model(one)
+            say(f"model       {one.jid}: {choice.description}")
+        if fallback := await choose_fallback(one):
+            say(f"fallback    {one.jid}: {fallback.description}")
+        if one.settings.kind in {"memory", "rag"}:
+            say(f"embeddings  {one.jid}: {await host.embedders.describe(one)}")
+        if learning := await choose_learning_model(one):
+            say(f"learning    {one.jid}: {learning.description}")
+
+
+def login_line(here: CliContext, person: str) -> str:
+    """What any XMPP client needs to log in."""
+    trust = f", CA {here.ca}" if here.ca else ""
+    password = here.accounts.get(person)
+    return f"your login  {person}, password {password}, host {here.host}, port {here.port}{trust}"
+
+
+def web_lines(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> list[str]:
+    """What a browser opens."""
+    found = [(one, host.listeners.get(one.jid)) for one in definitions]
+    return [
+        f"web         {listener.url}{CONSOLE_PATH if one.settings.http.console else ''}"
+        for one, listener in found
+        if listener
+    ]
+
+
+def ready_line(definitions: Sequence[DeploymentSpec]) -> str:
+    assistant = first_assistant(definitions)
+    write = f"write to {assistant.jid}; " if assistant else ""
+    return f"ready       {write}Ctrl-C stops everything"
+
+
+def first_assistant(definitions: Sequence[DeploymentSpec]) -> DeploymentSpec | None:
+    return next((one for one in definitions if one.settings.kind == "assistant"), None)

@@ -1,0 +1,243 @@
+"""Supervisor: agents in this process or in child processes, restarted with back-off."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.cli.deployment.heartbeat import remove_heartbeat, wait_for_heartbeat
+from spade_llm.cli.factory.agent_factory import running_agent
+from spade_llm.cli.factory.deployment_spec import start_waves
+from spade_llm.cli.logs import last_lines, log_path, rotate_log
+from spade_llm.core.settings.environment import MODEL_VARIABLES, secret_variables
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from spade_llm.agents import XmppAgent
+    from spade_llm.cli.factory.agent_factory import AgentFactory
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.cli.sockets import Listener
+
+
+class Supervisor(Protocol):
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        """Return once this agent of the group can be asked, as far as can be seen from outside,
+        or at the end of that time."""
+        ...
+
+    def settle(self) -> None:
+        """All have answered once: from now on, start again what can be started again."""
+        ...
+
+    async def wait_failed(self) -> str:
+        """Return why, once an agent has ended for good by itself. The caller cancels the wait."""
+        ...
+
+
+class LocalSupervisor:
+    """Agents in this process, all on one event loop."""
+
+    def __init__(self, agents: Sequence[XmppAgent]) -> None:
+        self._agents = agents
+
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        """It has been started before."""
+
+    def settle(self) -> None: ...
+
+    async def wait_failed(self) -> str:
+        gone = {agent.link.gone: agent for agent in self._agents if agent.link is not None}
+        done, _ = await asyncio.wait(gone, return_when=asyncio.FIRST_COMPLETED)
+        first = done.pop()
+        return f"{gone[first].jid} lost its connection for good ({first.result()})"
+
+
+@asynccontextmanager
+async def supervise_local(
+    definitions: Sequence[DeploymentSpec], host: AgentFactory
+) -> AsyncIterator[LocalSupervisor]:
+    """Agents stop before those that they use; those of one wave together.
+
+    Raises:
+        ConfigurationError: one of them does not start.
+    """
+    async with AsyncExitStack() as stack:
+        waves = [
+            await stack.enter_async_context(_start_wave(wave, host))
+            for wave in start_waves(definitions)
+        ]
+        yield LocalSupervisor([agent for wave in waves for agent in wave])
+
+
+@asynccontextmanager
+async def _start_wave(
+    definitions: Sequence[DeploymentSpec], host: AgentFactory
+) -> AsyncIterator[list[XmppAgent]]:
+    stacks = [AsyncExitStack() for _ in definitions]
+    try:
+        yield [
+            await stack.enter_async_context(running_agent(one, host))
+            for stack, one in zip(stacks, definitions, strict=True)
+        ]
+    finally:
+        await asyncio.gather(*(stack.aclose() for stack in stacks))
+
+
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 15.0
+"""More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
+FIRST_PAUSE_S = 0.2
+MAX_PAUSE_S = 10.0
+STEADY_S = 30.0
+"""A child that lived this long has not failed at its start: the pauses begin anew."""
+
+
+class AgentProcess:
+    """One child, and its successors."""
+
+    def __init__(
+        self, definition: DeploymentSpec, host: AgentFactory, environment: dict[str, str]
+    ) -> None:
+        self.wave = definition.wave
+        self.jid = definition.jid
+        self._name = definition.name
+        self._listener = host.listeners.get(definition.jid)
+        self._command = _command(definition, host)
+        self._log = log_path(host.place.data, definition.name)
+        self._home = host.place.data / "agents" / definition.jid
+        self._say = host.say
+        self._environment = environment
+        self._process: Process | None = None
+
+    async def run(self, settled: asyncio.Event) -> str:
+        """Start it, and again, ever later, whenever it dies after `settled`.
+
+        Returns why it ended, if that was before.
+        """
+        pause_s = FIRST_PAUSE_S
+        while True:
+            lived_s, reason = await self._live()
+            if not settled.is_set():
+                return reason
+            logger.error("%s", reason)
+            pause_s = FIRST_PAUSE_S if lived_s > STEADY_S else min(pause_s * 2, MAX_PAUSE_S)
+            self._say(f"agent       {self._name} has died; starting it again in {pause_s:.1f} s")
+            await asyncio.sleep(pause_s)
+
+    async def wait_heard(self, *, within_s: float) -> None:
+        """Return once it hears its server, or it is asked anyway."""
+        await wait_for_heartbeat(self._home, within_s=within_s)
+
+    async def stop(self) -> None:
+        """The end of its input is how it is told."""
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            logger.error("agent %s did not stop in time and is killed", self._name)
+            process.kill()
+            await process.wait()
+
+    async def _live(self) -> tuple[float, str]:
+        began = asyncio.get_running_loop().time()
+        self._process = await self._spawn()
+        status = await self._process.wait()
+        reason = f"agent {self._name} ended with status {status}; {last_lines(self._log)}"
+        return asyncio.get_running_loop().time() - began, reason
+
+    async def _spawn(self) -> Process:
+        """In a session of its own: a Ctrl-C in our terminal is for us, who stop it in order."""
+        rotate_log(self._log)
+        remove_heartbeat(self._home)  # One that was killed has left its last beat.
+        with self._log.open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=self._environment,
+                pass_fds=[self._listener.socket.fileno()] if self._listener else [],
+            )
+
+
+class ProcessSupervisor:
+    """Satisfies Group."""
+
+    def __init__(self, agents: Sequence[AgentProcess]) -> None:
+        self._agents = agents
+        self._settled = asyncio.Event()
+        self._runs = [asyncio.create_task(agent.run(self._settled)) for agent in agents]
+
+    def settle(self) -> None:
+        self._settled.set()
+
+    async def wait_heard(self, jid: str, *, within_s: float) -> None:
+        (agent,) = (one for one in self._agents if one.jid == jid)
+        await agent.wait_heard(within_s=within_s)
+
+    async def wait_failed(self) -> str:
+        done, _ = await asyncio.wait(self._runs, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+
+    async def stop(self) -> None:
+        """Agents before those that they use; those of one wave together."""
+        for run in self._runs:
+            run.cancel()
+        await asyncio.wait(self._runs)
+        for wave in sorted({agent.wave for agent in self._agents}, reverse=True):
+            together = [agent for agent in self._agents if agent.wave == wave]
+            await asyncio.gather(*(agent.stop() for agent in together))
+
+
+@asynccontextmanager
+async def supervise_processes(
+    definitions: Sequence[DeploymentSpec], host: AgentFactory
+) -> AsyncIterator[ProcessSupervisor]:
+    group = ProcessSupervisor(
+        [AgentProcess(one, host, _environment(one, definitions)) for one in definitions]
+    )
+    try:
+        yield group
+    finally:
+        await group.stop()
+
+
+def _environment(
+    definition: DeploymentSpec, all_definitions: Sequence[DeploymentSpec]
+) -> dict[str, str]:
+    """Ours without the secrets that only others use: a key of a model is not for the tools."""
+    secrets = MODEL_VARIABLES.union(*(secret_variables(one.settings) for one in all_definitions))
+    of_others = secrets - secret_variables(definition.settings)
+    return {name: value for name, value in os.environ.items() if name not in of_others}
+
+
+def _command(definition: DeploymentSpec, host: AgentFactory) -> list[str]:
+    place = host.place
+    server = f"[{place.host}]:{place.port}" if ":" in place.host else f"{place.host}:{place.port}"
+    trust = ["--ca", str(place.ca)] if place.ca else []
+    register = ["--register"] if place.may_register else []
+    listener = host.listeners.get(definition.jid)
+    listening = _socket_arguments(definition, listener) if listener else []
+    return [
+        *(sys.executable, "-m", "spade_llm.cli", "run", str(definition.path.absolute())),
+        *("--data", str(place.data), "--server", server, "--domain", place.domain, *trust),
+        *(*register, *listening, "--no-download", "--with-parent"),
+    ]
+
+
+def _socket_arguments(definition: DeploymentSpec, listener: Listener) -> list[str]:
+    """What a gateway is told of the socket that it inherits."""
+    names = [word for name in definition.settings.http.hosts for word in ("--allow-host", name)]
+    return ["--http", listener.address, "--listen-fd", str(listener.socket.fileno()), *names]

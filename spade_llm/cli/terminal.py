@@ -1,0 +1,50 @@
+"""Terminal output: sanitizes others' text (control characters), shows a progress bar."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm.core.redaction import is_invisible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def sanitize_line(text: str) -> str:
+    """Control and direction characters, and line ends, become spaces."""
+    return "".join(" " if is_invisible(letter) else letter for letter in text)
+
+
+def sanitize_lines(text: str) -> str:
+    """The same, of each line."""
+    return "\n".join(map(sanitize_line, text.splitlines()))
+
+
+def sanitize_text(text: str) -> str:
+    """Of a text that may come in pieces, and in any language: only control characters are left
+    out, but for line ends and tabs."""
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
+
+
+WIDTH = 30
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Takes how many are done, and of how many."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    try:
+        yield lambda done, total: _show(what, done, total)
+    finally:
+        print(f"\r{' ' * (WIDTH + len(what) + 12)}\r", end="", file=sys.stderr, flush=True)
+
+
+def _show(what: str, done: int, total: int) -> None:
+    share = done / total if total else 1.0
+    bar = ("#" * round(WIDTH * share)).ljust(WIDTH, ".")
+    print(f"\r{what:<10}  [{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,259 @@
+"""XMPP server of `up`: own server (restarted with back-off) or remote; accounts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from spade_llm.cli.context import DEFAULT_PERSON, OWN_SERVER_KINDS, CliContext, absolute_path
+from spade_llm.cli.factory.agent_factory import password_of
+from spade_llm.core.errors import ConfigurationError, PortInUse, RegistrationThrottled
+from spade_llm.core.settings import read_environment, read_password
+from spade_llm.xmpp.connection.settings import full_jid, parse_address
+from spade_llm.xmpp.servers.passwords import AccountPasswords
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from spade_llm.cli.factory.deployment_spec import DeploymentSpec
+    from spade_llm.xmpp.servers.managed_server import Endpoint, ManagedServer
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_PORT = 5222
+PORT_FILE = "port"
+ANY_PORT = (0, 0)
+"""Twice: another program may take also a port that was free a moment ago."""
+FIRST_PAUSE_S = 0.2
+MAX_PAUSE_S = 5.0
+
+
+@asynccontextmanager
+async def run_server(
+    server_on: Callable[[int], ManagedServer],
+    ports: Sequence[int],
+    data: Path,
+    passwords: Mapping[str, str],
+    *,
+    say: Callable[[str], None],
+) -> AsyncIterator[CliContext]:
+    """The server with these accounts (JID → password), kept running as long as the block runs.
+
+    Raises:
+        ConfigurationError: it does not start, or refuses an account.
+    """
+    server, endpoint = await _start_on_free_port(server_on, ports)
+    say(f"server      {server.description}")
+    try:
+        place = _local_context(endpoint, data, server.kind)
+        (data / PORT_FILE).write_text(f"{endpoint.port}\n", encoding="ascii")
+        await asyncio.gather(*(server.create_account(*account) for account in passwords.items()))
+        keeper = asyncio.create_task(_keep_running(server, say))
+        try:
+            yield place
+        finally:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+    finally:
+        await server.stop()
+
+
+async def _start_on_free_port(
+    server_on: Callable[[int], ManagedServer], ports: Sequence[int]
+) -> tuple[ManagedServer, Endpoint]:
+    """On the first of these ports that no other program takes in the moment of the start."""
+    *first, last = ports
+    for port in first:
+        server = server_on(port)
+        with contextlib.suppress(PortInUse):
+            return server, await server.start()
+    server = server_on(last)
+    return server, await server.start()
+
+
+def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
+    """What was asked; else that of last time and the usual one, if they are free, then any (0)."""
+    if asked is not None:
+        return (asked,)
+    candidates = (_last_port(data), DEFAULT_PORT)
+    return (*(port for port in candidates if port and is_free(port)), *ANY_PORT)
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on this port of the loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _last_port(data: Path) -> int:
+    try:
+        return int((data / PORT_FILE).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def _local_context(endpoint: Endpoint, data: Path, kind: str) -> CliContext:
+    return CliContext(
+        data=data,
+        host=endpoint.host,
+        port=endpoint.port,
+        domain=endpoint.domain,
+        ca=endpoint.ca_path,
+        server=kind,
+    )
+
+
+async def _keep_running(server: ManagedServer, say: Callable[[str], None]) -> None:
+    """The agents come back by themselves (xmpp/link.py)."""
+    while True:
+        reason = await server.wait_failed()
+        logger.error("%s", reason)
+        say("server      has died; starting it again")
+        await _restart(server)
+        say("server      is back")
+
+
+async def _restart(server: ManagedServer) -> None:
+    pause_s = FIRST_PAUSE_S
+    while True:
+        with contextlib.suppress(ConfigurationError):
+            await server.restart()
+            return
+        logger.error("the server does not start; the next attempt is in %.1f s", pause_s)
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 2, MAX_PAUSE_S)
+
+
+REGISTER_EVERY_S = 30.0
+REGISTER_TIMEOUT_S = 900.0
+"""For each account; ejabberd pauses for 10 minutes by default."""
+
+
+@asynccontextmanager
+async def xmpp_server(
+    options: argparse.Namespace,
+    data: Path,
+    definitions: Sequence[DeploymentSpec],
+    say: Callable[[str], None],
+) -> AsyncIterator[CliContext]:
+    kind = _server_kind(options)
+    if kind not in OWN_SERVER_KINDS:
+        here = _remote_context(options, data, definitions)
+        say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
+        if here.may_register:
+            accounts = _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
+            await register_accounts(here, accounts, say)
+        yield here
+        return
+    from spade_llm.xmpp.servers.managed_server import choose_server
+
+    domain = server_domain(options)
+    jids = [one.jid for one in definitions]
+
+    def server_on(port: int) -> ManagedServer:
+        return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
+
+    passwords = _passwords(
+        definitions, AccountPasswords(data, warn=say), full_jid(DEFAULT_PERSON, domain)
+    )
+    ports = wanted_ports(data, options.port)
+    async with run_server(server_on, ports, data, passwords, say=say) as here:
+        yield here
+
+
+def _passwords(
+    definitions: Sequence[DeploymentSpec], accounts: AccountPasswords, person: str
+) -> dict[str, str]:
+    """Of every account on our own server, made where nobody gave one."""
+    passwords = {person: accounts.get_or_make(person)}
+    for one in definitions:
+        given = read_password(one.path, one.settings)
+        passwords[one.jid] = given or accounts.get_or_make(one.jid)
+    return passwords
+
+
+def _remote_context(
+    options: argparse.Namespace, data: Path, definitions: Sequence[DeploymentSpec]
+) -> CliContext:
+    """Somebody else's server: it has the accounts already, or `--register` asks it for them."""
+    host, port = parse_address(_server_kind(options))
+    here = CliContext(
+        data=data,
+        host=host,
+        port=port,
+        domain=server_domain(options),
+        ca=absolute_path(options.ca or read_environment().ca),
+        may_register=options.register,
+    )
+    if options.register:
+        _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
+    for one in definitions:
+        password_of(one, here)
+    here.accounts.get(here.jid(DEFAULT_PERSON))
+    return here
+
+
+async def register_accounts(
+    here: CliContext,
+    passwords: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    every_s: float = REGISTER_EVERY_S,
+) -> None:
+    """Make the accounts (JID → password) that are missing, one after the other.
+
+    Waits out the pauses that servers make between two registrations: per account at most
+    REGISTER_PATIENCE_S, with a line for each attempt.
+
+    Raises:
+        ConfigurationError: the server does not register one of them, or not within that time.
+    """
+    for number, (jid, password) in enumerate(passwords.items(), start=1):
+        began = time.monotonic()
+        while (paused := await _registration_pause(jid, password, here)) is not None:
+            waited_s = time.monotonic() - began
+            if waited_s > REGISTER_TIMEOUT_S:
+                raise paused
+            say(
+                f"account     {jid} ({number} of {len(passwords)}): the server pauses"
+                f" registrations; next attempt in {every_s:.0f} s, after {waited_s / 60:.0f}"
+                f" of at most {REGISTER_TIMEOUT_S / 60:.0f} min"
+            )
+            await asyncio.sleep(every_s)
+
+
+async def _registration_pause(
+    jid: str, password: str, here: CliContext
+) -> RegistrationThrottled | None:
+    """None: the account exists."""
+    from spade_llm.xmpp.connection.login_probe import probe_login
+
+    try:
+        async with probe_login(jid, password, here.connection()):
+            return None
+    except RegistrationThrottled as error:
+        return error
+
+
+def _server_kind(options: argparse.Namespace) -> str:
+    return str(options.server or read_environment().server)
+
+
+def server_domain(options: argparse.Namespace) -> str:
+    given = options.domain or read_environment().domain
+    if given:
+        return str(given)
+    kind = _server_kind(options)
+    return "localhost" if kind in OWN_SERVER_KINDS else parse_address(kind)[0]

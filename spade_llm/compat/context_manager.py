@@ -1,0 +1,219 @@
+"""Context manager: histories by conversation id, and functions that create messages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
+from uuid import uuid4
+
+from spade_llm.assistant.history.conversations import ConversationCache
+from spade_llm.assistant.turn.prompt import user_message
+from spade_llm.context import NoContextManagement
+from spade_llm.context.strategy import ensure_system_prompt
+from spade_llm.messaging import bare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.routing import RoutedMessage
+    from spade_llm.context import ContextManagement, ContextStats
+    from spade_llm.providers.messages import (
+        AssistantMessage,
+        ContextMessage,
+        SystemMessage,
+        ToolCallEntry,
+        ToolResultMessage,
+        UserMessage,
+    )
+
+
+class Threaded(Protocol):
+    """SPADE's Message has it."""
+
+    thread: str | None
+
+    @property
+    def sender(self) -> object: ...
+
+    @property
+    def to(self) -> object: ...
+
+
+def generate_unique_id(prefix: str = "session") -> str:
+    return f"{prefix}_{uuid4().hex}"
+
+
+def generate_conversation_id(msg: Threaded) -> str:
+    """The message's thread; without one it gets one, named after who talks with whom."""
+    if not msg.thread:
+        msg.thread = generate_unique_id(f"{_local(msg.sender)}_{_local(msg.to)}")
+    return msg.thread
+
+
+def _local(jid: object) -> str:
+    return str(jid).partition("@")[0]
+
+
+class RequestedToolCall(TypedDict):
+    """A tool call as a provider of spade_llm 0.3 gives it."""
+
+    id: str
+    name: str
+    arguments: NotRequired[Mapping[str, object] | str]
+
+
+def create_system_message(content: str) -> SystemMessage:
+    return {"role": "system", "content": content}
+
+
+def create_user_message(content: str, name: str | None = None) -> UserMessage:
+    return user_message(content, peer=name) if name else {"role": "user", "content": content}
+
+
+def spade_message_to_user_message(message: RoutedMessage) -> UserMessage:
+    """Its name is the sender's bare JID, with unsafe characters as `_`."""
+    return user_message(message.body or "", peer=bare(str(message.sender)))
+
+
+def create_assistant_message(content: str) -> AssistantMessage:
+    return {"role": "assistant", "content": content}
+
+
+def create_assistant_tool_call_message(tool_calls: Sequence[RequestedToolCall]) -> AssistantMessage:
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [_tool_call_entry(one) for one in tool_calls],
+    }
+
+
+def create_tool_result_message(result: object, tool_call_id: str) -> ToolResultMessage:
+    return {"role": "tool", "content": str(result), "tool_call_id": tool_call_id}
+
+
+def _tool_call_entry(call: RequestedToolCall) -> ToolCallEntry:
+    arguments = call.get("arguments", {})
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": call["name"], "arguments": text},
+    }
+
+
+ALL = "all"
+
+
+class ContextManager:
+    """`conversation_id=None` means the current one: the last that a message came to, or the one
+    that was set. `max_tokens` bounds nothing, as in 0.3: give a strategy that does."""
+
+    def __init__(
+        self,
+        max_tokens: int = 4096,
+        system_prompt: str | None = None,
+        context_management: ContextManagement | None = None,
+    ) -> None:
+        self.max_tokens = max_tokens
+        self.system_prompt = system_prompt
+        self.context_management = context_management or NoContextManagement()
+        self._conversations = ConversationCache()
+        self._current = ""
+        self._schemas: dict[str, type[BaseModel]] = {}
+
+    def add_message(self, message: RoutedMessage, conversation_id: str) -> None:
+        """A SPADE message, as what its sender said."""
+        peer = bare(str(message.sender))
+        self._add(spade_message_to_user_message(message), conversation_id, peer=peer)
+
+    def add_message_dict(self, message_dict: ContextMessage, conversation_id: str) -> None:
+        self._add(message_dict, conversation_id)
+
+    def add_assistant_message(self, content: str, conversation_id: str | None = None) -> None:
+        self._add(create_assistant_message(content), self._named(conversation_id))
+
+    def add_tool_result(
+        self,
+        tool_name: str,
+        result: object,
+        tool_call_id: str,
+        conversation_id: str | None = None,
+    ) -> None:
+        """The call says the tool's name already."""
+        message = create_tool_result_message(result, tool_call_id)
+        self._add(message, self._named(conversation_id))
+
+    def get_prompt(self, conversation_id: str | None = None) -> list[ContextMessage]:
+        """The system prompt, and what the strategy keeps."""
+        history = self.get_conversation_history(conversation_id)
+        if history:
+            kept = self.context_management.apply_context_strategy(history, self.system_prompt)
+            return ensure_system_prompt(kept, self.system_prompt)
+        return [create_system_message(self.system_prompt)] if self.system_prompt else []
+
+    def get_conversation_history(self, conversation_id: str | None = None) -> list[ContextMessage]:
+        name = conversation_id or self._current
+        conversation = self._find(name)
+        return list(conversation.messages) if conversation else []
+
+    def get_active_conversations(self) -> list[str]:
+        """Least recently used first."""
+        return self._conversations.keys()
+
+    def set_current_conversation(self, conversation_id: str) -> bool:
+        """Whether there is one of this name."""
+        if conversation_id not in self._conversations:
+            return False
+        self._current = conversation_id
+        return True
+
+    def clear(self, conversation_id: str | None = None) -> None:
+        """Forget what was said; `all`: everywhere."""
+        name = conversation_id or self._current
+        for one in self._conversations.keys() if name == ALL else [name]:
+            self._conversations.drop(one)
+        if self._current not in self._conversations:
+            self._current = ""
+
+    def get_context_stats(self, conversation_id: str | None = None) -> ContextStats | None:
+        """None: there is no such conversation."""
+        conversation = self._find(conversation_id or self._current)
+        if conversation is None:
+            return None
+        return self.context_management.get_stats(len(conversation.messages))
+
+    def update_context_management(self, new_context_management: ContextManagement) -> None:
+        self.context_management = new_context_management
+
+    def set_output_schema(
+        self, schema: type[BaseModel] | None, conversation_id: str | None = None
+    ) -> None:
+        name = self._named(conversation_id)
+        self._schemas.pop(name, None)
+        if schema is not None:
+            self._schemas[name] = schema
+
+    def get_output_schema(self, conversation_id: str | None = None) -> type[BaseModel] | None:
+        return self._schemas.get(conversation_id or self._current)
+
+    def get_tracing_metadata(self, conversation_id: str | None = None) -> dict[str, str]:
+        name = conversation_id or self._current
+        conversation = self._find(name)
+        peer = conversation.peer if conversation else ""
+        return {"conversation_id": name, **({"sender_id": peer} if peer else {})}
+
+    def _add(self, message: ContextMessage, name: str, *, peer: str = "") -> None:
+        self._conversations.get(name, peer=peer).extend([message])
+        self._current = name
+
+    def _find(self, name: str) -> Conversation | None:
+        return self._conversations.find(name) if name in self._conversations else None
+
+    def _named(self, conversation_id: str | None) -> str:
+        name = conversation_id or self._current
+        if not name:
+            raise ValueError("conversation_id: there is no current conversation; name one")
+        return name

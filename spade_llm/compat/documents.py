@@ -1,0 +1,211 @@
+"""Documents and document loaders: text files and folders."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypedDict, Unpack
+from uuid import uuid4
+
+from spade_llm.rag.contract import SourceDocument as Record
+from spade_llm.rag.loading.text import MAX_TEXT_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Sequence
+
+    from spade_llm.rag.contract import Scalar
+
+
+class DocumentKeywords(TypedDict, total=False):
+    """What else our library keeps."""
+
+    namespace: str
+    page_starts: tuple[int, ...]
+    is_markdown: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class Document(Record):
+    """Its `metadata` may be changed in place, as programs do; the rest is as it was made."""
+
+    id: str
+    """Of a passage in a vector store; the library has ids of its own."""
+
+    def __init__(
+        self,
+        content: str | None = None,
+        metadata: Mapping[str, Scalar] | None = None,
+        id: str | None = None,
+        *,
+        text: str | None = None,
+        source: str | None = None,
+        **library: Unpack[DocumentKeywords],
+    ) -> None:
+        """Without `source`: what `metadata["source"]` says, else the id.
+
+        Raises:
+            TypeError: both `content` and `text` are given, or neither is.
+        """
+        if (content is None) == (text is None):
+            raise TypeError("Document: give its text once, as content or as text")
+        name, known = id or str(uuid4()), dict(metadata or {})
+        Record.__init__(
+            self,
+            text=(content or "") if text is None else text,
+            source=source or str(known.get("source") or name),
+            metadata=known,
+            **library,
+        )
+        object.__setattr__(self, "id", name)
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, object]:
+        return {"id": self.id, "content": self.text, "metadata": dict(self.metadata)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Raises KeyError without `content`, TypeError if `metadata` is no object."""
+        metadata, id = data.get("metadata") or {}, data.get("id")
+        if not isinstance(metadata, Mapping):
+            raise TypeError(f"Document: metadata is {type(metadata).__name__}, not an object")
+        return cls(str(data["content"]), metadata, str(id) if id else None)
+
+
+logger = logging.getLogger(__name__)
+
+_ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+
+
+class BaseDocumentLoader(ABC):
+    """Subclass it for other sources: `load_stream` is all that it needs."""
+
+    @abstractmethod
+    def load_stream(self) -> AsyncGenerator[Document]:
+        """One document after another."""
+
+    async def load(self) -> list[Document]:
+        return [document async for document in self.load_stream()]
+
+    @classmethod
+    def get_supported_extensions(cls) -> set[str]:
+        return set()
+
+    @classmethod
+    def supports_extension(cls, extension: str) -> bool:
+        return extension.lower() in cls.get_supported_extensions()
+
+
+class TextLoader(BaseDocumentLoader):
+    SUPPORTED_EXTENSIONS: ClassVar[frozenset[str]] = frozenset({".txt", ".md", ".rst"})
+
+    def __init__(
+        self,
+        file_path: str | Path,
+        encoding: str = "utf-8",
+        metadata: Mapping[str, Scalar] | None = None,
+    ) -> None:
+        self.file_path = Path(file_path)
+        self.encoding = encoding
+        self.metadata = dict(metadata or {})
+
+    @classmethod
+    def get_supported_extensions(cls) -> set[str]:
+        return set(cls.SUPPORTED_EXTENSIONS)
+
+    async def load_stream(self) -> AsyncGenerator[Document]:
+        """Raises OSError, UnicodeDecodeError, ValueError (too large)."""
+        text = await asyncio.to_thread(self._read)
+        yield Document(text, {**self._facts(), **self.metadata})
+
+    def _facts(self) -> dict[str, Scalar]:
+        path = self.file_path
+        return {
+            "source": str(path),
+            "filename": path.name,
+            "file_extension": path.suffix,
+            "file_size": path.stat().st_size,
+        }
+
+    def _read(self) -> str:
+        if self.file_path.stat().st_size > MAX_TEXT_BYTES:
+            raise ValueError(f"{self.file_path} is larger than {MAX_TEXT_BYTES} bytes; split it")
+        return self.file_path.read_text(encoding=self.encoding)
+
+
+class LoaderClass(Protocol):
+    """What a `loader_map` holds: how one file is loaded."""
+
+    def __call__(
+        self, file_path: Path, encoding: str, metadata: Mapping[str, Scalar] | None
+    ) -> BaseDocumentLoader: ...
+
+
+class DirectoryLoader(BaseDocumentLoader):
+    """Files of a folder in order of their names; what cannot be read is left out, and logged."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        glob_pattern: str = "**/*",
+        recursive: bool = True,
+        suffixes: Sequence[str] | None = None,
+        encoding: str = "utf-8",
+        metadata: Mapping[str, Scalar] | None = None,
+        loader_map: Mapping[str, LoaderClass] | None = None,
+    ) -> None:
+        """`glob_pattern` may have alternatives: `**/*.{md,txt}`."""
+        self.path = Path(path)
+        self.glob_pattern = glob_pattern
+        self.recursive = recursive
+        self.encoding = encoding
+        self.metadata = dict(metadata or {})
+        self.loader_map = dict(loader_map or dict.fromkeys(TextLoader.SUPPORTED_EXTENSIONS, _text))
+        self.suffixes = frozenset(map(str.lower, suffixes if suffixes else self.loader_map))
+
+    async def load_stream(self) -> AsyncGenerator[Document]:
+        """Raises NotADirectoryError."""
+        for file in await asyncio.to_thread(self._files):
+            load = self.loader_map.get(file.suffix.lower(), _text)
+            try:
+                found = await load(file, self.encoding, self.metadata).load()
+            except (OSError, ValueError) as error:
+                logger.warning("%s is left out: %s", file, error)
+                continue
+            for document in found:
+                yield document
+
+    def _files(self) -> list[Path]:
+        if not self.path.is_dir():
+            raise NotADirectoryError(f"{str(self.path)!r} is not a folder")
+        found = {file for pattern in self._patterns() for file in self.path.glob(pattern)}
+        return sorted(file for file in found if self._is_wanted(file))
+
+    def _patterns(self) -> Iterator[str]:
+        pattern = self.glob_pattern
+        if not self.recursive and pattern == "**/*":
+            pattern = "*"
+        return _alternatives(pattern)
+
+    def _is_wanted(self, file: Path) -> bool:
+        return file.suffix.lower() in self.suffixes and file.is_file()
+
+
+def _text(file_path: Path, encoding: str, metadata: Mapping[str, Scalar] | None) -> TextLoader:
+    return TextLoader(file_path, encoding, metadata)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    braces = _ALTERNATIVES.search(pattern)
+    if braces is None:
+        yield pattern
+        return
+    for one in braces[1].split(","):
+        yield from _alternatives(pattern[: braces.start()] + one.strip() + pattern[braces.end() :])

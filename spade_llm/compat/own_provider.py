@@ -1,0 +1,228 @@
+"""Providers written by programs (`get_llm_response`), adapted to ChatModel."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypedDict
+
+from pydantic import ValidationError
+
+from spade_llm.core.errors import InvalidModelOutput, ModelError, ModelUnavailable
+from spade_llm.core.redaction import redact_text
+from spade_llm.providers.messages import valid_call_id
+from spade_llm.providers.model import Completion, TextDelta, ToolCall
+from spade_llm.tools.llm_tool import LLMTool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import Sampling, ToolSpec
+
+
+class PromptSource(Protocol):
+    """What of a ContextManager is needed to ask a model."""
+
+    def get_prompt(self, conversation_id: str | None = None) -> Sequence[ContextMessage]: ...
+
+
+class RequestedCall(TypedDict):
+    id: str
+    name: str
+    arguments: Mapping[str, object]
+
+
+class LLMResponse(TypedDict, total=False):
+    text: str | None
+    """None where there are calls, or an object."""
+    tool_calls: list[RequestedCall]
+    structured: BaseModel | None
+    """Of the schema that was asked for."""
+
+
+def response_of(completion: Completion, schema: type[BaseModel] | None) -> LLMResponse:
+    """An answer that is no object of the schema is given as text."""
+    if completion.tool_calls:
+        calls = [
+            RequestedCall(id=call.id, name=call.name, arguments=arguments_of(call.arguments))
+            for call in completion.tool_calls
+        ]
+        return LLMResponse(text=None, tool_calls=calls, structured=None)
+    found = _object(completion.text, schema)
+    return LLMResponse(
+        text=completion.text if found is None else None, tool_calls=[], structured=found
+    )
+
+
+def arguments_of(text: str) -> dict[str, object]:
+    """None, where a model wrote no JSON object."""
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
+    if schema is None:
+        return None
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+logger = logging.getLogger(__name__)
+
+MAX_LOGGED_CHARS = 10_000
+
+
+class AnsweringProvider(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def get_llm_response(
+        self,
+        context: PromptSource,
+        tools: list[LLMTool] | None = None,
+        conversation_id: str | None = None,
+        output_schema: type[BaseModel] | None = None,
+    ) -> LLMResponse: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SingleCallContext:
+    """The part of a ContextManager that a provider reads, for one call."""
+
+    messages: tuple[ContextMessage, ...]
+
+    def get_prompt(self, conversation_id: str | None = None) -> list[ContextMessage]:
+        return list(self.messages)
+
+    def get_conversation_history(self, conversation_id: str | None = None) -> list[ContextMessage]:
+        return [message for message in self.messages if message["role"] != "system"]
+
+    def get_tracing_metadata(self, conversation_id: str | None = None) -> dict[str, str]:
+        return {}
+
+
+async def complete_with(
+    provider: AnsweringProvider,
+    messages: Sequence[ContextMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    tool_choice: str,
+) -> Completion:
+    """The tools are shown, not run: whoever asked runs them.
+
+    Raises ModelError: also for whatever the provider raises itself.
+    """
+    shown = [
+        _tools_as_shown(spec) for spec in tools if tool_choice in {"auto", "required", spec.name}
+    ]
+    try:
+        answer = await provider.get_llm_response(SingleCallContext(tuple(messages)), shown or None)
+        return _completion(answer)
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - somebody's own provider failed
+        where = redact_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
+        logger.error("the provider %s failed\n%s", provider.name, where)
+        raise ModelUnavailable(f"{provider.name} failed ({type(error).__name__}).") from None
+
+
+def _tools_as_shown(spec: ToolSpec) -> LLMTool:
+    return LLMTool(spec.name, spec.description, spec.parameters, _not_run_here, spec.is_strict)
+
+
+def _not_run_here(**_: object) -> str:
+    raise NotImplementedError("A provider asks for calls; the agent runs the tools.")
+
+
+def _completion(answer: LLMResponse) -> Completion:
+    found = answer.get("structured")
+    text = found.model_dump_json() if found is not None else answer.get("text") or ""
+    taken: set[str] = set()
+    calls = tuple(_tool_call(call, taken) for call in answer.get("tool_calls") or ())
+    if not text and not calls:
+        raise InvalidModelOutput("The provider gave neither text nor tool calls.")
+    return Completion(text=text, tool_calls=calls)
+
+
+def _tool_call(call: RequestedCall, taken: set[str]) -> ToolCall:
+    """Arguments may come as JSON text, too."""
+    given: object = call.get("arguments") or {}
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    call_id = valid_call_id(str(call.get("id") or ""), taken)
+    return ToolCall(id=call_id, name=call["name"], arguments=text)
+
+
+class ProviderAnswers(ABC):
+    """What both kinds of provider give of an answer, by `get_llm_response`."""
+
+    @abstractmethod
+    async def get_llm_response(
+        self,
+        context: PromptSource,
+        tools: list[LLMTool] | None = None,
+        conversation_id: str | None = None,
+        output_schema: type[BaseModel] | None = None,
+    ) -> LLMResponse:
+        """`{"text": …, "tool_calls": [{"id", "name", "arguments"}]}`; may raise anything."""
+
+    async def get_response(
+        self, context: PromptSource, tools: list[LLMTool] | None = None
+    ) -> str | None:
+        return (await self.get_llm_response(context, tools)).get("text")
+
+    async def get_tool_calls(
+        self, context: PromptSource, tools: list[LLMTool] | None = None
+    ) -> list[RequestedCall]:
+        return (await self.get_llm_response(context, tools)).get("tool_calls", [])
+
+
+class BaseLLMProvider(ProviderAnswers):
+    """A ChatModel, as soon as `get_llm_response` is written. Needs no `super().__init__()`."""
+
+    name: str = "provider"
+    """Shown in /status; a subclass is called by its class, unless it says otherwise."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> Completion:
+        """A wish for a form stands in the prompt; such a provider knows no JSON Schema, and samples
+        as it does."""
+
+        return await complete_with(self, messages, tools, tool_choice=tool_choice)
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        """All at once: such a provider knows no parts."""
+        completion = await self.complete(messages, tools, tool_choice=tool_choice)
+        if completion.text:
+            yield TextDelta(completion.text)
+        yield completion

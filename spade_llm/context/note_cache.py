@@ -1,0 +1,113 @@
+"""Cache of history notes: finds the notes of a history that has grown, evicts the oldest."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.context.notes import HistoryNotes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spade_llm.context.notes import Block
+    from spade_llm.providers.messages import ContextMessage
+
+MAX_NOTED_BYTES = 128_000_000
+"""Of all histories' notes together, estimated: some 37 000 short messages. Of the history that
+rested longest the notes are made again when it goes on."""
+MAX_NOTES_PER_HISTORY = 12_000
+"""Messages; then the notes are made again, of what the history holds by then. Of a history that is
+long itself they may hold twice as much: else they would be made again in each turn."""
+MIN_REMAINING = 16
+"""Messages of a history without its beginning by which it is known for the same: a program may put
+one message into the histories of several people."""
+MAX_STEPS = 64
+"""How far from its end the point is looked for up to which a history was noted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedHistory:
+    """A history's notes, and where in it they are."""
+
+    notes: HistoryNotes
+    shift: int
+    """From a place among the noted messages to the same one in the history; negative where the
+    history has lost its beginning."""
+    first: int
+    """Where the history's own messages begin: behind its system messages."""
+
+    def place(self, block: Block) -> range | None:
+        """In the history; None if it is no longer there."""
+        start = block.place.start + self.shift
+        return range(start, block.place.stop + self.shift) if start >= self.first else None
+
+
+class HistoryNotesCache:
+    """By the last message that was noted: those of a turn that goes on never are."""
+
+    def __init__(self, *, max_bytes: int = MAX_NOTED_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._by_last: OrderedDict[int, HistoryNotes] = OrderedDict()
+        """Keys are ids of messages that the notes hold, so that nobody else gets them."""
+
+    def of(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
+        """Of `messages[first:question]`; costs as much as has been added since the last time."""
+        for noted in self.in_steps(messages, first, question, question + 1):
+            return noted
+        return NotedHistory(notes=HistoryNotes(), shift=first, first=first)
+
+    def in_steps(
+        self, messages: list[ContextMessage], first: int, question: int, size: int
+    ) -> Iterator[NotedHistory]:
+        """Read on by `size` messages or a little more at a time; the last step has all of it."""
+        if question <= first:
+            return
+        notes, known = self._find(messages, first, question)
+        shift = known - len(notes.messages)
+        if known == question:
+            yield self._keep(notes, shift, first)
+        while known < question:
+            stop = _whole_blocks(messages, min(known + size, question), question)
+            self._forget(notes)
+            notes.extend(messages[known:stop])
+            known = stop
+            yield self._keep(notes, shift, first)
+
+    def _find(
+        self, messages: list[ContextMessage], first: int, question: int
+    ) -> tuple[HistoryNotes, int]:
+        """The notes, and up to where in the history they reach."""
+        for index in range(question - 1, max(first, question - MAX_STEPS) - 1, -1):
+            notes = self._by_last.get(id(messages[index]))
+            if notes is not None and _is_end(notes, messages, first, index + 1):
+                return notes, index + 1
+        return HistoryNotes(), first
+
+    def _forget(self, notes: HistoryNotes) -> None:
+        if notes.messages:
+            self._by_last.pop(id(notes.messages[-1]), None)
+
+    def _keep(self, notes: HistoryNotes, shift: int, first: int) -> NotedHistory:
+        self._by_last[id(notes.messages[-1])] = notes
+        self._by_last.move_to_end(id(notes.messages[-1]))
+        total = sum(one.bytes for one in self._by_last.values())
+        while total > self._max_bytes and len(self._by_last) > 1:
+            total -= self._by_last.popitem(last=False)[1].bytes
+        return NotedHistory(notes=notes, shift=shift, first=first)
+
+
+def _is_end(notes: HistoryNotes, messages: list[ContextMessage], first: int, stop: int) -> bool:
+    """Whether the notes end with just these messages. The same objects compare at once."""
+    length, noted = stop - first, len(notes.messages)
+    if not min(noted, MIN_REMAINING) <= length <= noted <= max(MAX_NOTES_PER_HISTORY, 2 * length):
+        return False
+    return notes.messages[len(notes.messages) - length :] == messages[first:stop]
+
+
+def _whole_blocks(messages: list[ContextMessage], stop: int, end: int) -> int:
+    """No exchange is cut in two."""
+    while stop < end and messages[stop]["role"] == "tool":
+        stop += 1
+    return stop

@@ -1,0 +1,168 @@
+"""Summary points: a salient sentence at three lengths, and sequences of them by cost."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.context.salience import salient_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spade_llm.context.salience import SalientSentence
+    from spade_llm.providers.messages import ContextMessage
+
+MAX_WHOLE_CHARS = 240
+"""A longer sentence is told by what is around its items."""
+WORDS_BEFORE, WORDS_BEHIND = 3, 2
+GAP = " … "
+MAX_RESULT_CHARS = 2000
+"""Of a tool's result only the beginning is gone through."""
+MAX_RESULT_POINTS = 6
+LINE_TOKENS = 6
+"""Of the speaker, the dash and the line's end."""
+
+_DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
+"""Each of these is most of a token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryPoint:
+    """What a summary says of one sentence."""
+
+    speaker: str
+    """`user`, `assistant` or `tool`."""
+    question: str
+    """The whole sentence if it asks something; else empty."""
+    forms: tuple[str, str, str]
+    """From the longest to the shortest; each has every item. Empty where there is none."""
+    items: tuple[str, ...]
+
+    def cost(self, form: int) -> int:
+        """Tokens of its line, estimated."""
+        return LINE_TOKENS + upper_token_estimate(self.forms[form])
+
+    def line(self, form: int) -> str:
+        return f"- {self.speaker}: {self.forms[form]}"
+
+
+def upper_token_estimate(text: str) -> int:
+    """On the large side, and quicker than to count them."""
+    return int(len(text) / 4 + 0.7 * len(_DENSE.findall(text)) + 0.35 * text.count(" ")) + 1
+
+
+def summary_points_of(message: ContextMessage) -> list[SummaryPoint]:
+    """Of people and assistants everything, of a tool's result the first."""
+    text = message["content"] or ""
+    speaker = message["role"]
+    if speaker == "tool":
+        found = salient_sentences(text[:MAX_RESULT_CHARS], speaks_of_self=False)
+        return [_point(speaker, one) for one in found[:MAX_RESULT_POINTS]]
+    found = salient_sentences(text, speaks_of_self=speaker == "user")
+    return [_point(speaker, one) for one in found]
+
+
+def _point(speaker: str, sentence: SalientSentence) -> SummaryPoint:
+    whole = " ".join(sentence.words)
+    return SummaryPoint(
+        speaker=speaker,
+        question=whole if sentence.is_question else "",
+        forms=_three_lengths(whole, sentence) if sentence.marked else ("", "", ""),
+        items=sentence.items,
+    )
+
+
+def _three_lengths(whole: str, sentence: SalientSentence) -> tuple[str, str, str]:
+    near = min(GAP.join(_item_runs(sentence)), whole, key=len)
+    bare = min(", ".join(sentence.items), near, key=len)
+    return (whole if len(whole) <= MAX_WHOLE_CHARS else near), near, bare
+
+
+def _item_runs(sentence: SalientSentence) -> Iterator[str]:
+    """The items with some words around them."""
+    start = stop = 0
+    for index in sentence.marked:
+        if index - WORDS_BEFORE > stop:
+            yield from _words(sentence, start, stop)
+            start = index - WORDS_BEFORE
+        stop = index + WORDS_BEHIND + 1
+    yield from _words(sentence, start, stop)
+
+
+def _words(sentence: SalientSentence, start: int, stop: int) -> Iterator[str]:
+    if stop > start:
+        yield " ".join(sentence.words[start:stop])
+
+
+FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH = range(3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointLengths:
+    """Points from `bare` to `near` are told by their items alone, to `whole` with the words around
+    them, and from there on as they were said. What is before `bare` is left out."""
+
+    bare: int
+    near: int
+    whole: int
+    stop: int
+    tokens: int
+
+
+class PointSequence:
+    def __init__(self) -> None:
+        self._blocks: list[int] = []
+        self._points: list[SummaryPoint] = []
+        self._bare = [0]
+        self._to_near = [0]
+        self._to_whole = [0]
+
+    def add(self, block: int, point: SummaryPoint) -> None:
+        whole, near, bare = map(point.cost, (FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH))
+        self._blocks.append(block)
+        self._points.append(point)
+        self._bare.append(self._bare[-1] + bare)
+        self._to_near.append(self._to_near[-1] + near - bare)
+        self._to_whole.append(self._to_whole[-1] + whole - near)
+
+    def before(self, block: int) -> int:
+        """How many points are of earlier blocks."""
+        return bisect_left(self._blocks, block)
+
+    def bare_tokens(self, start: int, stop: int) -> int:
+        return self._bare[stop] - self._bare[start]
+
+    def whole_tokens(self, start: int, stop: int) -> int:
+        return sum(sums[stop] - sums[start] for sums in (self._bare, self._to_near, self._to_whole))
+
+    def lengths(self, start: int, stop: int, tokens: int) -> PointLengths:
+        """As many of these points as possible, then as much of each, the newest first."""
+        bare = _longest_prefix(self._bare, start, stop, tokens)
+        left = tokens - self.bare_tokens(bare, stop)
+        near = _longest_prefix(self._to_near, bare, stop, left)
+        left -= self._to_near[stop] - self._to_near[near]
+        whole = _longest_prefix(self._to_whole, near, stop, left)
+        left -= self._to_whole[stop] - self._to_whole[whole]
+        return PointLengths(bare=bare, near=near, whole=whole, stop=stop, tokens=tokens - left)
+
+    def lines(self, lengths: PointLengths) -> Iterator[tuple[int, str]]:
+        """Each with its block."""
+        forms = (
+            (ITEMS_LENGTH, lengths.bare, lengths.near),
+            (CONTEXT_LENGTH, lengths.near, lengths.whole),
+            (FULL_LENGTH, lengths.whole, lengths.stop),
+        )
+        for form, start, stop in forms:
+            for index in range(start, stop):
+                yield self._blocks[index], self._points[index].line(form)
+
+    def points(self, start: int, stop: int) -> list[SummaryPoint]:
+        return self._points[start:stop]
+
+
+def _longest_prefix(sums: list[int], start: int, stop: int, tokens: int) -> int:
+    """From where on the sum is no more than `tokens`."""
+    return bisect_left(sums, sums[stop] - max(tokens, 0), lo=start, hi=stop)

@@ -1,0 +1,84 @@
+"""Truncator: truncates long messages to a token limit and marks the omission."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.context.token_counter import CachedTokenCounter
+    from spade_llm.providers.messages import ContextMessage
+
+HEAD_SHARE = 2 / 3
+"""Of what is shown: the beginning says what it is, the end how it came out."""
+NOTE_TOKENS = 24
+MAX_ATTEMPTS = 6
+MAX_CACHED_TRUNCATIONS = 512
+
+
+class Truncator:
+    """Of one limit of tokens; remembers its latest cuts."""
+
+    def __init__(self, token_limit: int, counted: CachedTokenCounter) -> None:
+        self.counted = counted
+        self.old_tokens = max(token_limit // 8, NOTE_TOKENS)
+        """At most of one message of an earlier turn."""
+        self._kept: dict[tuple[str, int], str] = {}
+
+    def old(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
+        """Messages of an earlier turn."""
+        return [self._within(message, self.old_tokens) for message in messages]
+
+    def to_fit(self, messages: Sequence[ContextMessage], tokens: float) -> list[ContextMessage]:
+        """An exchange whose results share what its calls leave of `tokens`, the smallest whole.
+
+        However little is left, each result keeps its place and its note.
+        """
+        sizes = [self.counted.message(message) for message in messages]
+        results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
+        left = tokens - sum(size for i, size in enumerate(sizes) if i not in set(results))
+        fitting = list(messages)
+        results.sort(key=lambda i: (sizes[i], i))
+        for done, i in enumerate(results):
+            share = max(int(left // (len(results) - done)), NOTE_TOKENS)
+            fitting[i] = self._within(messages[i], share)
+            left -= self.counted.message(fitting[i])
+        return fitting
+
+    def _within(self, message: ContextMessage, tokens: int) -> ContextMessage:
+        content = message["content"]
+        if content is None or message["role"] == "system":
+            return message
+        around = self.counted.message(message) - self.counted.text(content)
+        if self.counted.text(content) + around <= tokens:
+            return message
+        shortened = message.copy()
+        shortened["content"] = self._shortened(content, max(tokens - around, 0))
+        return shortened
+
+    def _shortened(self, text: str, tokens: int) -> str:
+        known = self._kept.get((text, tokens))
+        if known is None:
+            if len(self._kept) >= MAX_CACHED_TRUNCATIONS:
+                self._kept.clear()
+            known = self._kept[text, tokens] = self._cut(text, tokens)
+        return known
+
+    def _cut(self, text: str, tokens: int) -> str:
+        """As much as fits, found by halving: no count is asked for more than a few times."""
+        shown = len(text) * tokens // self.counted.text(text)
+        for _ in range(MAX_ATTEMPTS):
+            cut = truncate_middle(text, shown)
+            if self.counted.counter.count(cut) <= tokens:
+                return cut
+            shown = shown * 2 // 3 - 16
+        return truncate_middle(text, 0)
+
+
+def truncate_middle(text: str, shown: int) -> str:
+    """The text without its middle: `shown` characters of it, and a note of how many are missing."""
+    shown = max(shown, 0)
+    head = int(shown * HEAD_SHARE)
+    tail = text[len(text) - (shown - head) :]
+    return f"{text[:head]}\n[… {len(text) - shown} characters left out to fit …]\n{tail}".strip()

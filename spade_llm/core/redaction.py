@@ -1,0 +1,131 @@
+"""Redaction of secrets in logged values, and detection of invisible characters (sanitize).
+
+A key that names a secret hides its value, at any depth; so does a value that looks like one,
+wherever it stands. It hides too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+MASK = "***"
+MAX_VALUE_CHARS = 200
+"""Of one text; the rest is counted."""
+MAX_ITEMS = 20
+"""Of one list or object."""
+MAX_DEPTH = 6
+MAX_VALUES = 100
+"""Of one call, all together."""
+
+_SECRET_WORDS = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential"),
+    *("apikey", "accesskey", "privatekey", "secretkey", "authorization", "authorisation"),
+    *("cookie", "sessionid", "signature", "contrasena", "clave"),
+)
+_SECRET_NAMES = frozenset({"auth", "bearer", "jwt", "key", "otp", "pass", "pin", "cvv", "cvc"})
+_NAMED = (
+    r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|authorization)"
+)
+_MIXTURE = (
+    r"(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
+    r"[A-Za-z0-9+/_=-]{32,}"
+)
+"""Of letters and digits: many a key, and many a path."""
+_KNOWN = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|(?P<scheme>\b(?:Bearer|Basic|Digest|Token)\s+)[A-Za-z0-9._~+/=-]{8,}"
+    rf"|(?P<name>{_NAMED}['\"]?\s*(?:[:=]|\bis\b)\s*)"
+    r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:Bearer|Basic|Digest|Token)\s+)?[^\s'\",;&]+)"
+    r"|(?P<user>://[^\s/:@]*:)[^\s/@]+(?=@)"
+    r"|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?"
+    r"|\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abeprs]|hf|pypi|npm|AKIA|ASIA|AIza|ya29)"
+    r"[A-Za-z0-9._-]{12,}"
+)
+"""Private keys, authorisation headers, `name=value`, passwords in addresses, JSON web tokens, and
+keys with the prefixes of well-known services."""
+_CERTAIN_SECRET = re.compile(_KNOWN, re.DOTALL | re.IGNORECASE)
+_POSSIBLE_SECRET = re.compile(f"{_KNOWN}|{_MIXTURE}", re.DOTALL | re.IGNORECASE)
+
+
+def redact(value: object, *, is_guessing: bool = True) -> object:
+    """The same without secrets, and of bounded size: for JSON.
+
+    Not `is_guessing`: what only might be one is shown, as whoever decides on it must see it.
+    """
+    return _Masker(is_guessing=is_guessing).masked(value)
+
+
+def redact_text(text: str, *, max_chars: int = MAX_VALUE_CHARS, is_guessing: bool = True) -> str:
+    """Cut first, with room for a secret that the cut would halve."""
+    secrets = _POSSIBLE_SECRET if is_guessing else _CERTAIN_SECRET
+    hidden = secrets.sub(_hidden, text[: 4 * max_chars])
+    if len(text) <= max_chars:
+        return hidden
+    return f"{hidden[:max_chars]}… ({len(text)} characters)"
+
+
+def is_secret_name(key: str) -> bool:
+    """Whether what is called so is not to be written down."""
+    word = re.sub(r"[^a-z0-9]", "", key.lower())
+    return word in _SECRET_NAMES or any(secret in word for secret in _SECRET_WORDS)
+
+
+class _Masker:
+    """Counts what it shows; used once."""
+
+    def __init__(self, *, is_guessing: bool) -> None:
+        self._left = MAX_VALUES
+        self._is_guessing = is_guessing
+
+    def masked(self, value: object, depth: int = 0) -> object:
+        self._left -= 1
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, Sequence):
+            return self._list(value, depth)
+        return value if value is None or isinstance(value, bool | int | float) else MASK
+
+    def _object(self, value: Mapping[object, object], depth: int) -> object:
+        room = self._room(depth)
+        shown = {
+            self._text(str(key)): MASK if is_secret_name(str(key)) else self.masked(one, depth + 1)
+            for key, one in islice(value.items(), room)
+        }
+        return shown | {"…": f"({len(value)} keys)"} if len(value) > room else shown
+
+    def _text(self, text: str) -> str:
+        return redact_text(text, is_guessing=self._is_guessing)
+
+    def _list(self, value: Sequence[object], depth: int) -> object:
+        room = self._room(depth)
+        shown = [self.masked(one, depth + 1) for one in islice(value, room)]
+        return [*shown, f"({len(value)} items)"] if len(value) > room else shown
+
+    def _room(self, depth: int) -> int:
+        return max(min(MAX_ITEMS, self._left), 0) if depth < MAX_DEPTH else 0
+
+
+def _hidden(match: re.Match[str]) -> str:
+    kept = match["scheme"] or match["name"] or match["user"] or ""
+    return f"{kept}{MASK}"
+
+
+_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+"""Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned, line ends.
+"""
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Marks and letters without a shape: joiners, fillers, variation selectors. A whole text can be
+spelt in them, which a model reads and a person does not see."""
+
+
+def is_invisible(char: str) -> bool:
+    """Line ends, tabs and the joiner of emoji too: whoever wants those keeps them."""
+    return unicodedata.category(char) in _CATEGORIES or _INVISIBLE.match(char) is not None

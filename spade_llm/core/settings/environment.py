@@ -1,0 +1,161 @@
+"""Environment variables: reading them, `.env` files, and secrets by agent.
+
+SPADE_LLM_DATA, SPADE_LLM_SERVER, SPADE_LLM_DOMAIN and SPADE_LLM_CA are the defaults of --data,
+--server, --domain and --ca, and say to agents that were told no server where theirs is;
+SPADE_LLM_REGISTER lets those make their account; OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL
+say which model `kind = "auto"` takes; LLM_MEMORY_BATCH_MAX_SIZE bounds the batches of the memory
+tools; OTEL_EXPORTER_OTLP_ENDPOINT is the default of telemetry.endpoint (the exporter reads its
+other variables itself); password_env, api_key_env, env and headers_env name variables of your own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.core.settings.table import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic_core import ErrorDetails
+
+    from spade_llm.core.settings.agent_toml import AgentSettings
+    from spade_llm.core.settings.model_tables import ProviderTable
+
+
+def _checked_collector(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{url!r} is no http:// or https:// address of a collector")
+    if parts.username or parts.password:
+        raise ValueError("no secrets in addresses: use OTEL_EXPORTER_OTLP_HEADERS")
+    return url
+
+
+CollectorUrl = Annotated[str, AfterValidator(_checked_collector)]
+
+
+def variable(name: str, *, named_in: str) -> str:
+    """An environment variable that the settings name.
+
+    Raises:
+        ConfigurationError: it is not set.
+    """
+    value = os.environ.get(name, "")
+    if not value:
+        raise ConfigurationError(f"{named_in}: the environment variable {name} is not set: set it")
+    return value
+
+
+def found_variable(name: str) -> str | None:
+    """An environment variable that a program's libraries name; empty counts as not set."""
+    return os.environ.get(name) or None
+
+
+class Environment(BaseModel):
+    """The environment variables that we read ourselves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    data: str = "spade-llm-data"
+    server: str = "auto"
+    domain: str | None = None
+    ca: str | None = None
+    register_accounts: bool = Field(default=False, strict=False)
+    openai_api_key: str | None = Field(default=None, repr=False)
+    openai_base_url: str | None = None
+    openai_model: str | None = None
+    memory_batch_max_size: int = Field(default=100, ge=1, le=1000, strict=False)
+    collector: CollectorUrl | None = None
+
+
+_VARIABLES = {
+    "data": "SPADE_LLM_DATA",
+    "server": "SPADE_LLM_SERVER",
+    "domain": "SPADE_LLM_DOMAIN",
+    "ca": "SPADE_LLM_CA",
+    "register_accounts": "SPADE_LLM_REGISTER",
+    "openai_api_key": "OPENAI_API_KEY",
+    "openai_base_url": "OPENAI_BASE_URL",
+    "openai_model": "OPENAI_MODEL",
+    "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
+    "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
+}
+
+
+def read_environment() -> Environment:
+    """What is set now; an empty variable counts as not set.
+
+    Raises:
+        ConfigurationError: a variable's value is wrong.
+    """
+    found = {field: os.environ.get(name) for field, name in _VARIABLES.items()}
+    try:
+        return Environment.model_validate({field: value for field, value in found.items() if value})
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(map(_complaint, error.errors()))) from None
+
+
+def _complaint(error: ErrorDetails) -> str:
+    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
+
+
+_ASSIGNMENT = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
+    (?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^#]*?))\s*(?:\#.*)?""",
+    re.VERBOSE,
+)
+
+
+def load_env_vars(env_file: str = ".env") -> dict[str, str]:
+    """What this file sets, by lines of `NAME=value`; what is set already stays as it is.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a line of it is something else.
+    """
+    path = Path(env_file)
+    found = dict(_assignments(path)) if path.is_file() else {}
+    for name, value in found.items():
+        os.environ.setdefault(name, value)
+    return found
+
+
+def _assignments(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        said = _ASSIGNMENT.fullmatch(line)
+        if said is None:
+            raise ConfigurationError(f"{path}, line {number}: write NAME=value")
+        yield said["name"], said["double"] or said["single"] or said["bare"] or ""
+
+
+MODEL_VARIABLES = frozenset({"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"})
+
+
+def secret_variables(settings: AgentSettings) -> frozenset[str]:
+    """Names of the variables that this agent's settings name, and OPENAI_* if it may call a model
+    by them."""
+    names = {settings.password_env, settings.embeddings.api_key_env}
+    for server in settings.mcp.values():
+        names |= {*server.env, *server.headers_env.values()}
+    for provider in _providers(settings):
+        names.add(provider.api_key_env)
+        if provider.kind in ("auto", "openai", "openai_compatible"):
+            names |= MODEL_VARIABLES
+    return frozenset(name for name in names if name)
+
+
+def _providers(settings: AgentSettings) -> Iterator[ProviderTable]:
+    if settings.kind in ("assistant", "rag"):
+        yield settings.provider
+    others = (settings.fallback, settings.learning.provider)
+    yield from (one for one in others if one is not None)
+    yield from (one.provider for one in settings.guardrails if one.provider is not None)

@@ -1,0 +1,186 @@
+"""Small SQLite file (WAL) for the event loop's thread: retry, checkpoints, bounded size.
+
+For what is written at each message and must survive kill −9: a commit takes 30 µs, to hand it to
+another thread takes longer. Only the checkpoint, which may wait for the disk, runs in another.
+A file with TRUNCATE checkpoints, which hold the write lock while they sync, is used by `execute`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError, StorageFailed
+from spade_llm.core.limits import FailureThrottle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOUND_EVERY = 100
+"""Rows put between two looks at a bound: by so many it may be passed."""
+BUSY_S = 1.0
+"""Longest wait of `run` for another process, with the event loop: its commits take microseconds."""
+WAIT_S = 5.0
+"""Longest wait of `open`, `execute` and TRUNCATE checkpoints; the event loop goes on meanwhile."""
+RETRY_S = 0.005
+TRUNCATE_RETRY_S = 0.1
+"""Writers get the lock between two attempts, each of which may hold it for TRUNCATE_PATIENCE_S."""
+TRUNCATE_PATIENCE_S = 0.25
+FAILING_S = 60.0
+"""Time between two log lines about one file, and how long a failure is reported as current."""
+PASSIVE = "PRAGMA wal_checkpoint(PASSIVE)"
+TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+# NORMAL: a commit survives the process, not a power cut; the stores behind sync for themselves, and
+# their writes are idempotent by key. Checkpoints: see `checkpoint`.
+_PRAGMAS = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
+PRAGMA wal_autocheckpoint=0;"""
+
+logger = logging.getLogger(__name__)
+
+
+class SqliteFile:
+    def __init__(self, path: Path | None, *, schema: str, what: str) -> None:
+        """`path=None`: in RAM only. `schema` makes what is missing. `what`: as people call it."""
+        self._path = path
+        self._schema = schema
+        self._what = what
+        self._db: sqlite3.Connection | None = None
+        self._until_bound = 0
+        self._writing = asyncio.Lock()
+        self._failures = FailureThrottle(FAILING_S, time.monotonic)
+
+    def open(self) -> None:
+        """Open the file, or make it, for its owner only: people's words and rooms' passwords.
+
+        Raises:
+            ConfigurationError: it is no such file, or cannot be read and written.
+        """
+        path = self._path or ":memory:"
+        if self._path is not None:
+            with suppress(OSError):  # SQLite says why it cannot be.
+                self._path.touch(mode=0o600)
+        try:
+            self._db = sqlite3.connect(
+                path, isolation_level=None, timeout=WAIT_S, check_same_thread=False
+            )
+            self._db.executescript(_PRAGMAS + self._schema + "PRAGMA busy_timeout=0;")
+        except sqlite3.Error as error:
+            self.close()
+            raise ConfigurationError(
+                f"{self._what} {str(path)!r} cannot be used ({error}): check the path and its"
+                " permissions, or remove the file"
+            ) from error
+
+    async def open_aside(self) -> None:
+        """As `open`, in another thread: a new file waits for the disk, 1 to 40 ms."""
+        await asyncio.to_thread(self.open)
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether a statement failed within the last FAILING_S."""
+        return self._failures.is_current
+
+    def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        """The rows that the statement gives. `values` may be one mapping, for one with names.
+
+        Raises:
+            StorageFailed: the disk refuses, or another process held the file for BUSY_S.
+        """
+        give_up_s = time.monotonic() + BUSY_S
+        while True:
+            try:
+                return self._attempt(sql, values)
+            except sqlite3.Error as error:
+                if not _is_busy(error) or time.monotonic() >= give_up_s:
+                    raise self._failed(error) from error
+            time.sleep(RETRY_S)
+
+    async def execute(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        """As `run`, in the order of the calls; the event loop goes on while another connection
+        holds the file, up to WAIT_S."""
+        busy: sqlite3.Error | None = None
+        try:
+            async with asyncio.timeout(WAIT_S), self._writing:
+                while True:
+                    try:
+                        return self._attempt(sql, values)
+                    except sqlite3.Error as error:
+                        if not _is_busy(error):
+                            raise self._failed(error) from error
+                        busy = error
+                    await asyncio.sleep(RETRY_S)
+        except TimeoutError:
+            raise self._failed(busy) from busy
+
+    async def hold_bound(self, sql: str, *values: object) -> None:
+        """After each row that was put: now and then `sql` drops what is too much. Raises
+        StorageFailed."""
+        self._until_bound -= 1
+        if self._until_bound <= 0:
+            self._until_bound = BOUND_EVERY
+            await self.execute(sql, *values)
+            await self.checkpoint()
+
+    async def checkpoint(self) -> None:
+        """Bring the WAL into the file: call it when nobody waits. Raises StorageFailed."""
+        if self._path is not None:
+            await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
+
+    async def empty_log(self) -> None:
+        """Bring the WAL into the file and leave no bytes of it.
+
+        Raises:
+            StorageFailed: the disk refuses, or another process reads the file for longer than
+                WAIT_S.
+        """
+        if self._path is None:
+            return
+        await self.checkpoint()  # Most of the work is done without the write lock.
+        give_up_s = time.monotonic() + WAIT_S
+        while True:
+            async with self._writing:
+                if await asyncio.to_thread(self._checkpoint, self._path, TRUNCATE):
+                    return
+            if time.monotonic() >= give_up_s:
+                raise self._failed(None)
+            await asyncio.sleep(TRUNCATE_RETRY_S)
+
+    def _attempt(self, sql: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        """One attempt, which waits for nobody. Raises sqlite3.Error."""
+        if self._db is None:
+            raise StorageFailed(f"{self._what} is not open")
+        named = values[0] if values and isinstance(values[0], dict) else values
+        return self._db.execute(sql, named).fetchall()
+
+    def _checkpoint(self, path: Path, how: str) -> bool:
+        """By a connection of this thread's own. False: another connection was in the way."""
+        try:
+            with closing(sqlite3.connect(path, timeout=TRUNCATE_PATIENCE_S)) as connection:
+                ((is_busy, _, _),) = connection.execute(how).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return not is_busy
+
+    def _failed(self, error: sqlite3.Error | None) -> StorageFailed:
+        """The error for the asking side, which gets no text of SQLite's; the log does, now and
+        then. None: another connection held the file for too long."""
+        reason = "database is locked" if error is None else str(error)
+        name = "SQLITE_BUSY" if error is None else getattr(error, "sqlite_errorname", "")
+        if self._failures.note():
+            logger.error("%s %s cannot be used: %s (%s)", self._what, self._path, reason, name)
+        return StorageFailed(f"{self._what} cannot be used")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Another connection has the file."""
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")

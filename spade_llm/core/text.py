@@ -1,0 +1,65 @@
+"""Text helpers: truncate to one line, plural forms, code fences, surrogates, token estimate."""
+
+from __future__ import annotations
+
+import re
+
+_BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Turns the direction of what stands behind it: of our own words, too."""
+ELLIPSIS = "…"
+
+
+def single_line(text: str, max_chars: int) -> str:
+    """Without line breaks, double blanks or turned directions; with `…` at the end if it was cut.
+
+    `max_chars` is at least 1.
+    """
+    # Far beyond the bound there is nothing to look at, however long the text is.
+    looked_at = text.lstrip()[: 4 * max_chars + 1024]
+    line = " ".join(_BIDI_CONTROLS.sub("", looked_at).split())
+    if len(line) <= max_chars:
+        return line
+    return line[: max_chars - len(ELLIPSIS)].rstrip() + ELLIPSIS
+
+
+def exceeds_line(text: str, max_chars: int) -> bool:
+    """Whether `one_line` has to cut it."""
+    return len(text) > max_chars and len(" ".join(text.split())) > max_chars
+
+
+def pluralize(count: int, one: str, many: str = "") -> str:
+    """`many` is by default `one` with an s, in English and Spanish."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+_CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+
+
+def strip_code_fence(text: str) -> str:
+    """What stands in the block, where a text is nothing but one."""
+    found = _CODE_FENCE.fullmatch(text.strip())
+    return (found[1] if found else text).strip()
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def replace_lone_surrogates(text: str) -> str:
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def is_encodable(text: str) -> bool:
+    return _LONE_SURROGATE.search(text) is None
+
+
+CHARS_PER_TOKEN = 4
+
+
+def estimate_tokens(text: str) -> int:
+    """A quarter of the characters, rounded up."""
+    return tokens_from_chars(len(text))
+
+
+def tokens_from_chars(chars: int) -> int:
+    """The same for a number of characters."""
+    return -(-chars // CHARS_PER_TOKEN)

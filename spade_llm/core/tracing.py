@@ -1,0 +1,327 @@
+"""OpenTelemetry tracing: spans of one message across agents, batched export to a collector.
+
+Nothing is recorded unless a Tracer was opened, and then no text of people unless it was told to.
+The current span is ambient: a layer, a provider or a toolbox in between needs to know nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+import time
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, Self
+
+from spade_llm.core.extras import require_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span as OtelSpan
+    from opentelemetry.trace import Tracer as OtelTracer
+
+FLUSH_S = 2.0
+"""How long the end of an agent waits for the last spans to leave; those of later are lost."""
+EXPORT_TIMEOUT_S = 5.0
+"""For one batch to the collector, in a thread of its own."""
+LOG_EVERY_S = 60.0
+"""How often the log says that the collector is away."""
+MAX_QUEUED_SPANS = 4096
+"""Spans that wait for the collector; beyond, the oldest are lost."""
+MAX_TEXT_CHARS = 4000
+"""Of one fact that is text of people."""
+
+AttributeValue = str | int | float | bool
+"""What a span may note: ids, names that we gave, numbers. Text of people goes through `quote`."""
+
+_TRACE_PARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
+"""W3C Trace Context §3.2, as far as version 00 has it."""
+
+
+class SpanKind(Enum):
+    INTERNAL = "INTERNAL"
+    SERVER = "SERVER"
+    """Answers a request of somebody else."""
+    CLIENT = "CLIENT"
+    """Asks somebody else."""
+
+
+class Span(Protocol):
+    """One piece of work, from when it was made until `end`."""
+
+    @property
+    def is_recorded(self) -> bool: ...
+
+    @property
+    def trace_parent(self) -> str:
+        """Tells another process what its work is a part of (W3C); empty: of nothing."""
+        ...
+
+    def child(self, name: str, kind: SpanKind) -> Span: ...
+
+    def rename(self, name: str) -> None: ...
+
+    def note(self, facts: Mapping[str, AttributeValue]) -> None: ...
+
+    def quote(self, texts: Mapping[str, str]) -> None:
+        """What people or models said, and who they are: left out unless that was asked for."""
+        ...
+
+    def fail(self, why: str) -> None:
+        """`why` is the name of an error's class: its message may hold text of people."""
+        ...
+
+    def end(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoopSpan:
+    """Records nothing; hands on what it is a part of, for those behind who do."""
+
+    trace_parent: str = ""
+    is_recorded: bool = False
+
+    def child(self, _name: str, _kind: SpanKind) -> NoopSpan:
+        return self
+
+    def rename(self, _name: str) -> None:
+        """Nothing."""
+
+    def note(self, _facts: Mapping[str, AttributeValue]) -> None:
+        """Nothing."""
+
+    def quote(self, _texts: Mapping[str, str]) -> None:
+        """Nothing."""
+
+    def fail(self, _why: str) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""
+
+
+NOOP_SPAN = NoopSpan()
+_current: ContextVar[Span] = ContextVar("span", default=NOOP_SPAN)
+
+
+def current_span() -> Span:
+    return _current.get()
+
+
+def span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
+    """A part of what runs now; what begins inside is a part of it. Not around a `yield`."""
+    parent = _current.get()
+    return (
+        _CurrentSpanScope(parent.child(name, kind)) if parent.is_recorded else nullcontext(parent)
+    )
+
+
+def detached_span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
+    """As `span`, but what begins inside is no part of it: also around a `yield`."""
+    parent = _current.get()
+    return _SpanScope(parent.child(name, kind)) if parent.is_recorded else nullcontext(parent)
+
+
+def read_trace_parent(text: str) -> str:
+    """As W3C wants it: what cannot be read is as if it were not there."""
+    return text if text and _TRACE_PARENT.fullmatch(text) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracingConfig:
+    """Where spans go."""
+
+    endpoint: str
+    """Base address of an OTLP/HTTP collector, for instance `http://localhost:4318`."""
+    include_text: bool = False
+    """Also what people and models say, and who they are."""
+
+
+class Tracer:
+    """Begins the traces of one agent, and sends their spans from a thread of its own."""
+
+    def __init__(self, telemetry: TracingConfig | None, *, service: str, instance: str) -> None:
+        """`telemetry=None` records nothing."""
+        self._telemetry = telemetry
+        self._names = {
+            "service.name": service,
+            "service.namespace": "spade-llm",
+            "service.instance.id": instance,
+        }
+        self._provider: TracerProvider | None = None
+        self._tracer: OtelTracer | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: spans are to be sent, and the extra `telemetry` is missing."""
+        if self._telemetry is not None:
+            require_extra("telemetry")
+            # To import the exporter takes 0.1 s and more.
+            self._provider = await asyncio.to_thread(self._build, self._telemetry)
+            self._tracer = self._provider.get_tracer("spade_llm")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Send what waits, within FLUSH_S."""
+        provider, self._provider, self._tracer = self._provider, None, None
+        if provider is not None:
+            is_done = threading.Event()
+            # The library's own bound is 30 s; a daemon does not hold up the process either.
+            threading.Thread(target=_shut_down, args=(provider, is_done), daemon=True).start()
+            await asyncio.to_thread(is_done.wait, FLUSH_S)
+
+    def serving(self, name: str, trace_parent: str) -> AbstractContextManager[Span]:
+        """Work for a message that came: a part of its sender's trace, or a trace of its own."""
+        if self._tracer is None or self._telemetry is None:
+            return (
+                _CurrentSpanScope(NoopSpan(trace_parent))
+                if trace_parent
+                else nullcontext(NOOP_SPAN)
+            )
+        remote = _RecordedSpan(self._tracer, _remote(trace_parent), self._telemetry.include_text)
+        return _CurrentSpanScope(remote.child(name, SpanKind.SERVER))
+
+    def _build(self, telemetry: TracingConfig) -> TracerProvider:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        logging.getLogger(_EXPORTER).addFilter(_LOG_THROTTLE)
+        exporter = OTLPSpanExporter(
+            endpoint=f"{telemetry.endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S
+        )
+        provider = TracerProvider(resource=Resource.create(self._names), shutdown_on_exit=False)
+        provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=MAX_QUEUED_SPANS))
+        return provider
+
+
+class _LogThrottle:
+    """Lets one line pass in a while: a collector that is away costs three for each batch."""
+
+    def __init__(self) -> None:
+        self._again_at = 0.0
+
+    def filter(self, _record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now < self._again_at:
+            return False
+        self._again_at = now + LOG_EVERY_S
+        return True
+
+
+_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+_LOG_THROTTLE = _LogThrottle()
+"""Of the process, as its loggers are."""
+
+
+def _shut_down(provider: TracerProvider, is_done: threading.Event) -> None:
+    provider.shutdown()
+    is_done.set()
+
+
+class _RecordedSpan:
+    """A Span that a collector gets to see."""
+
+    is_recorded = True
+
+    def __init__(self, tracer: OtelTracer, span: OtelSpan, includes_text: bool) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._includes_text = includes_text
+
+    @property
+    def trace_parent(self) -> str:
+        own = self._span.get_span_context()
+        return f"00-{own.trace_id:032x}-{own.span_id:016x}-{int(own.trace_flags):02x}"
+
+    def child(self, name: str, kind: SpanKind) -> _RecordedSpan:
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind, set_span_in_context
+
+        # An empty Context: what others made current in this thread is no parent of ours.
+        within = set_span_in_context(self._span, Context())
+        begun = self._tracer.start_span(name, context=within, kind=SpanKind[kind.value])
+        return _RecordedSpan(self._tracer, begun, self._includes_text)
+
+    def rename(self, name: str) -> None:
+        self._span.update_name(name)
+
+    def note(self, facts: Mapping[str, AttributeValue]) -> None:
+        self._span.set_attributes({key: _sendable(value) for key, value in facts.items()})
+
+    def quote(self, texts: Mapping[str, str]) -> None:
+        if self._includes_text:
+            self.note({key: text[:MAX_TEXT_CHARS] for key, text in texts.items()})
+
+    def fail(self, why: str) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        self._span.set_status(Status(StatusCode.ERROR))
+        self.note({"error.type": why})
+
+    def end(self) -> None:
+        self._span.end()
+
+
+def _sendable(value: AttributeValue) -> AttributeValue:
+    """One half of a surrogate pair would cost the whole batch."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def _remote(trace_parent: str) -> OtelSpan:
+    """The span of another process that ours are to be parts of."""
+    from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
+
+    if not trace_parent:
+        return INVALID_SPAN
+    _, trace_id, span_id, flags = trace_parent.split("-")
+    return NonRecordingSpan(
+        SpanContext(
+            int(trace_id, 16),
+            int(span_id, 16),
+            is_remote=True,
+            trace_flags=TraceFlags(int(flags, 16)),
+        )
+    )
+
+
+class _SpanScope:
+    """Ends a span with its block, and notes what ended that."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> Span:
+        return self._span
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # A stream that its reader needs no longer has not failed.
+        if kind not in (None, GeneratorExit):
+            self._span.fail(kind.__name__)
+        self._span.end()
+
+
+class _CurrentSpanScope:
+    """And makes it the current one meanwhile."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        self._ending = _SpanScope(span)
+        self._before: Token[Span] | None = None
+
+    def __enter__(self) -> Span:
+        self._before = _current.set(self._span)
+        return self._span
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._before is not None:
+            _current.reset(self._before)
+        self._ending.__exit__(kind, *rest)

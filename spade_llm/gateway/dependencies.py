@@ -1,0 +1,123 @@
+"""FastAPI dependencies: the current request and principal, session header."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from urllib.parse import quote, unquote
+
+from fastapi import Depends
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.gateway.errors import HttpError, NetworkUnavailable
+from spade_llm.gateway.middleware.idempotency import IDEMPOTENCY_KEY, request_wire_id
+from spade_llm.gateway.schemas.common import SessionId
+from spade_llm.gateway.streaming import cancel_on_disconnect
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from spade_llm.assistant.chat.messages import ChatReply
+    from spade_llm.gateway.gateway import Gateway
+    from spade_llm.gateway.network import AgentClients
+    from spade_llm.gateway.tokens import Principal
+
+T = TypeVar("T")
+
+_SESSION_ID_NAMESPACE = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
+"""What ids of sessions are made in that a repeated request is to find again; drawn once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """One request of one principal."""
+
+    gateway: Gateway
+    principal: Principal
+    request_id: str
+    key: str
+    """Idempotency-Key; empty: none."""
+    request: Request
+
+    @property
+    def clients(self) -> AgentClients:
+        """What is asked through them is asked for the principal. Raises NetworkAway."""
+        self.check_network()
+        return self.gateway.network.of(self.principal.jid)
+
+    def check_network(self) -> None:
+        """Raises NetworkAway."""
+        if not self.gateway.is_connected():
+            raise NetworkUnavailable
+
+    @property
+    def wire_id(self) -> str | None:
+        """The id for the one request to an agent that must not be done twice: equal for equal
+        Idempotency-Keys, also after a crash of the gateway. None: without a key any id will do."""
+        return request_wire_id(self.principal.jid, self.key) if self.key else None
+
+    def count_tokens(self, reply: ChatReply) -> None:
+        """Into the metrics."""
+        self.gateway.metrics.count_tokens(reply.prompt_tokens, reply.completion_tokens)
+
+    def new_session(self) -> str:
+        """A UUID, for a request that names no session; a repeated request finds the first's."""
+        known = self.wire_id
+        return str(uuid.uuid5(_SESSION_ID_NAMESPACE, known) if known else uuid.uuid4())
+
+    async def unless_left(self, work: Coroutine[object, object, T]) -> T:
+        """What `work` gives. Is the client gone before, it is cancelled (where it waits for an
+        agent, that one is told); one with an Idempotency-Key will come back, and it goes on.
+        """
+        if self.key:
+            return await work
+        return await cancel_on_disconnect(self.request.receive, work)
+
+
+async def current_request(request: Request) -> ApiRequest:
+    """Raises HttpError: 401, nobody is asking."""
+    state = request.scope["state"]
+    if state.get("principal") is None:
+        raise HttpError(401, "Authorization: say `Bearer TOKEN`")
+    return ApiRequest(
+        gateway=request.app.state.gateway,
+        principal=state["principal"],
+        request_id=state["request_id"],
+        key=request.headers.get(IDEMPOTENCY_KEY, ""),
+        request=request,
+    )
+
+
+CurrentRequest = Annotated[ApiRequest, Depends(current_request)]
+
+
+async def current_admin_request(asked: CurrentRequest) -> ApiRequest:
+    """Raises HttpError."""
+    if not asked.principal.is_admin:
+        raise HttpError(403, "This needs an admin token (`spade-llm token create --admin`)")
+    return asked
+
+
+CurrentAdminRequest = Annotated[ApiRequest, Depends(current_admin_request)]
+
+
+SESSION_HEADER = "X-Session-ID"
+SESSION_HEADER_PATTERN = r"^[!-~]{1,1600}$"
+_SESSION_ID: TypeAdapter[str] = TypeAdapter(SessionId)
+
+
+def encode_session_header(session: str) -> dict[str, str]:
+    return {SESSION_HEADER: quote(session, safe="!$&'()*+,:;=@-._~")}
+
+
+def decode_session_header(said: str | None) -> str | None:
+    """Raises InvalidArguments."""
+    if said is None:
+        return None
+    try:
+        return _SESSION_ID.validate_python(unquote(said))
+    except ValidationError as error:
+        raise InvalidArguments(f"{SESSION_HEADER}: {error.errors()[0]['msg']}") from None

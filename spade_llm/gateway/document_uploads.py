@@ -1,0 +1,252 @@
+"""Document uploads: temporary files, ingestion, grants to the assistants.
+
+What a client calls its file is a word in a citation, never a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import (
+    InvalidArguments,
+    PathNotFound,
+    RequestError,
+    RequestRefused,
+    StorageFailed,
+)
+from spade_llm.core.limits import ConcurrencyQuota
+from spade_llm.messaging import new_id
+from spade_llm.rag.contract import SourceDocument
+from spade_llm.rag.loading.file_kinds import file_kind
+from spade_llm.rag.remote_ingestion import IngestRequest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from spade_llm.rag.contract import Ingested
+    from spade_llm.rag.loading.chunking import Splitting
+    from spade_llm.rag.remote import RagClient
+    from spade_llm.rag.remote_ingestion import IngestReport
+
+MAX_SPOOLED_FILES = 8
+"""Files at a time, of all clients together, half of them one principal's."""
+MAX_FILE_NAME_CHARS = 200
+
+PutFile = Callable[[Path, str], Awaitable[str]]
+"""A file and what it is called: to the address that it can be fetched from. Raises RequestError."""
+
+
+class UploadSpool:
+    def __init__(self, folder: Path | None, put: PutFile | None) -> None:
+        """`folder`: ours alone, made when it is needed; None: the system's for such files. `put`:
+        None: there is no server that takes files."""
+        self._folder = folder
+        self._put = put
+        self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, busy="{} files are being taken in")
+
+    def clear(self) -> None:
+        """What a killed gateway left there."""
+        if self._folder is not None and self._folder.is_dir():
+            for left in self._folder.iterdir():
+                left.unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def file(self, principal: str) -> AsyncIterator[Path]:
+        """An empty one, for its owner only; it is gone after the block. Raises Busy, StorageFailed
+        (also where the block runs into an OSError)."""
+        with self._held.hold(principal, 1):
+            path: Path | None = None
+            try:
+                path = await asyncio.to_thread(self._new)
+                yield path
+            except OSError as error:
+                raise StorageFailed("the file cannot be kept while it is taken in") from error
+            finally:
+                if path is not None:
+                    path.unlink(missing_ok=True)
+
+    async def put(self, path: Path, *, name: str) -> str:
+        """Where the RAG agent can fetch it. Raises RequestError (`no-uploads`, `too-large`)."""
+        if self._put is None:
+            raise RequestRefused(
+                "there is no server that takes files", peer="", wire_code="no-uploads"
+            )
+        return await self._put(path, name)
+
+    def _new(self) -> Path:
+        folder = self._folder or Path(tempfile.gettempdir())
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"upload-{new_id()}"
+        path.touch(mode=0o600, exist_ok=False)
+        return path
+
+
+def sanitize_file_name(said: str) -> str:
+    """The last part of what a client calls its file, of characters that can be seen; empty: there
+    is none."""
+    last = said.replace("\\", "/").rpartition("/")[2]
+    seen = "".join(char for char in last if char.isprintable()).strip(" .")
+    stem, dot, ending = seen.rpartition(".")
+    if not dot or len(seen) <= MAX_FILE_NAME_CHARS:
+        return seen[:MAX_FILE_NAME_CHARS]
+    return f"{stem[: MAX_FILE_NAME_CHARS - 20]}.{ending[:16]}"
+
+
+MAX_CONCURRENT_TEXTS = 8
+"""Texts of one request on their way; paths go one after the other."""
+MAX_PATH_CHARS = 1000
+_FILE_EXTENSION = re.compile(r"\.[^\s./\\]{1,16}\Z")
+
+
+class DocumentUploads:
+    """One namespace of one principal, for one request."""
+
+    def __init__(
+        self,
+        rag: RagClient,
+        uploads: UploadSpool,
+        *,
+        namespace: str,
+        splitting: Splitting | None,
+        owner: str,
+        readers: Sequence[str],
+    ) -> None:
+        """`owner`: whose they are; `readers`: the assistants; bare JIDs."""
+        self._rag = rag
+        self._owner = owner
+        self._uploads = uploads
+        self._namespace = namespace
+        self._splitting = splitting
+        self._readers = readers
+        self._is_new_here = False
+
+    async def add_all(self, documents: Sequence[str]) -> int:
+        """Each one is the path of a file below a document root, or else a text; how many.
+
+        Raises:
+            InvalidArguments: a file of these cannot be read; its place in the list is named. Others
+                may have been added.
+            RequestError: the RAG agent is away, or refuses.
+        """
+        places = asyncio.Semaphore(MAX_CONCURRENT_TEXTS)
+
+        async def add(number: int, document: str) -> None:
+            async with places:
+                try:
+                    await self._add(document, paths)
+                except RequestRefused as refusal:
+                    raise _with_position(refusal, number) from None
+
+        paths = asyncio.Lock()
+        async with self._granted():
+            tasks = [asyncio.create_task(add(*one)) for one in enumerate(documents)]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        return len(documents)
+
+    async def add_folder(self, path: str, *, is_recursive: bool) -> IngestReport:
+        """Raises RequestRefused (`no-such-path`: there is no such folder), RequestError."""
+        async with self._granted():
+            report = await self._rag.add_path(
+                path,
+                namespace=self._namespace,
+                is_recursive=is_recursive,
+                only="folder",
+                splitting=self._splitting,
+            )
+            self._is_new_here = True
+        return report
+
+    async def add_file(self, path: Path, *, source: str) -> Ingested:
+        """A file of ours, by way of the XMPP server's uploads. Raises RequestError."""
+        async with self._granted():
+            url = await self._uploads.put(path, name=source)
+            done = await self._rag.ingest_url(
+                url, source=source, namespace=self._namespace, splitting=self._splitting
+            )
+            self._is_new_here = True
+        return done
+
+    async def add_text(self, text: str, *, source: str) -> Ingested:
+        """Raises RequestError; InvalidArguments if nothing can carry it."""
+        async with self._granted():
+            return await self._put_text(text, source)
+
+    async def _add(self, document: str, paths: asyncio.Lock) -> None:
+        if _may_be_path(document):
+            async with paths:
+                if await self._put_path(document):
+                    return
+        await self._put_text(document, text_source_name(document))
+
+    async def _put_path(self, path: str) -> bool:
+        """False: there is no such file."""
+        try:
+            await self._rag.add_path(
+                path, namespace=self._namespace, only="file", splitting=self._splitting
+            )
+        except RequestRefused as refusal:
+            if refusal.wire_code == PathNotFound.code:
+                return False
+            raise
+        self._is_new_here = True
+        return True
+
+    async def _put_text(self, text: str, source: str) -> Ingested:
+        """In a message; what is too large for one, as a file."""
+        document = SourceDocument(text=text, source=source, namespace=self._namespace)
+        if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
+            done = await self._rag.ingest(document, splitting=self._splitting)
+        else:
+            async with self._uploads.file(self._owner) as path:
+                await asyncio.to_thread(path.write_text, text, encoding="utf-8")
+                url = await self._uploads.put(path, name=source)
+                done = await self._rag.ingest_url(
+                    url, source=source, namespace=self._namespace, splitting=self._splitting
+                )
+        self._is_new_here = True
+        return done
+
+    @asynccontextmanager
+    async def _granted(self) -> AsyncIterator[None]:
+        """Also what was put in before something went wrong. Granted each time: a namespace that was
+        deleted meanwhile, by whichever way, took its grants along."""
+        try:
+            yield
+        finally:
+            if self._is_new_here:
+                await self._grant()
+
+    async def _grant(self) -> None:
+        await asyncio.gather(
+            *(self._rag.grant(self._namespace, to=reader) for reader in self._readers)
+        )
+
+
+def text_source_name(text: str) -> str:
+    """A name for a text without one: equal texts have equal names, and are there once."""
+    return f"text-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+
+
+def _may_be_path(text: str) -> bool:
+    """One line that ends as the name of a file does; anything else is text without asking."""
+    if len(text) > MAX_PATH_CHARS or not text.isprintable():
+        return False
+    return bool(_FILE_EXTENSION.search(text)) or file_kind(text) is not None
+
+
+def _with_position(refusal: RequestRefused, number: int) -> InvalidArguments | RequestError:
+    if refusal.wire_code != InvalidArguments.code:
+        return refusal
+    return InvalidArguments(f"documents.{number}: {refusal.detail}")

@@ -1,0 +1,1 @@
+"""ASGI middleware of the gateway, outermost first: context, auth, body, idempotency."""

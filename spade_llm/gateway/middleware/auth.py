@@ -1,0 +1,174 @@
+"""Authentication middleware: host, origin (CORS), bearer token, rate limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+
+from spade_llm.core.errors import StorageFailed
+from spade_llm.gateway.errors import HttpError, ShuttingDown, error_response, http_error
+from spade_llm.gateway.options import is_loopback, is_loopback_host_header
+from spade_llm.gateway.tokens import Principal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spade_llm.gateway.gateway import Gateway
+
+PUBLIC_PATHS = frozenset(
+    {"/", "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/console"}
+)
+"""They say nothing of anybody; /metrics looks for itself who asks."""
+_PUBLIC_PREFIXES = ("/console/",)
+_PROXY_HEADERS = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"}
+)
+_PROXY_HEADER_PREFIXES = ("x-forwarded-", "x-original-", "x-envoy-", "tailscale-")
+"""Headers of a proxy: behind one, everybody comes from the loopback."""
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+_ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
+_ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-ID, traceparent"
+"""Of a preflight that names none."""
+_PREFLIGHT_S = "600"
+_EXPOSED_HEADERS = "X-Request-ID, X-Session-ID, Retry-After, Idempotency-Replayed"
+
+
+class AuthMiddleware:
+    """Puts the Principal into `scope["state"]["principal"]`; None: nobody, where that may be."""
+
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        self._app = app
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        origin = ", ".join(headers.getlist("origin"))
+        is_listed = bool(origin) and self._gateway.doors.lets_use(origin)
+        if is_listed:
+            send = _CorsSend(send, origin)
+        try:
+            if self._gateway.shutdown.has_begun:
+                raise ShuttingDown
+            self._check_door(scope, headers, origin)
+            if _is_preflight(scope, headers):
+                await _preflight(headers, is_listed=is_listed)(scope, receive, send)
+                return
+            self._admit(scope, headers)
+        except HttpError as error:
+            await error_response(error, scope)(scope, receive, send)
+        except StorageFailed as error:
+            await error_response(http_error(error), scope)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check_door(self, scope: Scope, headers: Headers, origin: str) -> None:
+        """Against DNS rebinding, and pages of other sites. Raises HttpError."""
+        host, doors = headers.get("host", ""), self._gateway.doors
+        if len(headers.getlist("host")) != 1 or not doors.knows_host(host):
+            raise HttpError(403, "Host: this gateway has another name; add yours to [http] hosts")
+        if origin and not doors.knows_origin(origin, host):
+            raise HttpError(
+                403, "Origin: pages of this site may not use the gateway; see [http] cors_origins"
+            )
+        is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        if is_foreign and not origin and not _is_navigation(scope, headers):
+            raise HttpError(403, "Sec-Fetch-Site: pages of other sites may not use the gateway")
+
+    def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Raises HttpError, StorageFailed."""
+        principal = self._principal(scope, headers)
+        scope["state"]["principal"] = principal
+        if principal is None:
+            if not _is_public(scope["path"]):
+                raise HttpError(
+                    401,
+                    "Authorization: say `Bearer TOKEN`; `spade-llm token` makes tokens",
+                    headers=_CHALLENGE,
+                )
+            return
+        if _is_public(scope["path"]):
+            return
+        self._gateway.state.see(principal.jid)
+        if not self._gateway.rates.take(principal.jid):
+            raise HttpError(429, "Too many requests; slow down, or raise requests_per_minute")
+
+    def _principal(self, scope: Scope, headers: Headers) -> Principal | None:
+        given = headers.getlist("authorization")
+        if not given:
+            return self._local(scope, headers)
+        scheme, _, token = given[0].partition(" ")
+        found = None
+        if len(given) == 1 and scheme.lower() == "bearer":
+            found = self._gateway.tokens.principal(token.strip())
+        if found is None:
+            raise HttpError(
+                401, "Authorization: this token is unknown or expired", headers=_CHALLENGE
+            )
+        return found
+
+    def _local(self, scope: Scope, headers: Headers) -> Principal | None:
+        options = self._gateway.options
+        if options.local_principal and options.is_loopback and is_local_request(scope, headers):
+            return Principal(jid=options.local_principal, is_admin=True)
+        return None
+
+
+def is_local_request(scope: Scope, headers: Headers) -> bool:
+    """From a program on this machine, and not through a proxy: that adds headers, keeps the name
+    that it is called by, or (nginx, unless it is told otherwise) speaks HTTP/1.0."""
+    client = scope.get("client")
+    is_plain = scope["http_version"] != "1.0" and is_loopback_host_header(headers.get("host", ""))
+    return client is not None and is_loopback(client[0]) and is_plain and not _is_forwarded(headers)
+
+
+def _is_forwarded(headers: Headers) -> bool:
+    return any(
+        name in _PROXY_HEADERS or name.startswith(_PROXY_HEADER_PREFIXES) for name in headers
+    )
+
+
+class _CorsSend:
+    """`send`, for a web page elsewhere that may read the answer."""
+
+    def __init__(self, send: Send, origin: str) -> None:
+        self._send = send
+        self._origin = origin
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = self._origin
+            headers["Access-Control-Expose-Headers"] = _EXPOSED_HEADERS
+            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            headers.add_vary_header("Origin")
+        await self._send(message)
+
+
+def _is_public(path: str) -> bool:
+    return path in PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
+
+
+def _is_navigation(scope: Scope, headers: Headers) -> bool:
+    """Somebody followed a link to a page of ours."""
+    is_page = headers.get("sec-fetch-mode") == "navigate" and _is_public(scope["path"])
+    return is_page and headers.get("sec-fetch-dest") == "document" and scope["method"] == "GET"
+
+
+def _preflight(headers: Headers, *, is_listed: bool) -> Response:
+    """Answer to a CORS preflight. Pages of listed origins may send any header: clients add their
+    own (`x-stainless-*`), and `Access-Control-Allow-Headers: *` does not cover Authorization."""
+    named = headers.get("access-control-request-headers", "") if is_listed else ""
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Methods": _ALLOWED_METHODS,
+            "Access-Control-Allow-Headers": named or _ALLOWED_HEADERS,
+            "Access-Control-Max-Age": _PREFLIGHT_S,
+        },
+    )
+
+
+def _is_preflight(scope: Scope, headers: Headers) -> bool:
+    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers

@@ -1,0 +1,144 @@
+"""Body limit middleware: size and read timeout of request bodies.
+
+A body is read whole before anybody works for it, so that a slow client holds up nobody; an upload
+goes to its route as it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+
+from spade_llm.core.errors import Busy
+from spade_llm.gateway.errors import HttpError, error_response, http_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spade_llm.gateway.gateway import Gateway
+
+UPLOAD_PATH = "/api/v0/documents"
+BODY_TIMEOUT_S = 30.0
+"""For a body; of an upload, for each part."""
+MIN_UPLOAD_BYTES_PER_S = 8 * 1024
+"""Slower than this, after the first BODY_S, no upload is: it holds up others."""
+MAX_ANONYMOUS_BYTES = 1024
+"""Of a request that nobody is known to ask: what is open to all reads no body."""
+
+
+class BodyLimitMiddleware:
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        self._app = app
+        self._options = gateway.options
+        self._bodies = gateway.bodies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with ExitStack() as stack:
+            try:
+                receive = await self._bounded(scope, receive, stack)
+            except HttpError as error:
+                await error_response(error, scope)(scope, receive, send)
+            except Busy as busy:
+                await error_response(http_error(busy), scope)(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _bounded(self, scope: Scope, receive: Receive, stack: ExitStack) -> Receive:
+        """`stack`: to the end of the answer. Raises HttpError, Busy."""
+        headers, principal = Headers(scope=scope), scope["state"]["principal"]
+        is_upload = scope["path"] == UPLOAD_PATH and scope["method"] == "POST"
+        most = self._options.max_upload_bytes if is_upload else self._options.max_body_bytes
+        if principal is None:
+            most = MAX_ANONYMOUS_BYTES
+        _check_length(headers.get("content-length"), most)
+        if is_upload:
+            return _LimitedReceive(receive, most, least_per_s=MIN_UPLOAD_BYTES_PER_S)
+        if not _has_body(headers):
+            return receive
+        hold = stack.enter_context(self._bodies.hold(principal.jid if principal else ""))
+        return ReplayedReceive(await _read(receive, most, hold), receive)
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _check_length(length: str | None, most: int) -> None:
+    """Raises HttpError."""
+    if length is not None and length.isdigit() and int(length[:20]) > most:
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> HttpError:
+    return HttpError(413, f"The body is larger than {most // 1024} KB")
+
+
+async def _read(receive: Receive, most: int, hold: Callable[[int], None]) -> Message:
+    """The whole body as one message. Raises HttpError; what `hold` raises."""
+    counted, parts = _LimitedReceive(receive, most), list[bytes]()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            while (part := await counted())["type"] == "http.request":
+                hold(len(part.get("body", b"")))
+                parts.append(part.get("body", b""))
+                if not part.get("more_body", False):
+                    return {"type": "http.request", "body": b"".join(parts), "more_body": False}
+    except TimeoutError:
+        raise _too_slow() from None
+    raise HttpError(400, "The client left before its request was read")
+
+
+def _too_slow() -> HttpError:
+    return HttpError(408, f"The body took longer than {BODY_TIMEOUT_S:g} s")
+
+
+class _LimitedReceive:
+    """`receive`, up to so many bytes of a body. Raises HttpError."""
+
+    def __init__(self, receive: Receive, most: int, *, least_per_s: int = 0) -> None:
+        """`least_per_s`: bytes, from BODY_S on; 0: however slow."""
+        self._receive = receive
+        self._most = most
+        self._left = most
+        self._is_over = False
+        self._least_per_s = least_per_s
+        self._began = time.monotonic()
+
+    async def __call__(self) -> Message:
+        if self._is_over:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                message = await self._receive()
+        except TimeoutError:
+            raise _too_slow() from None
+        self._left -= len(message.get("body", b""))
+        self._is_over = not message.get("more_body", False)
+        if self._left < 0:
+            raise _too_large(self._most)
+        if self._is_slow and not self._is_over:
+            raise HttpError(408, f"The file comes slower than {self._least_per_s} bytes a second")
+        return message
+
+    @property
+    def _is_slow(self) -> bool:
+        seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
+        return self._most - self._left < seconds * self._least_per_s
+
+
+class ReplayedReceive:
+    """`receive` of what was read already; then that the client has left, once it has."""
+
+    def __init__(self, whole: Message, receive: Receive) -> None:
+        self._whole: Message | None = whole
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        whole, self._whole = self._whole, None
+        return whole or await self._receive()

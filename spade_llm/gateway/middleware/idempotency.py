@@ -1,0 +1,256 @@
+"""Idempotency-Key middleware: replays the stored answer of a repeated POST.
+
+They survive a restart. What was asked when the gateway died has no answer here; asked again, it
+reaches the assistant under the same id (`wire_id`), which answers from its own log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from spade_llm.core.errors import StorageFailed
+from spade_llm.gateway.database import KEEP_ANSWERS_S, enforce_bounds
+from spade_llm.gateway.errors import (
+    HttpError,
+    error_response,
+    http_error,
+    validation_error_response,
+)
+from spade_llm.gateway.middleware.body_limit import UPLOAD_PATH, ReplayedReceive
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spade_llm.core.sqlite_file import SqliteFile
+
+MAX_BODY_BYTES = 256 * 1024
+"""A longer answer is not kept."""
+MAX_KEY_CHARS = 255
+WAIT_S = 200.0
+"""For the first of equal requests; longer than a turn."""
+_NOT_STORED = frozenset({401, 403, 408, 413, 429})
+"""Statuses that say nothing about the request itself: asked again, it may be answered."""
+_KEY_REUSED = {
+    "type": "idempotency_key",
+    "loc": ("header", "Idempotency-Key"),
+    "msg": "It was used for another request; take a new key for this one",
+}
+
+_FIND = """SELECT fingerprint, status, type, body FROM answers
+    WHERE principal = ? AND key = ? AND at > ?"""
+_KEEP = """INSERT OR REPLACE INTO answers(principal, key, fingerprint, status, type, body, at)
+    VALUES (?,?,?,?,?,?,?)"""
+_FORGET = "DELETE FROM answers WHERE principal = ?"
+_FORGET_ALL = "DELETE FROM answers"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    status: int
+    type: str
+    """Content-Type."""
+    body: bytes
+
+    @property
+    def is_final(self) -> bool:
+        return self.status < 500 and self.status not in _NOT_STORED
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRequest:
+    """A request with a key."""
+
+    principal: str
+    key: str
+    fingerprint: bytes
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.principal, self.key
+
+
+def keyed_request(principal: str, key: str, *what: bytes) -> KeyedRequest:
+    """`what`: all that makes it this request. Raises HttpError (400)."""
+    if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+        raise HttpError(400, f"Idempotency-Key: use 1 to {MAX_KEY_CHARS} printable characters")
+    digest = hashlib.sha256()
+    for part in what:
+        digest.update(hashlib.sha256(part).digest())
+    return KeyedRequest(principal, key, digest.digest())
+
+
+def request_wire_id(principal: str, key: str) -> str:
+    """Of the request to the assistant: the same for the same key, also after a crash."""
+    return "k" + hashlib.sha256(f"{principal}\n{key}".encode()).hexdigest()[:40]
+
+
+class AnswerStore:
+    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+        self._db = database
+        self._clock = clock
+        self._running: dict[tuple[str, str], tuple[bytes, asyncio.Event]] = {}
+
+    @asynccontextmanager
+    async def turn(self, request: KeyedRequest) -> AsyncGenerator[StoredAnswer | None]:
+        """The answer that there is; None: there is none, and it is up to us, alone, to make one
+        within the block.
+
+        Raises:
+            RequestValidationError: the key was used for another request.
+            HttpError: 409, the first of equal requests takes too long.
+        """
+        await self._until_free(request)
+        if (found := self.find(request)) is not None:
+            yield found
+            return
+        done = asyncio.Event()
+        self._running[request.name] = (request.fingerprint, done)
+        try:
+            yield None
+        finally:
+            del self._running[request.name]
+            done.set()
+
+    async def _until_free(self, request: KeyedRequest) -> None:
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while running := self._running.get(request.name):
+                    _check_fingerprint(running[0], request)
+                    await running[1].wait()
+        except TimeoutError:
+            raise HttpError(
+                409, "Idempotency-Key: the first request with it still runs; try again later"
+            ) from None
+
+    def find(self, request: KeyedRequest) -> StoredAnswer | None:
+        rows = self._db.run(_FIND, *request.name, self._clock() - KEEP_ANSWERS_S)
+        if not rows:
+            return None
+        # SQLite gives what `keep` put into these columns.
+        fingerprint, status, type_, body = cast("tuple[bytes, int, str, bytes]", rows[0])
+        _check_fingerprint(fingerprint, request)
+        return StoredAnswer(status, type_, body)
+
+    async def keep(self, request: KeyedRequest, answer: StoredAnswer) -> None:
+        """If it is one that is kept. Raises StorageFailed."""
+        if not answer.is_final or len(answer.body) > MAX_BODY_BYTES:
+            return
+        now = self._clock()
+        row = (*request.name, request.fingerprint, answer.status, answer.type, answer.body, now)
+        self._db.run(_KEEP, *row)
+        await enforce_bounds(self._db, now)
+
+    async def forget(self, principal: str) -> None:
+        """Delete the kept answers, which hold what was said, and every byte of deleted rows in the
+        write-ahead log. Raises StorageFailed."""
+        self._db.run(_FORGET, principal)
+        await self._db.empty_log()
+
+    async def forget_all(self) -> None:
+        """As `forget`, of all principals. Raises StorageFailed."""
+        self._db.run(_FORGET_ALL)
+        await self._db.empty_log()
+
+
+def _check_fingerprint(fingerprint: bytes, request: KeyedRequest) -> None:
+    if fingerprint != request.fingerprint:
+        raise RequestValidationError([_KEY_REUSED])
+
+
+logger = logging.getLogger(__name__)
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+REPLAYED_HEADER = {"Idempotency-Replayed": "true"}
+_STORED_TYPE = "application/json"
+"""Other answers, streams among them, are not kept: their work is repeated at the assistant, which
+knows it by its id."""
+
+
+class IdempotencyMiddleware:
+    def __init__(self, app: ASGIApp, answers: AnswerStore) -> None:
+        self._app = app
+        self._answers = answers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, principal = Headers(scope=scope), scope["state"].get("principal")
+        key = headers.get(IDEMPOTENCY_KEY)
+        is_kept = scope["method"] == "POST" and scope["path"] != UPLOAD_PATH
+        if key is None or principal is None or not is_kept:
+            await self._app(scope, receive, send)
+            return
+        first = await receive()
+        path, query = scope["path"].encode(errors="replace"), scope["query_string"]
+        try:
+            request = keyed_request(principal.jid, key, path, query, first.get("body", b""))
+            await self._once(request, scope, ReplayedReceive(first, receive), send)
+        except HttpError as error:
+            await error_response(error, scope)(scope, receive, send)
+        except RequestValidationError as error:
+            await validation_error_response(error, scope)(scope, receive, send)
+        except StorageFailed as error:
+            await error_response(http_error(error), scope)(scope, receive, send)
+
+    async def _once(
+        self, request: KeyedRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        async with self._answers.turn(request) as known:
+            if known is not None:
+                answer = Response(known.body, known.status, REPLAYED_HEADER, known.type)
+                await answer(scope, receive, send)
+                return
+            copy = _RecordingSend(send)
+            await self._app(scope, receive, copy)
+            await self._keep(request, copy)
+
+    async def _keep(self, request: KeyedRequest, copy: _RecordingSend) -> None:
+        try:
+            if (answer := copy.whole) is not None:
+                await self._answers.keep(request, answer)
+        except StorageFailed as error:
+            logger.error("an answer by %s is not kept: %s", IDEMPOTENCY_KEY, error)
+
+
+class _RecordingSend:
+    """`send`, and what was sent, if it is kept."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._status = 0
+        self._type = ""
+        self._parts: list[bytes] = []
+        self._bytes = 0
+        self._is_whole = False
+
+    @property
+    def whole(self) -> StoredAnswer | None:
+        is_kept = (
+            self._is_whole and self._type.startswith(_STORED_TYPE) and self._bytes <= MAX_BODY_BYTES
+        )
+        return StoredAnswer(self._status, self._type, b"".join(self._parts)) if is_kept else None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._type = Headers(raw=message["headers"]).get("content-type", "")
+        elif self._type.startswith(_STORED_TYPE):
+            self._take(message)
+        await self._send(message)
+
+    def _take(self, message: Message) -> None:
+        body = message.get("body", b"")
+        self._bytes += len(body)
+        if self._bytes <= MAX_BODY_BYTES:
+            self._parts.append(body)
+        self._is_whole = not message.get("more_body", False)

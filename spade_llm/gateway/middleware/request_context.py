@@ -1,0 +1,154 @@
+"""Request context middleware: request id, trace, access log, security headers.
+
+Without a traceparent of the client's, the trace's id is made of the request's: a request id of 32
+hexadecimal digits (a UUID, with or without hyphens; what we make) is the trace id, another one is
+hashed to it (SHA-256, the first 16 bytes).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from spade_llm.core.tracing import read_trace_parent
+from spade_llm.gateway.errors import ShuttingDown, error_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spade_llm.gateway.gateway import Gateway
+
+MAX_REQUEST_ID_CHARS = 128
+_VALID_REQUEST_ID = re.compile(rf"[A-Za-z0-9._:+/=@-]{{1,{MAX_REQUEST_ID_CHARS}}}")
+_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestIds:
+    request_id: str
+    trace_parent: str
+    """W3C."""
+
+
+def identify_request(request_id: str, trace_parent: str) -> RequestIds:
+    """From the headers X-Request-ID and traceparent; what is not there or not sane is made."""
+    parent = read_trace_parent(trace_parent.strip().lower())
+    known = request_id if _VALID_REQUEST_ID.fullmatch(request_id) else ""
+    if parent:
+        return RequestIds(known or parent.split("-")[1], parent)
+    known = known or secrets.token_hex(16)
+    return RequestIds(known, f"00-{trace_id_of(known)}-{secrets.token_hex(8)}-01")
+
+
+def trace_id_of(request_id: str) -> str:
+    digits = request_id.replace("-", "").lower()
+    if _TRACE_ID.fullmatch(digits):
+        return digits
+    return hashlib.sha256(request_id.encode()).hexdigest()[:32]
+
+
+logger = logging.getLogger(__name__)
+
+REQUEST_ID = "X-Request-ID"
+DEFAULT_CSP = "default-src 'none'; frame-ancestors 'none'"
+"""Of answers that are no pages; pages say their own."""
+_SECURITY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": DEFAULT_CSP,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""What a label may say."""
+
+
+class RequestContextMiddleware:
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        self._app = app
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        named = identify_request(headers.get(REQUEST_ID, ""), headers.get("traceparent", ""))
+        scope["state"]["request_id"] = named.request_id
+        answer = _SendWithHeaders(send, named.request_id)
+        began, metrics = time.perf_counter(), self._gateway.metrics
+        with metrics.in_flight.track_inprogress(), self._gateway.shutdown.running():
+            try:
+                with self._gateway.tracer.serving(scope["method"], named.trace_parent) as span:
+                    await self._app(scope, receive, answer)
+                    span.rename(f"{_method(scope)} {_route(scope)}")
+            except asyncio.CancelledError:
+                # Only the server cancels, at the end of a shutdown, and its task ends here; passed
+                # on, it would become a 500 without JSON and a traceback in the log.
+                if not answer.status:
+                    await error_response(ShuttingDown(), scope)(scope, receive, answer)
+            finally:
+                self._note(scope, answer.status, time.perf_counter() - began)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        method, route = _method(scope), _route(scope)
+        metrics = self._gateway.metrics
+        metrics.requests.labels(method, route, str(status)).inc()
+        metrics.seconds.labels(route).observe(seconds)
+        logger.log(
+            logging.DEBUG if route in ("/health", "/metrics") else logging.INFO,
+            "%s %s %s in %d ms, request %s of %s",
+            method,
+            route,
+            status or "unanswered",
+            round(seconds * 1000),
+            scope["state"]["request_id"],
+            _principal_digest(scope),
+        )
+
+
+class _SendWithHeaders:
+    """`send`, with what every answer has."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.status = 0
+        """0: none was sent."""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._add_headers(message)
+        await self._send(message)
+
+    def _add_headers(self, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        headers[REQUEST_ID] = self._request_id
+        for name, value in _SECURITY_HEADERS.items():
+            headers.setdefault(name, value)
+
+
+def _method(scope: Scope) -> str:
+    method = str(scope["method"])
+    return method if method in _METHODS else "OTHER"
+
+
+def _route(scope: Scope) -> str:
+    """Its template: no text of people."""
+    return getattr(scope.get("route"), "path", "") or "other"
+
+
+def _principal_digest(scope: Scope) -> str:
+    """Tells askers apart, and says nothing of who they are."""
+    principal = scope["state"].get("principal")
+    return hashlib.sha256(principal.jid.encode()).hexdigest()[:8] if principal else "nobody"

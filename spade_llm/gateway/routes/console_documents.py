@@ -1,0 +1,187 @@
+"""Routes /api/v0 of documents: file upload, listing, passage retrieval.
+
+A file is read as it comes into one of the gateway's own, which is gone when the answer ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import ClientDisconnect
+
+from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
+from spade_llm.gateway.dependencies import ApiRequest, CurrentRequest
+from spade_llm.gateway.document_uploads import sanitize_file_name
+from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError, http_error
+from spade_llm.gateway.routes.documents import document_uploads, rag_client
+from spade_llm.gateway.schemas.common import Namespace
+from spade_llm.gateway.schemas.documents import (
+    DocumentDeleted,
+    DocumentLine,
+    NotUploaded,
+    QuotableDocuments,
+    RetrieveRequest,
+    RetrieveResponse,
+    Uploaded,
+    UploadProgress,
+    rag_source,
+)
+from spade_llm.gateway.streaming import JSON_LINES, JsonLines, json_line
+from spade_llm.rag.contract import RetrievalOptions
+from spade_llm.rag.loading.file_kinds import FileKind, file_kind, unsupported_reason
+from spade_llm.rag.loading.text import parse_text
+from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from spade_llm.gateway.document_uploads import DocumentUploads
+    from spade_llm.rag.contract import DocumentSummary, Ingested
+
+router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
+
+MAX_TEXT_BYTES = 60_000
+"""Of a file that goes as text; what it grows by on the way into a message is left room."""
+MAX_SHARED = 100
+"""Documents of the assistant's that are listed."""
+_LINES = """{"done": 0, "total": 1, "chunks": 0}
+{"success": true, "id": "…", "source": "manual.md", "namespace": "docs", "chunks": 12}
+"""
+_RAW_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.post(
+    "/documents",
+    status_code=200,
+    response_class=JsonLines,
+    openapi_extra=_RAW_BODY,
+    responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINES}}}},
+)
+async def upload_document(
+    asked: CurrentRequest,
+    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["manual.md"])],
+    namespace: Annotated[Namespace | None, Query()] = None,
+) -> JsonLines:
+    """The body is the file, and `name` what it is called from now on.
+
+    Lines of JSON tell how far it is (`done`, `total`, `chunks`); the last one has `success`, and
+    what was added, or `detail` and `status`.
+    """
+    source = sanitize_file_name(name)
+    if file_kind(source) is None:
+        raise InvalidArguments(f"name: {source[:80]!r} is {unsupported_reason(source)}")
+    shelf, stack = document_uploads(asked, namespace, None), AsyncExitStack()
+    async with stack:
+        path = await stack.enter_async_context(asked.gateway.uploads.file(asked.principal.jid))
+        size = await _receive_file(asked, path)
+        if not size:
+            raise InvalidArguments("the body is empty: it is the file's content")
+        return JsonLines(_progress_lines(shelf, path, source, size), within=stack.pop_all())
+
+
+@router.get("/documents")
+async def quotable_documents(asked: CurrentRequest) -> QuotableDocuments:
+    """What answers to the asker can quote: how much of their own there is, and what was added for
+    the assistant, which quotes it to everybody."""
+    own, network = asked.clients.rag, asked.gateway.network
+    library = network.of(network.addresses.assistants[0]).rag
+    if own is None or library is None:
+        return QuotableDocuments(own_count=0, shared_count=0, shared=[])
+    mine, theirs = await asyncio.gather(own.namespaces(), library.namespaces())
+    shared = [one for one in theirs if "/" not in one.name and not is_personal_namespace(one.name)]
+    documents: list[DocumentSummary] = []
+    for one in shared:
+        if left := MAX_SHARED - len(documents):
+            page = await library.documents(namespace=one.name, limit=left)
+            documents.extend(page.documents)
+    return QuotableDocuments(
+        own_count=sum(one.documents for one in mine if "/" not in one.name),
+        shared_count=sum(one.documents for one in shared),
+        shared=[DocumentLine.of(one) for one in documents],
+    )
+
+
+@router.delete("/documents")
+async def delete_document(
+    asked: CurrentRequest,
+    source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
+    namespace: Annotated[Namespace, Query()],
+) -> DocumentDeleted:
+    """One document; a namespace as a whole goes by /llm/rag/namespace."""
+    await rag_client(asked).delete(namespace=namespace, source=source)
+    return DocumentDeleted(namespace=namespace, source=source)
+
+
+@router.post("/retrieve")
+async def retrieve_passages(asked: CurrentRequest, body: RetrieveRequest) -> RetrieveResponse:
+    """Passages that fit a query, with their scores."""
+    options = RetrievalOptions(namespaces=tuple(body.namespaces or ()))
+    found = await rag_client(asked).retrieve(body.query, k=body.top_k or 5, options=options)
+    return RetrieveResponse(
+        query=body.query,
+        chunks=[rag_source(one) for one in found.chunks],
+        degraded=[found.degraded] if found.degraded else [],
+    )
+
+
+async def _receive_file(asked: ApiRequest, path: Path) -> int:
+    """Bytes that were written to the file."""
+    size = 0
+    with await asyncio.to_thread(path.open, "wb") as file:
+        try:
+            async for part in asked.request.stream():
+                await asyncio.to_thread(file.write, part)
+                size += len(part)
+        except ClientDisconnect:
+            raise HttpError(400, "The client left before its file was there") from None
+    return size
+
+
+async def _progress_lines(
+    shelf: DocumentUploads, path: Path, source: str, size: int
+) -> AsyncGenerator[str]:
+    yield _line(UploadProgress(done=0, total=1, chunks=0))
+    try:
+        done = await _add_file(shelf, path, source, size)
+    except (RequestError, ServiceError) as error:
+        answer = http_error(error)
+        yield _line(NotUploaded(detail=answer.detail, status=answer.status_code))
+        return
+    yield _line(UploadProgress(done=1, total=1, chunks=done.chunks))
+    yield _line(
+        Uploaded(
+            id=done.id,
+            source=done.source,
+            namespace=done.namespace,
+            chunks=done.chunks,
+            unchanged=done.was_unchanged,
+        )
+    )
+
+
+async def _add_file(shelf: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
+    """The file is gone afterwards, before its client is told anything."""
+    try:
+        return await _ingest_file(shelf, path, source, size)
+    finally:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+async def _ingest_file(shelf: DocumentUploads, path: Path, source: str, size: int) -> Ingested:
+    if file_kind(source) is FileKind.TEXT and size <= MAX_TEXT_BYTES:
+        content = await asyncio.to_thread(path.read_bytes)
+        return await shelf.add_text(parse_text(content).text, source=source)
+    return await shelf.add_file(path, source=source)
+
+
+def _line(body: UploadProgress | Uploaded | NotUploaded) -> str:
+    return json_line(body.model_dump(mode="json"))

@@ -1,0 +1,129 @@
+"""Routes /api/v0 of the network: agents, recent requests, token usage.
+
+An admin sees everybody's; anybody else which agents are there, and what they asked themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query
+
+from spade_llm.assistant.turn.usage_ledger import KEPT_DAYS
+from spade_llm.core.errors import RequestError
+from spade_llm.gateway.dependencies import CurrentRequest
+from spade_llm.gateway.errors import ERROR_RESPONSES, NetworkUnavailable
+from spade_llm.gateway.schemas.network import (
+    AgentLine,
+    AgentList,
+    RequestLine,
+    RequestList,
+    UsageDay,
+    UsageLimits,
+    UsageOverview,
+)
+from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
+from spade_llm.messaging.runtime import PrincipalRequester
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.gateway.network import AgentAddresses
+    from spade_llm.messaging.runtime import HandledRequest, RequestSender
+
+router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
+
+MAX_REQUESTS = 200
+TIMEOUT_S = 2.0
+
+
+@router.get("/agents")
+async def list_agents(asked: CurrentRequest) -> AgentList:
+    """The gateway's agents, those that are away included."""
+    kinds, seen = (
+        _kinds_of_absent_agents(asked.gateway.addresses),
+        await asked.gateway.outlook.look(),
+    )
+    whole = asked.principal.is_admin
+    return AgentList(
+        agents=[
+            AgentLine.of(jid, kinds.get(jid, "other"), status, whole=whole)
+            for jid, status in seen.items()
+        ]
+    )
+
+
+@router.get("/requests")
+async def list_requests(
+    asked: CurrentRequest, limit: Annotated[int, Query(ge=1, le=MAX_REQUESTS)] = 50
+) -> RequestList:
+    """The latest ones of all agents, without anything of what was said."""
+    gateway = asked.gateway
+    if not gateway.is_connected():
+        raise NetworkUnavailable
+    is_for_all = asked.principal.is_admin
+    asks = (
+        gateway.requester
+        if is_for_all
+        else PrincipalRequester(gateway.requester, asked.principal.jid)
+    )
+    jids = tuple(dict.fromkeys(gateway.addresses.all))
+    found = await asyncio.gather(*(_recent_requests(asks, jid, limit) for jid in jids))
+    lines = [_line(jid, one) for jid, some in zip(jids, found, strict=True) for one in some or ()]
+    lines.sort(key=lambda line: line.at, reverse=True)
+    away = [jid for jid, some in zip(jids, found, strict=True) if some is None]
+    return RequestList(requests=lines[:limit], degraded=[jid.partition("@")[0] for jid in away])
+
+
+@router.get("/usage")
+async def usage(
+    asked: CurrentRequest, days: Annotated[int, Query(ge=1, le=KEPT_DAYS)] = 30
+) -> UsageOverview:
+    """What the first assistant has spent for whoever asks, and what it may."""
+    report = await asked.clients.chat.usage(days=days)
+    limits = report.limits
+    return UsageOverview(
+        days=[UsageDay.of(one) for one in report.days],
+        limits=UsageLimits(
+            turns=limits.turns,
+            model_calls=limits.model_calls,
+            tool_calls=limits.tool_calls,
+            tokens=limits.tokens,
+            seconds=limits.seconds,
+            concurrent_turns=limits.concurrent_turns,
+        ),
+    )
+
+
+def _kinds_of_absent_agents(addresses: AgentAddresses) -> dict[str, str]:
+    """Of those that are away and do not say it themselves."""
+    some = {addresses.memory: "memory", addresses.rag: "rag"}
+    return {
+        **dict.fromkeys(addresses.assistants, "assistant"),
+        **dict.fromkeys(addresses.tools, "tools"),
+        **{jid: kind for jid, kind in some.items() if jid},
+    }
+
+
+async def _recent_requests(
+    asks: RequestSender, jid: str, limit: int
+) -> Sequence[HandledRequest] | None:
+    """None: it did not say."""
+    try:
+        return await ask_recent(asks, jid, limit=min(limit, MAX_RECENT), timeout_s=TIMEOUT_S)
+    except RequestError:
+        return None
+
+
+def _line(jid: str, one: HandledRequest) -> RequestLine:
+    return RequestLine(
+        at=one.at - timedelta(seconds=one.seconds),
+        agent=jid,
+        op=one.op or one.ontology,
+        asker=one.asker,
+        seconds=one.seconds,
+        outcome=one.outcome,
+        trace=one.trace,
+    )

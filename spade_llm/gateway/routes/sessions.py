@@ -1,0 +1,228 @@
+"""Routes of sessions: list, reset, answer explanation, tool approval."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path
+
+from spade_llm.assistant.commands.usage_and_why import explanation_text
+from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
+from spade_llm.core.errors import RequestError
+from spade_llm.core.text import pluralize
+from spade_llm.gateway.configuration import EMPTY_LAYER
+from spade_llm.gateway.dependencies import CurrentAdminRequest, CurrentRequest
+from spade_llm.gateway.errors import ERROR_RESPONSES, HttpError
+from spade_llm.gateway.network import jids_by_model
+from spade_llm.gateway.schemas.common import SessionId
+from spade_llm.gateway.schemas.memory import SessionCleared
+from spade_llm.gateway.schemas.sessions import (
+    ActionDone,
+    AnswerExplanation,
+    Approval,
+    CurrentPrincipal,
+    DeletedCounts,
+    EverythingReset,
+    ResetAll,
+    SessionLine,
+    SessionList,
+    SessionReset,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from spade_llm.assistant.history.remote_sessions import CallerSessions
+    from spade_llm.gateway.gateway import Gateway
+    from spade_llm.gateway.network import AgentClients
+    from spade_llm.rag.remote import RagClient
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class ResetReport:
+    """How much was deleted, and by whom not all was."""
+
+    sessions: int = 0
+    messages: int = 0
+    memory_entries: int = 0
+    rag_documents: int = 0
+    vectors: int = 0
+    failed: set[str] = field(default_factory=set)
+    """Bare JIDs of agents."""
+
+
+async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients) -> int:
+    """Of all sessions of one principal, at every assistant; how many there were. What is
+    remembered of them stays, and how they are set. Raises RequestError, StorageFailed."""
+    names = [row.session_id for row in gateway.state.sessions(principal)]
+    asked = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
+    count = sum(await asyncio.gather(*asked))
+    for name in names:
+        gateway.state.drop_session(principal, name)
+    await gateway.answers.forget(principal)
+    return count
+
+
+async def _clear_sessions(sessions: CallerSessions, names: Sequence[str]) -> int:
+    parts = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
+    return sum([await sessions.clear_messages(part) for part in parts])
+
+
+async def reset_everything(gateway: Gateway) -> ResetReport:
+    """Everything of everybody who ever asked through this gateway. An agent that cannot is named,
+    and the others go on; whose data may be left is still known then, for the next time.
+
+    Raises:
+        StorageFailed: ours cannot be deleted.
+    """
+    wiped = ResetReport()
+    seen = await gateway.outlook.look()
+    wiped.failed.update(jid for jid in _stores(gateway) if seen.get(jid) is None)
+    for principal in gateway.state.principals():
+        await _reset_principal(gateway.network.of(principal), wiped)
+    wiped.sessions = gateway.state.forget_all(with_principals=not wiped.failed)
+    await gateway.answers.forget_all()
+    return wiped
+
+
+def _stores(gateway: Gateway) -> list[str]:
+    rag = gateway.addresses.rag
+    return [*gateway.addresses.assistants, *([rag] if rag else [])]
+
+
+async def _reset_principal(clients: AgentClients, wiped: ResetReport) -> None:
+    for jid, sessions in clients.sessions_of.items():
+        await _unless_failed(jid, _forget_sessions(sessions, wiped), wiped)
+    if clients.rag is not None:
+        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, wiped), wiped)
+
+
+async def _unless_failed(
+    jid: str, work: Coroutine[object, object, None], wiped: ResetReport
+) -> None:
+    """Who is away is not asked for each principal anew: each would take its deadline."""
+    if jid in wiped.failed:
+        work.close()
+        return
+    try:
+        await work
+    except RequestError as error:
+        logger.error("%s could not delete everything: %s", jid, error)
+        wiped.failed.add(jid)
+
+
+async def _forget_sessions(sessions: CallerSessions, wiped: ResetReport) -> None:
+    cleared = await sessions.forget_everything()
+    wiped.messages += cleared.messages
+    wiped.memory_entries += sum(cleared.by_type.values())
+
+
+async def _delete_documents(rag: RagClient, wiped: ResetReport) -> None:
+    """The principal's own; others' that it may see have their owner's name before a `/`."""
+    for namespace in await rag.namespaces():
+        if "/" in namespace.name:
+            continue
+        stats = await rag.stats(namespace.name)
+        wiped.rag_documents += await rag.delete(namespace=namespace.name)
+        wiped.vectors += stats.vectors
+
+
+router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_RESPONSES)
+
+CONFIRMATION = "DELETE"
+
+
+@router.post("/reset")
+async def reset(asked: CurrentRequest) -> SessionReset:
+    """Delete the messages of all your sessions, and begin a new one with the defaults. What is
+    remembered, documents and how other sessions are set stay. Takes any body, or none."""
+    count = await clear_messages(asked.gateway, asked.principal.jid, asked.clients)
+    session = asked.new_session()
+    await asked.gateway.state.configure(asked.principal.jid, EMPTY_LAYER, session)
+    return SessionReset(
+        new_session_id=session,
+        message=f"Session reset successfully. Chat history cleared ({pluralize(count, 'message')}).",
+    )
+
+
+@router.post("/reset-all")
+async def reset_all(body: ResetAll, asked: CurrentAdminRequest) -> EverythingReset:
+    """Delete everything of everybody: messages, memories, documents, how sessions are set."""
+    if body.confirmation != CONFIRMATION:
+        raise HttpError(400, "Invalid confirmation. Must be exactly 'DELETE' to proceed.")
+    asked.check_network()
+    wiped = await reset_everything(asked.gateway)
+    return EverythingReset(
+        success=not wiped.failed,
+        message=_message(wiped),
+        deleted=DeletedCounts(
+            sessions=wiped.sessions,
+            messages=wiped.messages,
+            memory_entries=wiped.memory_entries,
+            rag_documents=wiped.rag_documents,
+            vector_count=wiped.vectors,
+        ),
+    )
+
+
+def _message(wiped: ResetReport) -> str:
+    if not wiped.failed:
+        return "System reset completed successfully"
+    names = ", ".join(sorted(jid.partition("@")[0] for jid in wiped.failed))
+    return f"System reset is not complete: {names} could not delete everything; ask again"
+
+
+console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
+
+SessionOfPath = Annotated[SessionId, Path()]
+
+
+@console_router.get("/me")
+async def me(asked: CurrentRequest) -> CurrentPrincipal:
+    """Who is asking, and what there is for them."""
+    principal, addresses = asked.principal, asked.gateway.addresses
+    return CurrentPrincipal(
+        principal=principal.jid,
+        is_admin=principal.is_admin,
+        token=principal.token,
+        models=list(jids_by_model(addresses)),
+        language=asked.gateway.options.language,
+        has_documents=addresses.rag is not None,
+        has_tools=bool(addresses.tools),
+    )
+
+
+@console_router.get("/sessions")
+async def list_sessions(asked: CurrentRequest) -> SessionList:
+    """Those that were begun over HTTP, by the same principal."""
+    found = asked.gateway.state.sessions(asked.principal.jid)
+    return SessionList(sessions=[SessionLine.of(one) for one in found], total_count=len(found))
+
+
+@console_router.delete("/sessions/{session_id}")
+async def drop_session(asked: CurrentRequest, session_id: SessionOfPath) -> SessionCleared:
+    """Its messages, what is remembered of them, its configuration and its place in the list."""
+    cleared = await asked.clients.sessions.clear(session_id)
+    state, principal = asked.gateway.state, asked.principal.jid
+    state.unset(principal, session_id)
+    state.drop_session(principal, session_id)
+    return SessionCleared.of(cleared)
+
+
+@console_router.get("/why/{session_id}")
+async def why(asked: CurrentRequest, session_id: SessionOfPath) -> AnswerExplanation:
+    """What the last answer was built from; 404 if there is none since the assistant began."""
+    told = await asked.clients.chat.why(conversation_id=session_id)
+    return AnswerExplanation(session_id=session_id, text=explanation_text(told.record, told.texts))
+
+
+@console_router.post("/approve")
+async def approve(asked: CurrentRequest, body: Approval) -> ActionDone:
+    """The answer to an event `asked`; 404 if that is not asked now."""
+    await asked.clients.chat.approve(body.id, is_approved=body.is_approved)
+    return ActionDone()

@@ -1,0 +1,1 @@
+"""Schemas of HTTP requests and answers (pydantic), as specs/4 names their fields."""

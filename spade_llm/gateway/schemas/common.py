@@ -1,0 +1,101 @@
+"""Shared schema types: base class, session ids, timestamps, bounds, error detail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
+
+MAX_TEXT_CHARS = 100_000
+"""Of a question; what is more than one message carries (128 KB of JSON) is refused with 400."""
+MAX_NAMES = 100
+"""In one list of a request: namespaces, tools."""
+
+
+class HttpBody(BaseModel):
+    """A request or an answer. Unknown fields of a request are ignored: old clients send some.
+
+    Strict: a text is no number and a number no bool, as the API's own description says.
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+def format_timestamp(at: datetime) -> str:
+    """UTC without an offset, always with microseconds, as specs/4 writes it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+Timestamp = Annotated[
+    datetime,
+    PlainSerializer(format_timestamp, return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$",
+            "description": "UTC",
+            "examples": ["2025-12-21T10:30:00.000000"],
+        }
+    ),
+]
+
+SessionId = Annotated[
+    str,
+    Field(
+        # It is an XMPP <thread/> and a segment of a path: no space or control, none of / ? # % \,
+        # no dot first, no code point that XML forbids.
+        pattern=(
+            r"^[^\s\x00-\x20\x7f-\xa0/?#%\\.\ufffe\uffff]"
+            r"[^\s\x00-\x20\x7f-\xa0/?#%\\\ufffe\uffff]*$"
+        ),
+        min_length=1,
+        max_length=128,
+        description="A conversation of whoever asks; nobody can name another's.",
+        examples=["mi-sesion-123"],
+    ),
+]
+
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS, pattern=r"\S")]
+
+Namespace = Annotated[
+    str,
+    Field(
+        pattern=r"^\.*[\w-][\w.-]*$",
+        min_length=1,
+        max_length=64,
+        description="Of documents; `default` is the one without a name.",
+        examples=["docs"],
+    ),
+]
+
+
+def _float_as_whole_number(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE_NUMBER = BeforeValidator(_float_as_whole_number)
+"""Behind the bounds of an integer: `5.0` is one, too, as JSON Schema has it."""
+
+ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
+MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
+ContextPriority = Literal["memory", "rag", "balanced"]
+ContextLanguage = Annotated[
+    Literal["en", "es"] | None,
+    Field(description="Of the headings in `context_text`; null: the gateway's."),
+]
+TopK = Annotated[int, Field(ge=1, le=20), WHOLE_NUMBER]
+ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE_NUMBER]
+
+
+class ErrorDetail(HttpBody):
+    """Every error but those of the form of a request (422)."""
+
+    detail: str = Field(description="What is wrong, and what to do about it.")

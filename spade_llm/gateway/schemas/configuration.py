@@ -1,0 +1,255 @@
+"""Schemas of /config: service status and session configuration."""
+
+from __future__ import annotations
+
+from pydantic import AliasChoices, Field
+
+from spade_llm.gateway.configuration import (
+    ALL_MEMORY_TYPES,
+    ConfigurationLayer,
+    EffectiveConfiguration,
+    MemoryPart,
+    PreferencesPart,
+    RagPart,
+    ToolsPart,
+)
+from spade_llm.gateway.schemas.common import (
+    MAX_NAMES,
+    ContextPriority,
+    HttpBody,
+    MemoryTypeName,
+    Namespace,
+    SessionId,
+    Timestamp,
+    TopK,
+)
+
+
+class System(HttpBody):
+    version: str
+    environment: str = Field(description="`development`: only this machine reaches the gateway.")
+
+
+class LlmService(HttpBody):
+    available: bool
+    provider: str
+    model: str
+
+
+class MemoryServiceStatus(HttpBody):
+    available: bool
+    storage: str
+    semantic_search: bool
+
+
+class RagServiceStatus(HttpBody):
+    available: bool
+    vector_db: str
+    embedding_model: str
+
+
+class ToolServices(HttpBody):
+    available: bool
+    registered_tools: int
+
+
+class ServicesStatus(HttpBody):
+    """As the agents themselves said it a moment ago; empty texts: they are away."""
+
+    llm: LlmService
+    memory: MemoryServiceStatus
+    rag: RagServiceStatus
+    mcp: ToolServices
+
+
+class MemoryDefaults(HttpBody):
+    enabled: bool
+    types: list[MemoryTypeName]
+
+
+class RagDefaults(HttpBody):
+    enabled: bool
+    top_k: int
+
+
+class ContextDefaults(HttpBody):
+    max_tokens: int
+    priority: ContextPriority
+
+
+class Defaults(HttpBody):
+    memory: MemoryDefaults
+    rag: RagDefaults
+    context: ContextDefaults
+
+
+class ConfigStatus(HttpBody):
+    system: System
+    services: ServicesStatus
+    defaults: Defaults
+
+
+class MemoryConfig(HttpBody):
+    """The toggles are left out where nothing was said by them (`Effective.has_toggles`)."""
+
+    enabled: bool
+    types: list[MemoryTypeName]
+    enable_memory: bool | None = None
+    enable_short_term: bool | None = None
+    enable_semantic: bool | None = None
+    enable_episodic: bool | None = None
+    enable_profile: bool | None = None
+    enable_procedural: bool | None = None
+
+    @classmethod
+    def of(cls, holds: EffectiveConfiguration) -> MemoryConfig:
+        is_on = holds.use_memory
+        toggles = {
+            "enable_memory": is_on,
+            "enable_short_term": is_on and holds.use_history is not False,
+            **{f"enable_{name}": is_on and name in holds.memory_types for name in ALL_MEMORY_TYPES},
+        }
+        more = toggles if holds.has_toggles else {}
+        return cls(enabled=is_on, types=holds.memory_types, **more)
+
+
+class RagConfig(HttpBody):
+    enabled: bool
+    namespaces: list[str] = Field(description="Empty: all.")
+    top_k: int
+    enable_rag: bool | None = Field(default=None, description="As the toggles of memory.")
+
+    @classmethod
+    def of(cls, holds: EffectiveConfiguration) -> RagConfig:
+        more = {"enable_rag": holds.use_rag} if holds.has_toggles else {}
+        return cls(enabled=holds.use_rag, namespaces=holds.namespaces, top_k=holds.top_k, **more)
+
+
+class ToolsConfig(HttpBody):
+    enabled: bool
+    available_tools: list[str] = Field(description="Empty: all.")
+    enable_tools: bool
+
+    @classmethod
+    def of(cls, holds: EffectiveConfiguration) -> ToolsConfig:
+        is_on = bool(holds.use_tools)
+        return cls(enabled=is_on, available_tools=holds.tools, enable_tools=is_on)
+
+
+class ConfiguredParts(HttpBody):
+    """What is set, without preferences."""
+
+    memory: MemoryConfig
+    rag: RagConfig
+    mcp: ToolsConfig | None = Field(default=None, description="As the toggles of memory.")
+
+    @classmethod
+    def of(cls, holds: EffectiveConfiguration) -> ConfiguredParts:
+        more = {"mcp": ToolsConfig.of(holds)} if holds.has_toggles else {}
+        return cls(memory=MemoryConfig.of(holds), rag=RagConfig.of(holds), **more)
+
+
+class Preferences(HttpBody):
+    context_priority: ContextPriority
+    max_context_tokens: int
+
+
+class SessionConfig(HttpBody):
+    """What holds for a session: what was said for it, for all sessions, and else the defaults."""
+
+    session_id: str
+    memory: MemoryConfig
+    rag: RagConfig
+    preferences: Preferences
+    created_at: Timestamp | None = Field(description="null: nothing was said for this session.")
+    updated_at: Timestamp | None
+    config: ConfiguredParts | None = Field(
+        default=None, description="With toggles: memory, rag and mcp, where their programs look."
+    )
+
+
+class MemoryUpdate(MemoryPart):
+    """Types also as toggles, those that are left out stay as they are."""
+
+    enable_semantic: bool | None = None
+    enable_episodic: bool | None = None
+    enable_profile: bool | None = None
+    enable_procedural: bool | None = None
+
+    def part(self, holds: EffectiveConfiguration) -> MemoryPart:
+        """The layer that it is, where `holds` is what holds without it."""
+        toggles = {name: getattr(self, f"enable_{name}") for name in ALL_MEMORY_TYPES}
+        said = [self.enable_short_term, *toggles.values()]
+        if all(one is None for one in said):
+            return MemoryPart(enabled=self.enabled, types=self.types)
+        before = holds.memory_types if self.types is None else self.types
+        types = [name for name in ALL_MEMORY_TYPES if _first_given(toggles[name], name in before)]
+        has_history = _first_given(self.enable_short_term, holds.use_history is not False)
+        return MemoryPart(
+            enabled=_first_given(self.enabled, has_history or bool(types)),
+            types=types,
+            enable_short_term=has_history,
+        )
+
+
+def _first_given(said: bool | None, otherwise: bool) -> bool:
+    return otherwise if said is None else said
+
+
+class UpdateSession(HttpBody):
+    """What is left out stays as it is."""
+
+    session_id: SessionId
+    memory: MemoryUpdate | None = None
+    rag: RagPart | None = None
+    mcp: ToolsPart | None = Field(default=None, description="Without `available_tools`, all.")
+    preferences: PreferencesPart | None = None
+
+    def as_layer(self, holds: EffectiveConfiguration) -> ConfigurationLayer:
+        """`holds`: without it."""
+        mcp = self.mcp and ToolsPart(
+            enabled=self.mcp.enabled, available_tools=self.mcp.available_tools or []
+        )
+        return ConfigurationLayer(
+            memory=self.memory.part(holds) if self.memory else MemoryPart(),
+            rag=self.rag or RagPart(),
+            mcp=mcp or ToolsPart(),
+            preferences=self.preferences or PreferencesPart(),
+        )
+
+
+class SessionUpdated(HttpBody):
+    success: bool = True
+    session_id: str
+    message: str = "Session configuration updated successfully"
+    config: ConfiguredParts
+
+
+class SessionConfigDeleted(HttpBody):
+    success: bool = True
+    session_id: str
+    message: str = "Session configuration deleted. Session will use default configuration."
+
+
+class UpdateMemory(MemoryUpdate):
+    session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
+    enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_memory"))
+
+
+class MemoryUpdated(HttpBody):
+    success: bool = True
+    message: str = "Memory configuration updated"
+    config: MemoryConfig
+
+
+class UpdateRag(HttpBody):
+    session_id: SessionId | None = Field(default=None, description="null: all sessions of yours.")
+    enabled: bool = Field(validation_alias=AliasChoices("enabled", "enable_rag"))
+    namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
+    top_k: TopK | None = None
+
+
+class RagUpdated(HttpBody):
+    success: bool = True
+    message: str = "RAG configuration updated"
+    config: RagConfig

@@ -1,0 +1,278 @@
+"""Schemas of documents: ingestion, namespaces, uploads, retrieval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.gateway.schemas.common import (
+    MAX_NAMES,
+    WHOLE_NUMBER,
+    HttpBody,
+    Namespace,
+    Timestamp,
+    TopK,
+)
+from spade_llm.gateway.schemas.llm import RagSource, SourceMetadata
+from spade_llm.rag.contract import DEFAULT_NAMESPACE, MAX_QUERY_CHARS
+from spade_llm.rag.loading.chunking import Splitting
+
+if TYPE_CHECKING:
+    from spade_llm.rag.contract import (
+        DocumentPage,
+        DocumentSummary,
+        NamespaceStats,
+        NamespaceSummary,
+        ScoredChunk,
+    )
+
+MAX_DOCUMENTS = 1000
+"""Of one request."""
+MAX_DOCUMENT_CHARS = 10_000_000
+MAX_PATH_CHARS = 1000
+MAX_OFFSET = 2**53
+ChunkSize = Annotated[int, Field(ge=100, le=4000, description="Characters."), WHOLE_NUMBER]
+ChunkOverlap = Annotated[int, Field(ge=0, le=1000), WHOLE_NUMBER]
+QueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=r"\S")]
+
+
+class RagQuery(HttpBody):
+    query: QueryText
+    top_k: TopK | None = 5
+    namespace: Namespace | None = Field(default=None, description="Without it, all.")
+
+
+class RagAnswer(HttpBody):
+    success: bool
+    answer: str
+    sources: list[RagSource]
+    query: str
+    error_message: str | None = None
+    degraded: list[str] = Field(default=[], description="Why it may be poorer than usual.")
+
+
+class SplittingOptions(HttpBody):
+    chunk_size: ChunkSize | None = 1000
+    chunk_overlap: ChunkOverlap | None = Field(
+        default=200,
+        description="Characters, less than `chunk_size`; where it is not given, a fifth of that at"
+        " the most.",
+    )
+
+    @property
+    def splitting(self) -> Splitting:
+        """Raises InvalidArguments."""
+        size = 1000 if self.chunk_size is None else self.chunk_size
+        is_said = "chunk_overlap" in self.model_fields_set and self.chunk_overlap is not None
+        overlap = self.chunk_overlap if is_said else min(200, size // 5)
+        if overlap is None or overlap >= size:
+            raise InvalidArguments(
+                f"chunk_overlap {overlap} is not less than chunk_size {size}: choose a smaller one"
+            )
+        return Splitting(size=size, overlap=overlap)
+
+
+class AddDocuments(SplittingOptions):
+    documents: list[Annotated[str, Field(max_length=MAX_DOCUMENT_CHARS, pattern=r"\S")]] = Field(
+        min_length=1,
+        max_length=MAX_DOCUMENTS,
+        description="Each is the path of a file below the document root, or else a text.",
+        examples=[["./docs/manual.md", "Texto directo a indexar"]],
+    )
+    namespace: Namespace | None = DEFAULT_NAMESPACE
+
+
+class AddDirectory(SplittingOptions):
+    directory: str = Field(
+        min_length=1,
+        max_length=MAX_PATH_CHARS,
+        description="A folder below the document root.",
+        examples=["./docs"],
+    )
+    namespace: Namespace | None = DEFAULT_NAMESPACE
+    recursive: bool | None = True
+
+
+class LeftOutFile(HttpBody):
+    source: str
+    reason: str
+
+
+class DocumentsAdded(HttpBody):
+    success: bool
+    message: str
+    documents_added: int = Field(description="Those that were there, unchanged, included.")
+    left_out: list[LeftOutFile] = Field(default=[], description="Files of a folder, and why.")
+
+
+class NamespaceLine(HttpBody):
+    name: str
+    document_count: int
+    chunk_count: int
+    total_chunks: int = Field(description="As `chunk_count`.")
+    last_updated: Timestamp
+
+    @classmethod
+    def of(cls, summary: NamespaceSummary) -> NamespaceLine:
+        return cls(
+            name=summary.name,
+            document_count=summary.documents,
+            chunk_count=summary.chunks,
+            total_chunks=summary.chunks,
+            last_updated=summary.updated_at,
+        )
+
+
+class NamespaceList(HttpBody):
+    namespaces: list[NamespaceLine]
+
+
+class DocumentLine(HttpBody):
+    id: str
+    source: str
+    namespace: str
+    chunk_count: int
+    uploaded_at: Timestamp
+    filename: str = Field(description="The last part of `source`.")
+    total_chunks: int = Field(description="As `chunk_count`.")
+    content_preview: str = Field(description="Its beginning.")
+
+    @classmethod
+    def of(cls, summary: DocumentSummary) -> DocumentLine:
+        return cls(
+            id=summary.id,
+            source=summary.source,
+            namespace=summary.namespace,
+            chunk_count=summary.chunks,
+            uploaded_at=summary.updated_at,
+            filename=summary.source.rpartition("/")[2] or summary.source,
+            total_chunks=summary.chunks,
+            content_preview=summary.preview,
+        )
+
+
+class DocumentList(HttpBody):
+    documents: list[DocumentLine]
+    total_count: int
+    limit: int
+    offset: int
+    has_more: bool
+
+    @classmethod
+    def of(cls, page: DocumentPage) -> DocumentList:
+        return cls(
+            documents=[DocumentLine.of(one) for one in page.documents],
+            total_count=page.total,
+            limit=page.limit,
+            offset=page.offset,
+            has_more=page.has_more,
+        )
+
+
+class NamespaceFigures(HttpBody):
+    success: bool
+    namespace: str
+    vector_count: int
+    dimension: int = Field(description="0: there are no vectors.")
+    exists: bool
+
+    @classmethod
+    def of(cls, stats: NamespaceStats) -> NamespaceFigures:
+        return cls(
+            success=True,
+            namespace=stats.name,
+            vector_count=stats.vectors,
+            dimension=stats.dimension or 0,
+            exists=stats.exists,
+        )
+
+
+class NamespaceDeleted(HttpBody):
+    success: bool
+    namespace: str
+    message: str
+
+
+def rag_source(found: ScoredChunk) -> RagSource:
+    chunk = found.chunk
+    metadata = SourceMetadata(
+        source=chunk.source,
+        namespace=chunk.namespace,
+        chunk_index=chunk.index,
+        page=chunk.page,
+        heading=chunk.heading,
+    )
+    return RagSource(
+        content=chunk.text, metadata=metadata, score=found.score, chunk_index=chunk.index
+    )
+
+
+class QuotableDocuments(HttpBody):
+    own_count: int = Field(description="Documents of the asker's own.")
+    shared_count: int = Field(description="Documents that the assistant quotes to everybody.")
+    shared: list[DocumentLine] = Field(description="Of these the first 100.")
+
+
+class UploadProgress(HttpBody):
+    """A line of the answer to an upload."""
+
+    done: int
+    total: int
+    chunks: int
+
+
+class Uploaded(HttpBody):
+    """The last line, if the file is there now."""
+
+    success: bool = True
+    id: str
+    source: str
+    namespace: str
+    chunks: int
+    unchanged: bool
+
+
+class NotUploaded(HttpBody):
+    """The last line otherwise."""
+
+    success: bool = False
+    detail: str
+    status: int = Field(description="As the answer would have had, had it not begun.")
+
+
+class DocumentDeleted(HttpBody):
+    success: bool = True
+    message: str = "Document deleted successfully"
+    namespace: str
+    source: str
+
+
+class RetrieveRequest(HttpBody):
+    query: QueryText
+    top_k: TopK | None = 5
+    namespaces: list[Namespace] | None = Field(
+        default=None, max_length=MAX_NAMES, description="null: all."
+    )
+
+
+class RetrieveResponse(HttpBody):
+    query: str
+    chunks: list[RagSource] = Field(description="Best first.")
+    degraded: list[str] = []
+
+
+class ToolCallRequest(HttpBody):
+    arguments: dict[str, object] = {}
+    is_approved: bool = Field(
+        default=False, description="Say yes to this very call, of a tool that needs it."
+    )
+
+
+class ToolCallResponse(HttpBody):
+    name: str
+    success: bool
+    result: str | None = Field(description="Of a success.")
+    error: str | None = Field(description="Why there is none.")
+    seconds: float

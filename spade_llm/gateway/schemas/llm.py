@@ -1,0 +1,264 @@
+"""Schemas of /llm: generate and chat."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AliasChoices, ConfigDict, Field, field_validator
+
+from spade_llm.assistant.turn.options import AUTO, MAX_TOOL_ROUNDS
+from spade_llm.gateway.schemas.common import (
+    MAX_NAMES,
+    WHOLE_NUMBER,
+    ContextLanguage,
+    ContextPriority,
+    ContextTokens,
+    HttpBody,
+    MemoryTypeName,
+    Namespace,
+    SessionId,
+    Text,
+    ToolName,
+    TopK,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.assistant.chat.messages import AnswerSource, ToolCallReport, ToolRoundReport
+
+MAX_MESSAGES = 1000
+MAX_TOKENS = 1_000_000
+Temperature = Annotated[float, Field(ge=0.0, le=1.0)]
+MaxTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE_NUMBER]
+
+
+class HttpGenerateRequest(HttpBody):
+    prompt: Text
+    temperature: Temperature | None = 0.7
+    max_tokens: MaxTokens | None = 1000
+
+
+class GenerateResponse(HttpBody):
+    text: str
+    prompt: str
+
+
+class ChatUserMessage(HttpBody):
+    role: Literal["user"]
+    content: Text
+
+
+class ChatHistoryMessage(HttpBody):
+    """Of a history that the client sends: taken, and neither stored nor trusted."""
+
+    role: Literal["assistant", "system", "developer", "tool"]
+    content: str = Field(max_length=1_000_000)
+
+
+class HttpChatRequest(HttpBody):
+    """A field that is given beats the session's configuration, which beats the global one, which
+    beats the default. null is as if it were not given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "messages": [
+                        {"role": "user", "content": "¿Cuáles son las ventajas de FastAPI?"}
+                    ],
+                    "session_id": "mi-sesion-123",
+                    "use_memory": True,
+                    "use_rag": False,
+                }
+            ]
+        }
+    )
+
+    messages: list[ChatUserMessage | ChatHistoryMessage] = Field(
+        min_length=1,
+        max_length=MAX_MESSAGES,
+        description="The last one with role `user` is the question. The conversation so far is the"
+        " session's: what else is sent is neither stored nor trusted.",
+        json_schema_extra={
+            "contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}
+        },
+    )
+    session_id: SessionId | None = Field(default=None, description="Without it, a new one.")
+    temperature: Temperature | None = 0.7
+    max_tokens: MaxTokens | None = Field(default=500, description="Of the answer.")
+
+    use_memory: bool | None = Field(
+        default=True,
+        validation_alias=AliasChoices("use_memory", "enable_memory"),
+        description="Whether the conversation so far and what is remembered are read. What is said"
+        " is kept in the session all the same.",
+    )
+    use_rag: bool | None = Field(
+        default=False, validation_alias=AliasChoices("use_rag", "enable_rag")
+    )
+    memory_types: list[MemoryTypeName] | None = Field(default=None, max_length=4)
+    rag_namespaces: list[Namespace] | None = Field(default=None, max_length=MAX_NAMES)
+    rag_top_k: TopK | None = 5
+    max_context_tokens: ContextTokens | None = 4000
+    context_priority: ContextPriority | None = "balanced"
+    language: ContextLanguage = None
+
+    use_tools: bool | None = Field(
+        default=False, validation_alias=AliasChoices("use_tools", "enable_tools")
+    )
+    tool_choice: ToolName | None = Field(
+        default=AUTO, description="`auto`, `none`, `required`, or a tool's name."
+    )
+    available_tools: list[ToolName] | None = Field(
+        default=None, max_length=MAX_NAMES, description="Only these; null: all there are."
+    )
+    max_tool_iterations: Annotated[int, Field(ge=1, le=MAX_TOOL_ROUNDS), WHOLE_NUMBER] | None = 5
+
+    @field_validator("messages")
+    @classmethod
+    def _check_question(
+        cls, messages: list[ChatUserMessage | ChatHistoryMessage]
+    ) -> list[ChatUserMessage | ChatHistoryMessage]:
+        if not any(isinstance(one, ChatUserMessage) for one in messages):
+            raise ValueError("no message has role 'user': the last one of them is the question")
+        return messages
+
+    @property
+    def question(self) -> str:
+        return next(
+            one.content for one in reversed(self.messages) if isinstance(one, ChatUserMessage)
+        )
+
+
+class SourceMetadata(HttpBody):
+    source: str
+    namespace: str
+    chunk_index: int
+    page: int | None = None
+    heading: str = ""
+
+
+class RagSource(HttpBody):
+    """A passage that was used."""
+
+    content: str
+    metadata: SourceMetadata
+    score: float = Field(description="0…1")
+    chunk_index: int
+
+    @classmethod
+    def of(cls, source: AnswerSource) -> RagSource:
+        metadata = SourceMetadata(
+            source=source.source,
+            namespace=source.namespace,
+            chunk_index=source.chunk_index,
+            page=source.page,
+            heading=source.heading,
+        )
+        return cls(
+            content=source.content,
+            metadata=metadata,
+            score=source.score,
+            chunk_index=source.chunk_index,
+        )
+
+
+class ToolCallMade(HttpBody):
+    id: str
+    name: str
+    arguments: dict[str, object] | str = Field(
+        description="The object; the model's own words where they are none."
+    )
+    round: int = Field(description="From 1; calls of one round ran side by side.")
+    args: dict[str, object] | str = Field(description="As `arguments`.")
+
+    @classmethod
+    def of(cls, use: ToolCallReport) -> ToolCallMade:
+        said = _arguments(use)
+        return cls(id=use.id, name=use.name, arguments=said, round=use.round, args=said)
+
+
+class ToolCallOutput(HttpBody):
+    id: str
+    name: str
+    arguments: dict[str, object] | str
+    success: bool
+    result: str | None = Field(description="Of a success.")
+    error: str | None = Field(description="Why there is none.")
+    round: int
+    seconds: float
+    tool_call_id: str = Field(description="As `id`.")
+    tool_name: str = Field(description="As `name`.")
+    output: str | None = Field(description="As `result`.")
+
+    @classmethod
+    def of(cls, use: ToolCallReport) -> ToolCallOutput:
+        result = use.result if use.success else None
+        return cls(
+            id=use.id,
+            name=use.name,
+            arguments=_arguments(use),
+            success=use.success,
+            result=result,
+            error=None if use.success else use.error,
+            round=use.round,
+            seconds=use.seconds,
+            tool_call_id=use.id,
+            tool_name=use.name,
+            output=result,
+        )
+
+
+class AgentStep(HttpBody):
+    """One round of a turn with tools."""
+
+    round: int
+    text: str = Field(description="What the model said beside its calls.")
+    tools: list[str] = Field(description="Names of what it called.")
+    step_number: int = Field(description="As `round`.")
+    action: Literal["tool_call", "final_answer"]
+    tool_call: ToolCallMade | None = Field(description="The first of its calls.")
+    tool_result: ToolCallOutput | None = Field(description="Of that call.")
+    reasoning: str = Field(description="As `text`.")
+
+    @classmethod
+    def of(cls, step: ToolRoundReport, uses: Sequence[ToolCallReport]) -> AgentStep:
+        """`uses`: of the whole turn."""
+        first = next((use for use in uses if use.round == step.round), None)
+        return cls(
+            round=step.round,
+            text=step.text,
+            tools=list(step.tools),
+            step_number=step.round,
+            action="tool_call" if step.tools else "final_answer",
+            tool_call=ToolCallMade.of(first) if first else None,
+            tool_result=ToolCallOutput.of(first) if first else None,
+            reasoning=step.text,
+        )
+
+
+class ChatResponse(HttpBody):
+    response: str
+    session_id: str
+    context_text: str = Field(description="What the model was told beside the question.")
+    context_tokens: int
+    rag_sources: list[RagSource] = Field(description="The passages in it, best first.")
+    tools_used: bool
+    tool_calls: list[ToolCallMade] | None = Field(description="null without `use_tools`.")
+    tool_results: list[ToolCallOutput] | None
+    agent_steps: list[AgentStep] | None
+    degraded: list[str] = Field(
+        default=[],
+        description="What could not be asked: `memory`, `documents`, `tools`.",
+    )
+    request_id: str = Field(default="", description="As the X-Request-ID header.")
+
+
+def _arguments(use: ToolCallReport) -> dict[str, object] | str:
+    try:
+        said = json.loads(use.arguments)
+    except ValueError:
+        return use.arguments
+    return said if isinstance(said, dict) else use.arguments

@@ -1,0 +1,217 @@
+"""Store of principals, sessions, their configuration, and known conversations.
+
+What was said in a session is the assistant's to keep; here is that there is one, when it was last
+used, and the beginning of its first question.
+
+A chat program sends the whole conversation and no name of it. It is known by what came before its
+last question: the digest of that was noted when its last answer was given. What a client claims to
+have been said is looked up by this and used for nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from spade_llm.core.limits import LruDict
+from spade_llm.gateway.configuration import (
+    EMPTY_LAYER,
+    ConfigurationLayer,
+    EffectiveConfiguration,
+    effective_configuration,
+    merge_layers,
+)
+from spade_llm.gateway.database import enforce_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spade_llm.core.sqlite_file import SqliteFile
+
+MAX_SESSIONS = 5000
+"""Of one principal: of sessions and of their configurations; those that were not used for longest
+are forgotten here (and stay with the assistant)."""
+MAX_TITLE_CHARS = 80
+SEEN_EVERY_S = 3600.0
+MAX_SEEN = 10_000
+"""Principals whose last look is known in RAM."""
+_GLOBAL = ""
+"""Stands for all sessions of a principal; no session has this name."""
+
+_SEE = "INSERT INTO principals(jid, seen) VALUES (?,?) ON CONFLICT(jid) DO UPDATE SET seen = ?2"
+_PRINCIPALS = "SELECT jid FROM principals ORDER BY jid"
+_USE = """INSERT INTO sessions(principal, session, title, created, updated) VALUES (?,?,?,?4,?4)
+    ON CONFLICT DO UPDATE SET updated = ?4, title = iif(title = '', excluded.title, title)
+    RETURNING created = updated"""
+_SESSIONS = """SELECT session, title, created, updated FROM sessions WHERE principal = ?
+    ORDER BY updated DESC, session LIMIT ?"""
+_DROP_SESSION = "DELETE FROM sessions WHERE principal = ? AND session = ? RETURNING session"
+_FIND_CONFIGURATION = """SELECT content, created, updated FROM configurations
+    WHERE principal = ? AND session = ?"""
+_SET = """INSERT INTO configurations(principal, session, content, created, updated)
+    VALUES (?,?,?,?4,?4) ON CONFLICT DO UPDATE SET content = ?3, updated = ?4
+    RETURNING created = updated"""
+_UNSET = "DELETE FROM configurations WHERE principal = ? AND session = ? RETURNING session"
+_BOUND_ROWS = """DELETE FROM {0} WHERE principal = ?1 AND session <> '' AND session IN (
+    SELECT session FROM {0} WHERE principal = ?1 ORDER BY updated DESC LIMIT -1 OFFSET ?2)"""
+_BOUND_SESSIONS, _BOUND_CONFIGURATIONS = map(_BOUND_ROWS.format, ("sessions", "configurations"))
+_COUNT = "SELECT count(*) FROM sessions"
+_FORGET = tuple(f"DELETE FROM {table}" for table in ("sessions", "configurations", "conversations"))
+_FORGET_PRINCIPALS = "DELETE FROM principals"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    session_id: str
+    title: str
+    """Beginning of its first question; empty: nothing was asked yet."""
+    created: datetime
+    updated: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredConfiguration:
+    """A session's configuration as it was said."""
+
+    content: ConfigurationLayer
+    created: datetime
+    updated: datetime
+
+
+class GatewaySessions:
+    """On an open gateway database. Every method raises StorageFailed where the disk refuses."""
+
+    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+        self._db = database
+        self._clock = clock
+        self._seen: LruDict[str, float] = LruDict(MAX_SEEN)
+
+    def see(self, principal: str) -> None:
+        """It has asked something."""
+        now = self._clock()
+        if now - self._seen.get(principal, 0.0) >= SEEN_EVERY_S:
+            self._db.run(_SEE, principal, now)
+            self._seen[principal] = now
+
+    def principals(self) -> list[str]:
+        """All who ever asked something through this gateway: bare JIDs that tokens name."""
+        return [str(row[0]) for row in self._db.run(_PRINCIPALS)]
+
+    async def use_session(self, principal: str, session: str, *, question: str = "") -> None:
+        """It is the principal's latest now; its first question is its title."""
+        title = " ".join(question[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
+        rows = self._db.run(_USE, principal, session, title, self._clock())
+        await self._hold(_BOUND_SESSIONS, principal, is_new=rows[0] == (1,))
+
+    def sessions(self, principal: str, *, limit: int = MAX_SESSIONS) -> list[SessionRow]:
+        """The latest first."""
+        return [_session_row(row) for row in self._db.run(_SESSIONS, principal, limit)]
+
+    def drop_session(self, principal: str, session: str) -> bool:
+        """Forget that there is one; its configuration stays. False: there was none."""
+        return bool(self._db.run(_DROP_SESSION, principal, session))
+
+    def kept(self, principal: str, session: str = _GLOBAL) -> StoredConfiguration | None:
+        """What was said for a session, or (without one) for all of the principal's."""
+        rows = self._db.run(_FIND_CONFIGURATION, principal, session)
+        if not rows:
+            return None
+        # SQLite gives what `_SET` put into these columns.
+        content, created, updated = cast("tuple[str, float, float]", rows[0])
+        read = ConfigurationLayer.model_validate_json(content)
+        return StoredConfiguration(
+            content=read, created=_utc_time(created), updated=_utc_time(updated)
+        )
+
+    def said(self, principal: str, session: str = _GLOBAL) -> ConfigurationLayer:
+        kept = self.kept(principal, session)
+        return kept.content if kept else EMPTY_LAYER
+
+    async def configure(
+        self, principal: str, change: ConfigurationLayer, session: str = _GLOBAL
+    ) -> None:
+        """Into what was said before, field by field."""
+        content = merge_layers(self.said(principal, session), change)
+        text = content.model_dump_json(exclude_none=True)
+        rows = self._db.run(_SET, principal, session, text, self._clock())
+        await self._hold(_BOUND_CONFIGURATIONS, principal, is_new=rows[0] == (1,))
+
+    def unset(self, principal: str, session: str = _GLOBAL) -> bool:
+        """False: nothing was said for it."""
+        return bool(self._db.run(_UNSET, principal, session))
+
+    def effective(
+        self, principal: str, session: str = _GLOBAL, *, request: ConfigurationLayer = EMPTY_LAYER
+    ) -> EffectiveConfiguration:
+        """What holds: the request's own fields, else the session's, the global's, the defaults."""
+        return effective_configuration(request, self.said(principal, session), self.said(principal))
+
+    def forget_all(self, *, with_principals: bool) -> int:
+        """Of everybody: sessions and how they are set; tokens stay. How many sessions there
+        were."""
+        (count,) = self._db.run(_COUNT)[0]
+        for statement in _FORGET:
+            self._db.run(statement)
+        if with_principals:
+            self._db.run(_FORGET_PRINCIPALS)
+            self._seen.clear()
+        return int(str(count))
+
+    async def _hold(self, bound: str, principal: str, *, is_new: bool) -> None:
+        if is_new:
+            self._db.run(bound, principal, MAX_SESSIONS)
+        await enforce_bounds(self._db, self._clock())
+
+
+def _session_row(row: tuple[object, ...]) -> SessionRow:
+    session, title, created, updated = cast("tuple[str, str, float, float]", row)
+    return SessionRow(
+        session_id=session, title=title, created=_utc_time(created), updated=_utc_time(updated)
+    )
+
+
+def _utc_time(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+MAX_CONVERSATIONS = 5000
+"""Answers of one principal that a conversation can go on from: the latest."""
+
+ConversationLine = tuple[str, str]
+"""Role and text of a message."""
+
+_FIND_CONVERSATION = "SELECT session FROM conversations WHERE principal = ? AND digest = ?"
+_NOTE_CONVERSATION = """INSERT INTO conversations(principal, digest, session, at) VALUES (?,?,?,?)
+    ON CONFLICT DO UPDATE SET session = excluded.session, at = excluded.at"""
+_BOUND_CONVERSATIONS = """DELETE FROM conversations WHERE principal = ?1 AND digest IN (
+    SELECT digest FROM conversations WHERE principal = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)"""
+
+
+class ConversationIndex:
+    """On an open gateway database. Raises StorageFailed where the disk refuses."""
+
+    def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
+        self._db = database
+        self._clock = clock
+
+    def session(self, principal: str, model: str, before: Sequence[ConversationLine]) -> str | None:
+        """`before`: the last question. None: it is new, or not known any more."""
+        rows = self._db.run(_FIND_CONVERSATION, principal, _digest(model, before))
+        return str(rows[0][0]) if rows else None
+
+    def note(
+        self, principal: str, model: str, said: Sequence[ConversationLine], session: str
+    ) -> None:
+        """`said`: up to the answer that has just been given."""
+        self._db.run(_NOTE_CONVERSATION, principal, _digest(model, said), session, self._clock())
+        self._db.run(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
+
+
+def _digest(model: str, said: Sequence[ConversationLine]) -> bytes:
+    """White space around a text is not what makes it another: clients trim."""
+    lines = [model, *((role, text.strip()) for role, text in said)]
+    return hashlib.sha256(json.dumps(lines).encode()).digest()

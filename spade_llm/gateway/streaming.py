@@ -1,0 +1,145 @@
+"""Streaming responses: server-sent events, JSON lines, client disconnect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing, nullcontext, suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from starlette.responses import Response
+
+from spade_llm.gateway.errors import HttpError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Coroutine, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from starlette.types import Receive, Scope, Send
+
+T = TypeVar("T")
+
+CLIENT_CLOSED_REQUEST = 499
+"""The status in the log of an answer that nobody waits for any more, as nginx has it."""
+
+
+async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object, T]) -> T:
+    """What `work` gives; it is cancelled when the client leaves. The body has been read.
+
+    Raises:
+        HttpError: CLIENT_LEFT.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise HttpError(CLIENT_CLOSED_REQUEST, "The client has left")
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+KEEPALIVE_S = 15.0
+EVENT_SCHEMA = {
+    "type": "object",
+    "description": "Of each event.",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "description": "JSON; the last of OpenAI's is [DONE]."},
+    },
+    "required": ["data"],
+}
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
+
+
+class StreamedAnswer(Response):
+    """`parts` is closed when the client leaves, and with it what it waits for; `within` is left at
+    its end, whatever that was."""
+
+    beat: ClassVar[str]
+    """What may stand between any two parts."""
+
+    def __init__(
+        self,
+        parts: AsyncGenerator[str],
+        *,
+        within: AbstractAsyncContextManager[object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        beat_s: float = KEEPALIVE_S,
+    ) -> None:
+        super().__init__(headers={**STREAM_HEADERS, **(headers or {})})
+        del self.headers["content-length"]
+        self._parts = parts
+        self._within = within or nullcontext()
+        self._beat_s = beat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # An HttpError here finds nobody: the answer has begun, and its reader has left.
+        async with self._within:
+            with suppress(HttpError, OSError):
+                await cancel_on_disconnect(receive, self._write(send))
+
+    async def _write(self, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        async with aclosing(self._with_beats()) as texts:
+            async for text in texts:
+                part = {"body": text.encode(), "more_body": True}
+                await send({"type": "http.response.body", **part})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _with_beats(self) -> AsyncGenerator[str]:
+        context = copy_context()  # Each part is made in a task of its own, as if it were one task.
+        async with aclosing(self._parts):
+            while True:
+                coming = asyncio.create_task(_next_part(self._parts), context=context)
+                try:
+                    while not (await asyncio.wait((coming,), timeout=self._beat_s))[0]:
+                        yield self.beat
+                finally:
+                    coming.cancel()
+                    await asyncio.gather(coming, return_exceptions=True)
+                if (text := coming.result()) is None:
+                    return
+                yield text
+
+
+class EventStream(StreamedAnswer):
+    """Server-sent events (WHATWG HTML §9.2)."""
+
+    media_type = EVENT_STREAM
+    beat = ": still at work\n\n"
+
+
+class JsonLines(StreamedAnswer):
+    """An object on each line; an empty line is a sign of life."""
+
+    media_type = JSON_LINES
+    beat = "\n"
+
+
+async def _next_part(parts: AsyncGenerator[str]) -> str | None:
+    return await anext(parts, None)
+
+
+def sse_event(name: str, content: Mapping[str, object]) -> str:
+    return f"event: {name}\n{sse_data(content)}"
+
+
+def sse_data(content: Mapping[str, object]) -> str:
+    """On one line: JSON escapes what would end it."""
+    return f"data: {json_line(content)}\n"
+
+
+def json_line(content: Mapping[str, object]) -> str:
+    return f"{json.dumps(content, ensure_ascii=False)}\n"

@@ -1,0 +1,75 @@
+"""MCP servers of one agent as a toolbox, with their accepted tools (pins)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import weakref
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.core.errors import UnknownTool
+from spade_llm.mcp.client.pins import PINS_FILE, Pins
+from spade_llm.mcp.server_configs import mcp_servers
+from spade_llm.tools.toolbox import NO_CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spade_llm.mcp.client import McpToolbox
+    from spade_llm.mcp.server_configs import MCPServerConfig
+    from spade_llm.providers.model import ToolSpec
+    from spade_llm.tools.toolbox import CallContext, ToolResult
+
+
+def open_pins(data: Path | None) -> Pins:
+    """Without a folder of data: for as long as these pins are used, and no longer."""
+    if data is not None:
+        data.mkdir(parents=True, exist_ok=True)
+        return Pins(data / PINS_FILE)
+    folder = tempfile.mkdtemp(prefix="spade-llm-mcp-")
+    pins = Pins(Path(folder) / PINS_FILE)
+    weakref.finalize(pins, shutil.rmtree, folder, ignore_errors=True)
+    return pins
+
+
+class McpServers:
+    """As long as the block runs, every server is kept running, once.
+
+    Entering waits for those that come soon, so that the first turn has their tools; one that is
+    away costs its own tools and nothing else.
+    """
+
+    def __init__(self, configs: Sequence[MCPServerConfig], *, data: Path | None) -> None:
+        """`data`: where the accepted definitions are kept; None: while the block runs."""
+        self._servers = mcp_servers(configs)
+        self._data = data
+        self._boxes: list[tuple[str, McpToolbox]] = []
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        from spade_llm.mcp.client import McpToolbox
+
+        pins = await asyncio.to_thread(open_pins, self._data)
+        for server in self._servers:
+            box = await self._stack.enter_async_context(McpToolbox(server, pins))
+            self._boxes.append((server.prefix, box))
+        await asyncio.gather(*(box.arrive() for _, box in self._boxes))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._boxes.clear()
+        await self._stack.aclose()
+
+    async def list(self) -> Sequence[ToolSpec]:
+        return [spec for _, box in self._boxes for spec in await box.list()]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], *, context: CallContext = NO_CONTEXT
+    ) -> ToolResult:
+        for prefix, box in self._boxes:
+            if name.startswith(prefix):
+                return await box.call(name, arguments, context=context)
+        raise UnknownTool(f"{name!r} is no tool of an MCP server here")

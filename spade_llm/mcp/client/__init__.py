@@ -1,0 +1,16 @@
+"""MCP client: toolboxes over MCP servers, with pinned tool definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from spade_llm.mcp.client.pins import Pins
+    from spade_llm.mcp.client.servers import HttpServer, McpServer, StdioServer
+    from spade_llm.mcp.client.toolbox import McpToolbox
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
+
+__all__ = ["HttpServer", "McpServer", "McpToolbox", "Pins", "StdioServer"]

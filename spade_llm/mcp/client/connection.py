@@ -1,0 +1,267 @@
+"""Connection to one server: handshake, tool listing, calls, reason of its end.
+
+The SDK's context managers are entered and left in the task that runs `run`, as they must be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import httpx2
+from mcp.client.client import Client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    PaginatedRequestParams,
+    ToolListChangedNotification,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from spade_llm.mcp.client.definitions import ToolDefinition, parse_definition
+from spade_llm.mcp.client.flow_control import FlowControl, TrafficBudget
+from spade_llm.mcp.client.http_transport import http_streams
+from spade_llm.mcp.client.sanitize import sanitize_line
+from spade_llm.mcp.client.servers import StdioServer
+from spade_llm.mcp.client.stdio_transport import stdio_streams
+from spade_llm.mcp.client.tool_listing import ConnectionLost, ToolListings
+
+if TYPE_CHECKING:
+    from asyncio import Task
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+
+    from mcp.client._transport import TransportStreams
+    from mcp.client.session import ClientSession, IncomingMessage
+    from mcp_types import Tool
+
+    from spade_llm.mcp.client.servers import McpServer, ServerTimeouts
+    from spade_llm.mcp.client.stdio_transport import McpServerProcess
+
+_log = logging.getLogger(__name__)
+
+MAX_REASON_CHARS = 200
+
+
+def end_reason(task: Task[None]) -> str:
+    """Of a task that has ended. What nobody foresaw is in the log with its traceback."""
+    if task.cancelled():
+        return "it was stopped"
+    error = task.exception()
+    if error is None:
+        return "it closed the connection"
+    known = [text for one in _leaves(error) if (text := _clause(one))]
+    if not known:
+        _log.error("a session with an MCP server failed", exc_info=error)
+        return f"it failed ({type(error).__name__})"
+    return known[0]
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+def _clause(error: BaseException) -> str:
+    match error:
+        case ConnectionLost():
+            return str(error) or "it closed the connection"
+        case MCPError():
+            return f"it declined: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
+        case httpx2.HTTPStatusError():
+            return f"it answered HTTP {error.response.status_code}"
+        case OSError() if not isinstance(error, TimeoutError):
+            return f"it cannot be started: {error.strerror or type(error).__name__}"
+        case RuntimeError():
+            return sanitize_line(str(error), MAX_REASON_CHARS)
+        case _:
+            return next((text for kind, text in _CLAUSES.items() if isinstance(error, kind)), "")
+
+
+_CLAUSES: dict[type[Exception], str] = {
+    TimeoutError: "it did not answer in time",
+    httpx2.TimeoutException: "it did not answer in time",
+    httpx2.HTTPError: "it cannot be reached",
+    ValidationError: "its answer is not that of an MCP server",
+    httpx2.SSEError: "its event stream cannot be read",
+}
+
+
+MAX_PAGES = 50
+MAX_TOOLS = 1000
+"""Of one listing; what comes after is not looked at."""
+
+Answer: TypeAlias = CallToolResult | InputRequiredResult
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+_CLIENT_INFO = Implementation(name="spade-llm", version="1")
+
+
+class McpConnection:
+    """`ready` is set once calls may be made. `run` returns the reason why it is over."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        patience: ServerTimeouts,
+        *,
+        on_listed: Callable[[Sequence[ToolDefinition]], None],
+    ) -> None:
+        self.ready = asyncio.Event()
+        self.listings = ToolListings(on_listed)
+        self._server = server
+        self._patience = patience
+        self._session: ClientSession | None = None
+        self._known: dict[str, tuple[Tool, ToolDefinition]] = {}
+        self._running = 0
+
+    async def run(self) -> None:
+        """Raises Lost, or whatever the SDK and its libraries raise, also in groups."""
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self._patience.open_s):
+                gate, child = await stack.enter_async_context(self._gate())
+            try:
+                await self._serve(gate)
+            except Exception:
+                self._close()
+                if gate.ended.is_set() and child is not None:
+                    raise ConnectionLost(await child.obituary()) from None
+                raise
+            finally:
+                self._close()
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> Answer:
+        """A cancellation is told to the server.
+
+        Raises:
+            Lost: nothing was sent.
+            MCPError: the server declined, or went away in the middle.
+            ValidationError: its answer is none.
+        """
+        if self._session is None:
+            raise ConnectionLost
+        params = CallToolRequestParams(name=tool, arguments=dict(arguments))
+        self._running += 1
+        try:
+            # Not `call_tool`: it checks the answer against the server's own schema, whose patterns
+            # a hostile server can make as slow as it likes, on our event loop.
+            return await self._session.send_request(CallToolRequest(params=params), _ANSWER)
+        finally:
+            self._running -= 1
+
+    def _close(self) -> None:
+        self.ready.clear()
+        self._session = None
+        self.listings.close()
+
+    @asynccontextmanager
+    async def _gate(self) -> AsyncIterator[tuple[FlowControl, McpServerProcess | None]]:
+        budget, where = TrafficBudget(), self._server.where
+        if isinstance(where, StdioServer):
+            async with stdio_streams(self._server, where, budget) as (streams, child):
+                yield FlowControl(*streams, budget), child
+        else:
+            async with http_streams(where, budget) as streams:
+                yield FlowControl(*streams, budget), None
+
+    async def _serve(self, gate: FlowControl) -> None:
+        async with AsyncExitStack() as stack:
+            client = Client(
+                _gated_transport(gate),
+                cache=None,
+                client_info=_CLIENT_INFO,
+                message_handler=self._on_message,
+            )
+            async with asyncio.timeout(self._patience.open_s):
+                self._session = (await stack.enter_async_context(client)).session
+                self.listings.add(await self._list())
+            self.ready.set()
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._end_with, gate)
+                group.start_soon(self._listen, client)
+                await self.listings.keep(self._patient_list, silence_s=self._patience.silence_s)
+
+    async def _patient_list(self) -> Sequence[ToolDefinition]:
+        """A server that does one thing at a time lists its tools only after a long call."""
+        while True:
+            try:
+                async with asyncio.timeout(self._patience.hang_s):
+                    return await self._list()
+            except TimeoutError:
+                if not self._running:
+                    raise ConnectionLost("it did not answer any more") from None
+
+    async def _list(self) -> Sequence[ToolDefinition]:
+        assert self._session is not None  # Only `_serve` and what it awaits come here.
+        tools: list[Tool] = []
+        cursor = None
+        for _ in range(MAX_PAGES):
+            params = PaginatedRequestParams(cursor=cursor) if cursor else None
+            page = await self._session.list_tools(params=params)
+            tools += page.tools
+            cursor = page.next_cursor
+            if not cursor or len(tools) >= MAX_TOOLS:
+                break
+        return self._definitions(tools[:MAX_TOOLS])
+
+    def _definitions(self, tools: Sequence[Tool]) -> Sequence[ToolDefinition]:
+        """Most are what they were: those are not written as JSON again."""
+        known: dict[str, tuple[Tool, ToolDefinition]] = {}
+        for tool in tools:
+            before = self._known.get(tool.name)
+            if before is None or before[0] != tool or tool.name in known:
+                before = (tool, _tool_definition(tool))
+            known.setdefault(tool.name, before)
+            if known[tool.name][1] != before[1]:
+                _log.warning(
+                    "MCP server %s lists %.100r twice, differently", self._server.name, tool.name
+                )
+        self._known = known
+        return [definition for _, definition in known.values()]
+
+    async def _end_with(self, gate: FlowControl) -> None:
+        await gate.ended.wait()
+        self.ready.clear()
+        raise ConnectionLost("it closed the connection")
+
+    async def _listen(self, client: Client) -> None:
+        """The newest protocol tells of changes only to who listens."""
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self.listings.refresh()
+        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
+            _log.debug("MCP server %s: no notice of changes (%s)", self._server.name, error)
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.listings.refresh()
+
+
+@asynccontextmanager
+async def _gated_transport(gate: FlowControl) -> AsyncIterator[TransportStreams]:
+    yield gate.inbound, gate.outbound
+
+
+def _tool_definition(tool: Tool) -> ToolDefinition:
+    return parse_definition(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+
+async def run_connection(connection: McpConnection) -> str:
+    """Run it to its end; why it ended."""
+    task = asyncio.create_task(connection.run())
+    try:
+        await asyncio.wait([task])
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    return end_reason(task)

@@ -1,0 +1,236 @@
+"""Pinned tool definitions (SQLite): accepted, waiting for review, rejected.
+
+Written by the agent at first sight and by an operator's review, which may run at the same time.
+Knows no session.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import NotFound, StorageFailed
+from spade_llm.mcp.client.definitions import ToolDefinition, definition_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+PINS_FILE = "mcp.db"
+MAX_TOOLS = 500
+"""Remembered per server. What a server names beyond is never offered."""
+BUSY_TIMEOUT_S = 5.0
+_CHANGE_COUNTER = 24
+"""Where SQLite's file format counts transactions, as long as there is no write-ahead log."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS mcp_servers (name TEXT PRIMARY KEY, first_seen TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS mcp_tools (
+  server TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  accepted TEXT,
+  accepted_at TEXT,
+  waiting TEXT,
+  waiting_since TEXT,
+  is_rejected INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (server, tool)
+) WITHOUT ROWID;
+"""
+_KNOWS_SERVER = "SELECT 1 FROM mcp_servers WHERE name = ?"
+_ADD_SERVER = "INSERT OR IGNORE INTO mcp_servers VALUES (?, ?)"
+_OF_SERVER = "SELECT tool, accepted, waiting, is_rejected FROM mcp_tools WHERE server = ?"
+_PIN = "INSERT INTO mcp_tools (server, tool, accepted, accepted_at) VALUES (?, ?, ?, ?)"
+_ADD_WAITING = "INSERT INTO mcp_tools (server, tool, waiting, waiting_since) VALUES (?, ?, ?, ?)"
+_SET_WAITING = (
+    "UPDATE mcp_tools SET waiting = ?, waiting_since = ?, is_rejected = 0"
+    " WHERE server = ? AND tool = ?"
+)
+_WAITING = (
+    "SELECT server, tool, accepted, waiting, waiting_since, is_rejected FROM mcp_tools"
+    " WHERE waiting IS NOT NULL ORDER BY server, tool"
+)
+_WAITING_ONE = "SELECT waiting FROM mcp_tools WHERE server = ? AND tool = ?"
+_ACCEPT = (
+    "UPDATE mcp_tools SET accepted = waiting, accepted_at = ?, waiting = NULL,"
+    " waiting_since = NULL, is_rejected = 0 WHERE server = ? AND tool = ?"
+)
+_REJECT = "UPDATE mcp_tools SET is_rejected = 1 WHERE server = ? AND tool = ?"
+
+
+class PinVerdict(StrEnum):
+    ACCEPTED = "accepted"
+    CHANGED = "changed since it was accepted"
+    NEW = "new on a server that is known"
+    REJECTED = "rejected"
+    TOO_MANY = f"more than {MAX_TOOLS} tools of this server are known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingDefinition:
+    """A definition that waits for an operator."""
+
+    server: str
+    tool: str
+    accepted: str | None
+    """The definition in force; None: there was none."""
+    offered: str
+    since: str
+    is_rejected: bool
+
+    @property
+    def digest(self) -> str:
+        return definition_digest(self.offered)
+
+
+@dataclass(frozen=True, slots=True)
+class _PinRow:
+    accepted: str | None
+    waiting: str | None
+    is_rejected: bool
+
+
+class Pins:
+    """Its methods block for a millisecond: call them off the event loop."""
+
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)):
+        self._path = path
+        self._now = now
+
+    def version(self) -> bytes:
+        """Another one after every change, by whomever. Takes 20 µs."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(_CHANGE_COUNTER)
+                return file.read(4)
+        except OSError:
+            return b""
+
+    def accepted(self, server: str) -> list[ToolDefinition]:
+        """Raises StorageFailed."""
+        with self._open() as database:
+            rows = _rows(database, server)
+        return [
+            ToolDefinition(name=name, text=row.accepted)
+            for name, row in rows.items()
+            if row.accepted
+        ]
+
+    def judge(
+        self, server: str, definitions: Iterable[ToolDefinition], *, pins_new: bool = False
+    ) -> Mapping[str, PinVerdict]:
+        """Each tool's verdict. Pins what is seen for the first time; notes what has changed.
+
+        The first listing of a server is pinned whole: the operator has just named it. A tool that
+        comes later came by the server's own wish, so it waits, as a changed one does.
+
+        Raises:
+            StorageFailed
+        """
+        with self._open() as database:
+            is_known = database.execute(_KNOWS_SERVER, (server,)).fetchone() is not None
+            rows = _rows(database, server)
+            pinning = pins_new or not is_known
+            verdicts = {
+                one.name: self._judge(database, server, one, rows, pinning) for one in definitions
+            }
+            if not is_known:
+                database.execute(_ADD_SERVER, (server, self._stamp()))
+        return verdicts
+
+    def waiting(self) -> list[PendingDefinition]:
+        with self._open() as database:
+            return [
+                PendingDefinition(
+                    server=server,
+                    tool=tool,
+                    accepted=accepted,
+                    offered=waiting,
+                    since=since,
+                    is_rejected=bool(is_rejected),
+                )
+                for server, tool, accepted, waiting, since, is_rejected in database.execute(
+                    _WAITING
+                )
+            ]
+
+    def accept(self, seen: PendingDefinition) -> None:
+        """Exactly what was seen.
+
+        Raises:
+            NotFound: the server has offered something else in the meantime.
+        """
+        with self._open() as database:
+            self._check(database, seen)
+            database.execute(_ACCEPT, (self._stamp(), seen.server, seen.tool))
+
+    def reject(self, seen: PendingDefinition) -> None:
+        """It stays withheld, and is not asked about again until it changes. Raises as `accept`."""
+        with self._open() as database:
+            self._check(database, seen)
+            database.execute(_REJECT, (seen.server, seen.tool))
+
+    def _judge(
+        self,
+        database: sqlite3.Connection,
+        server: str,
+        definition: ToolDefinition,
+        rows: dict[str, _PinRow],
+        pinning: bool,
+    ) -> PinVerdict:
+        name, text = definition.name, definition.text
+        row = rows.get(name)
+        if row is None:
+            if len(rows) >= MAX_TOOLS:
+                return PinVerdict.TOO_MANY
+            rows[name] = _PinRow(text if pinning else None, None if pinning else text, False)
+            statement = _PIN if pinning else _ADD_WAITING
+            database.execute(statement, (server, name, text, self._stamp()))
+            return PinVerdict.ACCEPTED if pinning else PinVerdict.NEW
+        if row.accepted == text:
+            self._note_waiting(database, server, name, row, None)
+            return PinVerdict.ACCEPTED
+        self._note_waiting(database, server, name, row, text)
+        if row.is_rejected and row.waiting == text:
+            return PinVerdict.REJECTED
+        return PinVerdict.CHANGED if row.accepted else PinVerdict.NEW
+
+    def _note_waiting(
+        self, database: sqlite3.Connection, server: str, name: str, row: _PinRow, text: str | None
+    ) -> None:
+        if row.waiting != text:
+            database.execute(_SET_WAITING, (text, text and self._stamp(), server, name))
+
+    def _check(self, database: sqlite3.Connection, seen: PendingDefinition) -> None:
+        found = database.execute(_WAITING_ONE, (seen.server, seen.tool)).fetchone()
+        if found is None or found[0] != seen.offered:
+            raise NotFound(
+                f"{seen.tool!r} of {seen.server!r} is no longer what was shown: review it again"
+            )
+
+    def _stamp(self) -> str:
+        return self._now().isoformat(timespec="seconds")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """One transaction."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as database:
+                database.executescript(_SCHEMA)
+                database.execute("PRAGMA synchronous = FULL")
+                database.isolation_level = None
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StorageFailed(f"the pins of MCP tools cannot be kept: {error}") from error
+
+
+def _rows(database: sqlite3.Connection, server: str) -> dict[str, _PinRow]:
+    return {
+        tool: _PinRow(accepted, waiting, bool(is_rejected))
+        for tool, accepted, waiting, is_rejected in database.execute(_OF_SERVER, (server,))
+    }

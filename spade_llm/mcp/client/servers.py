@@ -1,0 +1,78 @@
+"""Configuration of an MCP server: stdio program or URL, timeouts, back-off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioServer:
+    """A program that we start; it ends with us."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Beside PATH, HOME and the like; values are secrets."""
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpServer:
+    """A server that runs already."""
+
+    url: str
+    transport: Literal["http", "sse"] = "http"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values are secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """One `[mcp.NAME]`."""
+
+    name: str
+    """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
+    where: StdioServer | HttpServer
+    tools: frozenset[str] | None = None
+    """The server's own names of those that are offered; None: all."""
+    timeout_s: float = 60.0
+    """Of one call, with the look at the listing before it."""
+    pins_new_tools: bool = False
+    """Whether a tool that a known server adds is taken as its first ones were, without review."""
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.name}_"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not stand in a log: values, and of headers the token behind its scheme, too."""
+        if isinstance(self.where, StdioServer):
+            return frozenset(value for value in self.where.env.values() if value)
+        values = [value for value in self.where.headers.values() if value]
+        tokens = [value.split()[-1] for value in values if value.split()]
+        return frozenset((*values, *tokens))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTimeouts:
+    open_s: float = 45.0
+    """From the start to its first listing: a program may be installed first, and the SDK waits
+    10 s for an old one to decline the newest protocol."""
+    silence_s: float = 60.0
+    """A session that nobody uses is asked for its tools so often."""
+    hang_s: float = 30.0
+    """A listing that takes longer, while no call runs, ends the session."""
+    first_pause_s: float = 0.5
+    max_pause_s: float = 60.0
+    """Before the next start; doubled each time, halved or not by chance."""
+    steady_s: float = 30.0
+    """A session that lived so long has not failed at its start: the pauses begin anew."""
+    absence_s: float = 60.0
+    """Its tools are offered so long after it went away: most come back."""
+    start_wait_s: float = 10.0
+    """A call waits so long for a server that is just starting."""

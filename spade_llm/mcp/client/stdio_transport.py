@@ -1,0 +1,249 @@
+"""Stdio transport: JSON lines to and from a child process.
+
+Not the SDK's own `stdio_client`: that one holds a line of any length, and its program's helpers
+outlive a kill −9 of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections import deque
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from spade_llm.mcp.client import guard
+from spade_llm.mcp.client.flow_control import MAX_LINE_BYTES, LineTooLong, bounded_lines
+from spade_llm.mcp.client.sanitize import mask_secrets, sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp_types import JSONRPCMessage
+
+    from spade_llm.mcp.client.flow_control import TrafficBudget
+    from spade_llm.mcp.client.servers import McpServer, StdioServer
+
+_log = logging.getLogger(__name__)
+
+STDIN_CLOSED_GRACE_S = 2.0
+"""How long the program may take to end after its standard input has."""
+GUARD_GRACE_S = 3 * guard.GRACE_S + 2
+STDERR_DRAIN_S = 0.5
+PAUSE_S = 0.01
+MAX_LINE_CHARS = 500
+LINES_PER_MINUTE = 60
+"""Of its standard error that reach our log; the rest is counted."""
+TAIL_LINES = 5
+PIPE_BYTES = 256 * 1024
+
+
+class McpServerProcess:
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int, server: McpServer):
+        assert process.stdin and process.stdout and process.stderr  # All three are PIPE below.
+        self.stdin, self.stdout = process.stdin, process.stdout
+        self._process = process
+        self._lifeline = lifeline
+        self._server = server
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._errors = asyncio.create_task(self._log_errors(process.stderr))
+
+    @property
+    def pid(self) -> int:
+        """The guard's."""
+        return self._process.pid
+
+    async def obituary(self) -> str:
+        """How it ended, once its output has; said to peers, so its own words are for our log."""
+        await self._wait(STDIN_CLOSED_GRACE_S)
+        await asyncio.wait([self._errors], timeout=STDERR_DRAIN_S)
+        if self._tail:
+            last = " | ".join(self._tail)
+            _log.info("MCP server %s said last: %s", self._server.name, last)
+        status = self._process.returncode
+        if status == guard.CANNOT_RUN:
+            return "its program cannot be run"
+        return "it closed its output" if status is None else f"it ended with status {status}"
+
+    async def stop(self) -> None:
+        """End it: by the end of its input, then, with all that it has started, by its guard."""
+        self.stdin.close()
+        await self._wait(STDIN_CLOSED_GRACE_S)
+        os.close(self._lifeline)
+        await self._wait(GUARD_GRACE_S)
+        if self._process.returncode is None:
+            self._process.kill()
+        self._errors.cancel()
+        await asyncio.wait([self._errors])
+        self._close_pipes()
+
+    async def _wait(self, timeout_s: float) -> None:
+        # Not `wait`: since Python 3.11 it waits for the ends of the pipes too, which a full one
+        # or somebody who holds it keeps from coming.
+        for _ in range(round(timeout_s / PAUSE_S)):
+            if self._process.returncode is not None:
+                return
+            await asyncio.sleep(PAUSE_S)
+
+    def _close_pipes(self) -> None:
+        """A program that left its group may hold them: ours are closed all the same."""
+        # asyncio 3.11 offers no other way; without it the transport warns when it is collected.
+        transport = getattr(self._process, "_transport", None)
+        if isinstance(transport, asyncio.SubprocessTransport):
+            transport.close()
+
+    async def _log_errors(self, stream: asyncio.StreamReader) -> None:
+        """What it says on standard error, for our log: short lines, not too many."""
+        loop = asyncio.get_running_loop()
+        until, room, dropped = loop.time() + 60, LINES_PER_MINUTE, 0
+        rest = b""
+        while chunk := await stream.read(16 * 1024):
+            *lines, rest = (rest + chunk).split(b"\n")
+            rest = rest[:MAX_LINE_CHARS]
+            if loop.time() >= until:
+                self._say_dropped(dropped)
+                until, room, dropped = loop.time() + 60, LINES_PER_MINUTE, 0
+            for line in lines[:room]:
+                self._log_line(line)
+            dropped += max(len(lines) - room, 0)
+            room = max(room - len(lines), 0)
+            await asyncio.sleep(0 if room else 0.1)  # A flood waits in its pipe.
+        self._log_line(rest)
+        self._say_dropped(dropped)
+
+    def _log_line(self, line: bytes) -> None:
+        text = mask_secrets(
+            line[: 4 * MAX_LINE_CHARS].decode("utf-8", "replace"), self._server.secrets
+        )
+        if shown := sanitize_line(text, MAX_LINE_CHARS):
+            self._tail.append(shown)
+            _log.debug("MCP server %s: %s", self._server.name, shown)
+
+    def _say_dropped(self, count: int) -> None:
+        if count:
+            _log.info("MCP server %s: %d more lines left out", self._server.name, count)
+
+
+async def start_server_process(
+    server: McpServer, where: StdioServer, environment: Mapping[str, str]
+) -> McpServerProcess:
+    """Raises OSError."""
+    lifeline, ours = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", guard.__file__, str(lifeline), *where.command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=where.cwd,
+            pass_fds=(lifeline,),
+            limit=PIPE_BYTES,
+            # Ctrl-C in our terminal is for us, who stop it in good order.
+            start_new_session=True,
+        )
+    except BaseException:  # Also when we are cancelled: nobody else holds it.
+        os.close(ours)
+        raise
+    finally:
+        os.close(lifeline)
+    return McpServerProcess(process, ours, server)
+
+
+MAX_UNSENT = 64
+"""Messages that wait for the program to read them."""
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
+
+
+@asynccontextmanager
+async def stdio_streams(
+    server: McpServer, where: StdioServer, budget: TrafficBudget
+) -> AsyncIterator[tuple[TransportStreams, McpServerProcess]]:
+    """Raises OSError."""
+    child = await start_server_process(server, where, get_default_environment() | dict(where.env))
+    to_session, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, from_session = anyio.create_memory_object_stream[SessionMessage](MAX_UNSENT)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_read, child, to_session, budget, server.name)
+            group.start_soon(_write, child, from_session, to_session)
+            yield (inbound, outbound), child
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await child.stop()
+        for stream in (inbound, outbound, to_session, from_session):
+            stream.close()
+
+
+async def _read(
+    child: McpServerProcess,
+    to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    budget: TrafficBudget,
+    name: str,
+) -> None:
+    garbage = 0
+    async with to_session, aclosing(bounded_lines(child.stdout, budget)) as lines:
+        async for line in lines:
+            message = _message(line)
+            if message is not None:
+                await to_session.send(SessionMessage(message))
+            elif not isinstance(line, bytes) or line.strip():
+                garbage += 1
+                await budget.spend_message()
+                _log_garbage(name, garbage)
+
+
+def _log_garbage(name: str, count: int) -> None:
+    """The first, the tenth, the hundredth …"""
+    if count in (1, 10, 100) or count % 1000 == 0:
+        _log.warning("MCP server %s: %d lines that are no message were left out", name, count)
+
+
+def _message(line: bytes | LineTooLong) -> JSONRPCMessage | None:
+    if isinstance(line, LineTooLong):
+        return _error_for_lost_answer(line.head)
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return None
+
+
+def _error_for_lost_answer(head: bytes) -> JSONRPCError | None:
+    """Whoever waits for the answer that was thrown away learns of it at once, if it says so."""
+    found = _ID.search(head)
+    if found is None:
+        return None
+    given = found[1].decode()
+    what = f"its answer is longer than {MAX_LINE_BYTES} bytes"
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=given.strip('"') if given.startswith('"') else int(given),
+        error=ErrorData(code=INTERNAL_ERROR, message=what),
+    )
+
+
+async def _write(
+    child: McpServerProcess,
+    from_session: MemoryObjectReceiveStream[SessionMessage],
+    to_session: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    try:
+        async with from_session:
+            async for item in from_session:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                child.stdin.write(text.encode() + b"\n")
+                await child.stdin.drain()
+    except (ConnectionError, RuntimeError):
+        to_session.close()

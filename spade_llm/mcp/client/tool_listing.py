@@ -1,0 +1,199 @@
+"""Tool listings of a server: refresh, check against pins, offered and withheld tools."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+from spade_llm.mcp.client.definitions import offered_names
+from spade_llm.mcp.client.pins import PinVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from spade_llm.mcp.client.definitions import ToolDefinition
+    from spade_llm.mcp.client.pins import Pins
+    from spade_llm.mcp.client.servers import McpServer
+    from spade_llm.providers.model import ToolSpec
+
+LISTING_PAUSE_S = 1.0
+"""Between two listings that nobody waits for: a server may announce changes without end."""
+
+
+class ConnectionLost(Exception):
+    """The session is over; the text says why, in words for peers."""
+
+
+class ToolListings:
+    def __init__(self, on_listed: Callable[[Sequence[ToolDefinition]], None]) -> None:
+        self._on_listed = on_listed
+        self._asking: list[asyncio.Future[Sequence[ToolDefinition]]] = []
+        """Of callers, so bounded by the calls that may run at once."""
+        self._answering: list[asyncio.Future[Sequence[ToolDefinition]]] = []
+        self._asked = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._is_over = False
+
+    def refresh(self) -> None:
+        """List again, soon."""
+        self._wanted.set()
+
+    async def next(self) -> Sequence[ToolDefinition]:
+        """The tools as they are now: asked for after this call began, together with all who came
+        in the meantime.
+
+        Raises:
+            Lost
+        """
+        if self._is_over:
+            raise ConnectionLost
+        future: asyncio.Future[Sequence[ToolDefinition]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._asking.append(future)
+        self._asked.set()
+        self._wanted.set()
+        return await future
+
+    async def keep(
+        self, ask: Callable[[], Awaitable[Sequence[ToolDefinition]]], *, silence_s: float
+    ) -> NoReturn:
+        """Ask as often as somebody wants to know, and after each silence."""
+        while True:
+            await _wait_within(silence_s, self._wanted)
+            self._take()
+            self.add(await ask())
+            await _wait_within(LISTING_PAUSE_S, self._asked)
+
+    def add(self, listing: Sequence[ToolDefinition]) -> None:
+        self._on_listed(listing)
+        for future in self._answering:
+            if not future.done():
+                future.set_result(listing)
+        self._answering = []
+
+    def close(self) -> None:
+        self._is_over = True
+        for future in (*self._asking, *self._answering):
+            if not future.done():
+                future.set_exception(ConnectionLost())
+        self._asking, self._answering = [], []
+
+    def _take(self) -> None:
+        self._wanted.clear()
+        self._asked.clear()
+        self._answering, self._asking = self._asking, []
+
+
+async def _wait_within(seconds: float, event: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+_log = logging.getLogger(__name__)
+
+MAX_REASONS = 20
+"""Logged at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTools:
+    specs: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """By the name here."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """The server's own name of each."""
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    """By the name here: why."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for an operator."""
+        return sum(
+            reason in (PinVerdict.CHANGED, PinVerdict.NEW) for reason in self.withheld.values()
+        )
+
+
+class ListingReview:
+    """Judges listings of one server."""
+
+    def __init__(self, server: McpServer, pins: Pins) -> None:
+        self.latest = OfferedTools()
+        self._server = server
+        self._pins = pins
+        self._specs: dict[str, tuple[str, ToolSpec]] = {}
+        """By the name here, with the definition that it was made of."""
+        self._judged: tuple[Sequence[ToolDefinition] | None, bytes] | None = None
+        self._said: set[tuple[str, str]] = set()
+
+    def is_stale(self, listing: Sequence[ToolDefinition] | None) -> bool:
+        """Whether this listing, or an operator's decision, was not looked at yet. Takes 20 µs."""
+        return self._judged is None or self._judged != (listing, self._pins.version())
+
+    def judge(self, listing: Sequence[ToolDefinition] | None) -> None:
+        """Blocks for milliseconds: call it off the event loop, one call at a time. None: of what
+        was accepted when the server was last here.
+
+        Raises:
+            StorageFailed
+        """
+        version = self._pins.version()
+        if listing is None:
+            self.latest = self._offers(self._pins.accepted(self._server.name), {})
+        else:
+            self.latest = self._judge(listing)
+            self._say({**self.latest.withheld, **self._missing(listing)})
+        self._judged = (listing, version)
+
+    def _judge(self, listing: Sequence[ToolDefinition]) -> OfferedTools:
+        sound = [definition for definition in listing if not definition.flaw]
+        verdicts = self._pins.judge(self._server.name, sound, pins_new=self._server.pins_new_tools)
+        withheld = {one.name: one.flaw for one in listing if one.flaw}
+        withheld |= {
+            name: verdict
+            for name, verdict in verdicts.items()
+            if verdict is not PinVerdict.ACCEPTED
+        }
+        accepted = [one for one in sound if verdicts[one.name] is PinVerdict.ACCEPTED]
+        return self._offers(accepted, withheld)
+
+    def _offers(
+        self, accepted: Sequence[ToolDefinition], withheld: Mapping[str, str]
+    ) -> OfferedTools:
+        wanted = {one.name: one for one in accepted if self._is_wanted(one.name)}
+        reasons = {name: reason for name, reason in withheld.items() if self._is_wanted(name)}
+        names = offered_names(self._server.name, (*wanted, *reasons))
+        return OfferedTools(
+            specs={
+                name: self._spec(name, wanted[tool])
+                for name, tool in names.items()
+                if tool in wanted
+            },
+            tools={name: tool for name, tool in names.items() if tool in wanted},
+            withheld={name: reasons[tool] for name, tool in names.items() if tool in reasons},
+        )
+
+    def _is_wanted(self, tool: str) -> bool:
+        return self._server.tools is None or tool in self._server.tools
+
+    def _spec(self, name: str, definition: ToolDefinition) -> ToolSpec:
+        known = self._specs.get(name)
+        if known is None or known[0] != definition.text:
+            spec = definition.spec(name, server=self._server.name)
+            known = self._specs[name] = (definition.text, spec)
+        return known[1]
+
+    def _missing(self, listing: Sequence[ToolDefinition]) -> Mapping[str, str]:
+        """What the operator names and the server has not."""
+        wanted = self._server.tools or frozenset()
+        return {name: "there is no such tool" for name in wanted - {one.name for one in listing}}
+
+    def _say(self, withheld: Mapping[str, str]) -> None:
+        """Once for each reason, until it is gone."""
+        now = set(withheld.items())
+        for name, reason in sorted(now - self._said)[:MAX_REASONS]:
+            _log.warning("MCP server %s: %s is not offered: %s", self._server.name, name, reason)
+        self._said = now

@@ -1,0 +1,1 @@
+"""MCP server: memories, documents, agents and tools of the network for MCP clients."""

@@ -1,0 +1,217 @@
+"""Streamable HTTP transport: bearer token, host and origin check (DNS rebinding)."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.mcp.server.stdio_transport import MAX_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from spade_llm.mcp.server.server import RunningCalls
+
+SCHEME = "bearer "
+
+
+class BearerAuthMiddleware:
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._is_right(Headers(scope=scope).get("authorization", "")):
+            await self._app(scope, receive, send)
+            return
+        refusal = PlainTextResponse(
+            "this needs the header Authorization: Bearer TOKEN",
+            status_code=401,
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+        await refusal(scope, receive, send)
+
+    def _is_right(self, authorization: str) -> bool:
+        scheme, token = authorization[: len(SCHEME)], authorization[len(SCHEME) :]
+        # In the same time for every wrong token.
+        return scheme.lower() == SCHEME and hmac.compare_digest(token.strip().encode(), self._token)
+
+
+MCP_PATH = "/mcp"
+MAX_SESSIONS = 64
+"""Of clients that open a session (protocols before 2026-07-28); one more gets 503."""
+SESSION_IDLE_S = 1800.0
+"""Without a request in flight; then its id answers 404 and the client opens another."""
+MAX_CONNECTIONS = 256
+"""One more gets 503."""
+END_S = 3.0
+"""How long answers may still be written after we are told to stop."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenAddress:
+    host: str
+    port: int
+    """0: any free one."""
+    names: tuple[str, ...] = ()
+    """By which clients reach us (`mcp.example.org`, `10.0.0.7:8765`), beside `host`."""
+    token: str | None = None
+    """None: whoever reaches a loopback address is let in."""
+
+    @property
+    def is_loopback(self) -> bool:
+        return _is_loopback(self.host)
+
+    def check(self) -> None:
+        """Raises ConfigurationError."""
+        if self.token is None and not self.is_loopback:
+            raise ConfigurationError(
+                f"{self.host} can be reached from other machines: without a token everybody there"
+                " would be you"
+            )
+        if _is_unspecified(self.host) and not self.names:
+            raise ConfigurationError(
+                f"{self.host} is no name to be reached by: say those that clients use with"
+                " --allow-host"
+            )
+
+
+async def serve_http(
+    server: Server[None],
+    address: ListenAddress,
+    calls: RunningCalls,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Until it is cancelled; then it ends the calls. `on_ready` is told the URL.
+
+    Raises:
+        ConfigurationError: nobody can listen at the address, or it would be open to everybody.
+    """
+    address.check()
+    with _bound(address) as bound:
+        port = bound.getsockname()[1]
+        app = _app(server, address, port)
+        http = _McpUvicorn(_config(app), lambda: on_ready(_url(address, port)))
+        await _run(server.session_manager, http, bound, calls)
+
+
+def _app(server: Server[None], address: ListenAddress, port: int) -> ASGIApp:
+    app = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
+        max_request_body_size=MAX_MESSAGE_BYTES,
+        session_idle_timeout=SESSION_IDLE_S,
+        max_sessions=MAX_SESSIONS,
+        transport_security=_security(address, port),
+    )
+    return BearerAuthMiddleware(app, address.token) if address.token else app
+
+
+def _security(address: ListenAddress, port: int) -> TransportSecuritySettings:
+    """Against DNS rebinding: the Host and, from a browser, the Origin must be one of our names."""
+    own = LOOPBACK_NAMES if address.is_loopback else (_in_url(address.host),)
+    hosts = [f"{name}:{port}" for name in own] + list(address.names)
+    return TransportSecuritySettings(
+        allowed_hosts=hosts,
+        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
+    )
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=int(END_S),
+    )
+
+
+async def _run(
+    sessions: StreamableHTTPSessionManager,
+    http: _McpUvicorn,
+    bound: socket.socket,
+    calls: RunningCalls,
+) -> None:
+    """At the end, calls and sessions go first: what still waits, or an event stream that is open,
+    would keep its connection, and us, waiting. What is being written then has END_S."""
+    serving: asyncio.Task[None] | None = None
+    try:
+        async with sessions.run():
+            serving = asyncio.create_task(http.serve(sockets=[bound]))
+            await asyncio.wait([serving])
+    finally:
+        http.should_exit = True
+        calls.end()
+        if serving is not None:
+            await serving
+
+
+class _McpUvicorn(uvicorn.Server):
+    """Leaves the signals to the command, which has a connection of its own to end."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
+
+@contextmanager
+def _bound(address: ListenAddress) -> Iterator[socket.socket]:
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        bound = socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen at {address.host}:{address.port} ({error.strerror}): choose another"
+            " port with --http HOST:PORT"
+        ) from None
+    with bound:
+        yield bound
+
+
+def _url(address: ListenAddress, port: int) -> str:
+    host = address.names[0] if address.names else f"{_in_url(address.host)}:{port}"
+    return f"http://{host}{MCP_PATH}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_unspecified(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,168 @@
+"""Offered tools: effects, results, registry, tools forwarded from the tool agent.
+
+A tool that a person must agree to first is not offered: over MCP nobody could tell whose yes it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from spade_llm.core.errors import (
+    ApprovalRequired,
+    InvalidArguments,
+    RequestError,
+    ServiceError,
+    SpadeLLMError,
+    Unauthorised,
+    UnknownTool,
+)
+from spade_llm.memory.tools.entry_tool import answer_as_text, error_type
+from spade_llm.providers.model import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spade_llm.memory.tools.arguments import ToolArguments
+    from spade_llm.memory.tools.toolset import EntryTool
+    from spade_llm.tools.toolbox import Toolbox
+
+A = TypeVar("A", bound="ToolArguments")
+ReportProgress = Callable[[str], Awaitable[None]]
+"""Takes the next piece of an answer that is still being made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEffects:
+    """What a call may do to what is kept or to the world: by this a client decides whom to ask."""
+
+    reads_only: bool = False
+    """Counting an access is no change."""
+    destroys: bool = False
+    """It may replace or remove what was there; else it only adds."""
+    repeatable: bool = False
+    """The same call again changes nothing more."""
+    reaches_out: bool = False
+    """It may act beyond our own stores."""
+
+
+READS = ToolEffects(reads_only=True, repeatable=True)
+ADDS = ToolEffects()
+ADDS_ONCE = ToolEffects(repeatable=True)
+REPLACES = ToolEffects(destroys=True, repeatable=True)
+REMOVES = ToolEffects(destroys=True)
+ACTS = ToolEffects(destroys=True, reaches_out=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpToolResult:
+    text: str
+    is_error: bool = False
+    answer: Mapping[str, object] | None = None
+    """The text's JSON object, if it is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool:
+    spec: ToolSpec
+    effects: ToolEffects | None
+    """None: nobody told us."""
+    run: Callable[[Mapping[str, object], ReportProgress], Awaitable[McpToolResult]]
+
+
+def build_result(answer: Mapping[str, object]) -> McpToolResult:
+    """An answer that is longer than a model reads has fewer items, in both forms the same."""
+    text = answer_as_text(answer)
+    return McpToolResult(text=text, is_error=answer.get("error") is True, answer=json.loads(text))
+
+
+def offer_entry_tool(tool: EntryTool, effects: ToolEffects) -> OfferedTool:
+    async def run(arguments: Mapping[str, object], _report: ReportProgress) -> McpToolResult:
+        return build_result(await tool.answer(arguments))
+
+    return OfferedTool(spec=tool.spec, effects=effects, run=run)
+
+
+def build_tool(
+    name: str,
+    description: str,
+    model: type[A],
+    effects: ToolEffects,
+    run: Callable[[A, ReportProgress], Awaitable[Mapping[str, object]]],
+) -> OfferedTool:
+    """A tool that answers with an object, and whose errors have the form of the memory tools'."""
+
+    async def call(arguments: Mapping[str, object], report: ReportProgress) -> McpToolResult:
+        try:
+            return build_result(await run(model.read(arguments), report))
+        except (InvalidArguments, RequestError) as error:
+            return error_result(error)
+
+    spec = ToolSpec(name=name, description=description, parameters=model.parameters())
+    return OfferedTool(spec=spec, effects=effects, run=call)
+
+
+def error_result(error: SpadeLLMError) -> McpToolResult:
+    """The sentence of a request's error says which agent it was."""
+    code = error.wire_code if isinstance(error, RequestError) else error.code
+    if code == ApprovalRequired.code:
+        code = Unauthorised.code
+    return build_result({"error": True, "error_type": error_type(code), "message": str(error)})
+
+
+logger = logging.getLogger(__name__)
+
+
+class ForwardedTools:
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    async def list(self) -> list[OfferedTool]:
+        """None while the tool agent is away."""
+        try:
+            specs = await self._toolbox.list()
+        except RequestError as error:
+            logger.warning("its tools are not offered now: %s", error)
+            return []
+        return [self._passed(spec) for spec in specs if not spec.needs_approval]
+
+    async def call(self, name: str, arguments: Mapping[str, object]) -> McpToolResult:
+        """Raises UnknownTool."""
+        try:
+            result = await self._toolbox.call(name, arguments)
+        except UnknownTool:
+            raise
+        except (ServiceError, RequestError) as error:
+            return error_result(error)
+        return McpToolResult(text=result.text, is_error=result.is_error)
+
+    def _passed(self, spec: ToolSpec) -> OfferedTool:
+        async def run(arguments: Mapping[str, object], _report: ReportProgress) -> McpToolResult:
+            return await self.call(spec.name, arguments)
+
+        return OfferedTool(spec=spec, effects=None, run=run)
+
+
+class ToolRegistry:
+    """A tool of ours hides one of the tool agent's that has the same name."""
+
+    def __init__(self, tools: Iterable[OfferedTool], passed: ForwardedTools | None = None) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._passed = passed
+
+    async def list(self) -> list[OfferedTool]:
+        passed = await self._passed.list() if self._passed else []
+        return [*self._tools.values(), *(t for t in passed if t.spec.name not in self._tools)]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, object], report: ReportProgress
+    ) -> McpToolResult:
+        """Raises UnknownTool."""
+        if tool := self._tools.get(name):
+            return await tool.run(arguments, report)
+        if self._passed is None:
+            raise UnknownTool(name)
+        return await self._passed.call(name, arguments)

@@ -1,0 +1,245 @@
+"""Stdio transport: one JSON-RPC message per line, read and written by threads.
+
+Daemon threads, past `sys.stdin` and its lock: neither a client that says nothing nor one that does
+not read keeps the process from ending. Threads, because not every descriptor can be polled.
+
+Not the SDK's `stdio_server` (mcp 2.3.0): its reading thread keeps a process that is told to stop
+alive until the next line, takes lines of any length, and leaves what it cannot read unanswered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import queue
+import threading
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.server.lowlevel import Server
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+BLOCK_BYTES = 65_536
+LINES_AHEAD = 16
+"""Lines read before they are taken; beyond, whoever writes them waits."""
+
+
+@contextmanager
+def standard_streams() -> Iterator[tuple[int, int]]:
+    """Both ends of it, while descriptor 0 is empty and what is printed to 1, by Python or by a
+    library below it, goes to standard error."""
+    wire_in, wire_out = os.dup(STDIN), os.dup(STDOUT)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
+    os.dup2(STDERR, STDOUT)
+    try:
+        yield wire_in, wire_out
+    finally:
+        # The duplicates stay open: a thread may still wait at one.
+        os.dup2(wire_in, STDIN)
+        os.dup2(wire_out, STDOUT)
+
+
+async def read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | None]:
+    """Until its end. None stands for a line that was longer than that, and is gone."""
+    ahead: asyncio.Queue[tuple[bytes | None, ...]] = asyncio.Queue()
+    room, loop = threading.Semaphore(LINES_AHEAD), asyncio.get_running_loop()
+
+    def read() -> None:
+        with suppress(RuntimeError):  # The loop has ended: nobody listens any more.
+            for line in _lines(descriptor, max_bytes):
+                room.acquire()
+                loop.call_soon_threadsafe(ahead.put_nowait, (line,))
+            loop.call_soon_threadsafe(ahead.put_nowait, ())
+
+    threading.Thread(target=read, daemon=True, name="wire-in").start()
+    while found := await ahead.get():
+        room.release()
+        yield found[0]
+
+
+class LineWriter:
+    """Writes in the order of its calls, each as a whole."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        # As long as the callers that wait.
+        self._jobs: queue.SimpleQueue[tuple[bytes, Future[None]]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, daemon=True, name="wire-out").start()
+
+    async def write(self, data: bytes) -> None:
+        """Raises OSError if nobody reads any more."""
+        done: Future[None] = Future()
+        self._jobs.put((data, done))
+        await asyncio.wrap_future(done)
+
+    def _work(self) -> None:
+        while True:
+            data, done = self._jobs.get()
+            if not done.set_running_or_notify_cancel():
+                continue
+            try:
+                _write_block(self._descriptor, data)
+            except OSError as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+
+def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
+    """A line that is too long is forgotten while it comes."""
+    pending, is_too_long = bytearray(), False
+    while block := _read_block(descriptor):
+        *ended, rest = block.split(b"\n")
+        for piece in ended:
+            pending += piece
+            yield None if is_too_long or len(pending) > max_bytes else bytes(pending)
+            pending, is_too_long = bytearray(), False
+        pending += rest
+        if is_too_long or len(pending) > max_bytes:
+            pending, is_too_long = bytearray(), True
+
+
+def _read_block(descriptor: int) -> bytes:
+    """Empty at the end; a wire that breaks has ended."""
+    try:
+        return os.read(descriptor, BLOCK_BYTES)
+    except OSError:
+        return b""
+
+
+def _write_block(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+if TYPE_CHECKING:
+    Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+    IntoServer = MemoryObjectSendStream[SessionMessage | Exception]
+    Outgoing = MemoryObjectSendStream[SessionMessage]
+    OutOfServer = MemoryObjectReceiveStream[SessionMessage]
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+"""Of one message: a batch of 100 memories, each as long as one may be, has 4 MB."""
+DRAIN_S = 2.0
+"""How long the client may take to read our last answers once it has left."""
+
+
+async def serve_stdio(server: Server[None]) -> None:
+    """Until the client closes our input, or does not read our output any more."""
+    with standard_streams() as (wire_in, wire_out):
+        async with _streams(wire_in, wire_out) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def _streams(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """As the SDK wants them. They hold nothing back: who is not read, waits."""
+    writer = LineWriter(wire_out)
+    into_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, out_of_server = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as reading, anyio.create_task_group() as writing:
+        reading.start_soon(_read, wire_in, into_server, writer)
+        writing.start_soon(_write, out_of_server, writer, into_server)
+        yield incoming, outgoing
+        outgoing.close()
+        reading.cancel_scope.cancel()
+        writing.cancel_scope.deadline = anyio.current_time() + DRAIN_S
+
+
+async def _read(wire_in: int, into_server: IntoServer, writer: LineWriter) -> None:
+    async with into_server:
+        async for line in read_lines(wire_in, MAX_MESSAGE_BYTES):
+            try:
+                await _pass_on(line, into_server, writer)
+            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # One of the two has left.
+
+
+async def _pass_on(line: bytes | None, into_server: IntoServer, writer: LineWriter) -> None:
+    if line is not None and not line.strip():
+        return
+    try:
+        message = _parsed(line)
+    except _UnreadableMessage as fault:
+        await writer.write(_line(fault.answer))
+    else:
+        await into_server.send(SessionMessage(message))
+
+
+async def _write(out_of_server: OutOfServer, writer: LineWriter, into_server: IntoServer) -> None:
+    """A client that reads no more has left: the server hears the end of its input."""
+    async with out_of_server:
+        try:
+            async for one in out_of_server:
+                await writer.write(_line(one.message))
+        except OSError as error:
+            logger.info("the client does not read any more: %s", error.strerror)
+            into_server.close()
+
+
+class _UnreadableMessage(Exception):
+    def __init__(self, code: int, reason: str, id: str | int | None = None) -> None:
+        super().__init__(reason)
+        self.answer = JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code, message=reason))
+
+
+def _parsed(line: bytes | None) -> JSONRPCMessage:
+    """Raises _Unreadable."""
+    if line is None:
+        raise _UnreadableMessage(
+            INVALID_REQUEST, f"a message has at most {MAX_MESSAGE_BYTES} bytes"
+        )
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _parsed_slowly(line)
+
+
+def _parsed_slowly(line: bytes) -> JSONRPCMessage:
+    """The library reads 200 levels; Python reads more, and what a tool then says of its arguments
+    helps more than silence. Half characters and NaN, which Python reads too, are no JSON."""
+    try:
+        read = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _UnreadableMessage(PARSE_ERROR, "this is no JSON") from None
+    try:
+        json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
+        return jsonrpc_message_adapter.validate_python(read, by_name=False)
+    except (ValueError, RecursionError):
+        raise _UnreadableMessage(
+            INVALID_REQUEST, "this is no JSON-RPC message", _id_of(read)
+        ) from None
+
+
+def _id_of(read: object) -> str | int | None:
+    id = read.get("id") if isinstance(read, dict) else None
+    is_id = isinstance(id, int) or (isinstance(id, str) and id.isprintable())
+    return id if is_id and not isinstance(id, bool) else None
+
+
+def _line(message: JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"

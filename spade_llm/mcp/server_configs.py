@@ -1,0 +1,134 @@
+"""MCP server configurations for programs: stdio, SSE and streamable HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.mcp.client.servers import HttpServer, McpServer, StdioServer
+from spade_llm.providers.messages import safe_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CALL_TIMEOUT_S = 60.0
+"""For a call, at least: the times of such a description are of single reads."""
+MAX_NAME = 40
+
+
+@dataclass(frozen=True)
+class MCPServerConfig:
+    name: str
+    """Its tools are called `name_tool`."""
+    cache_tools: bool = False
+
+    @property
+    def where(self) -> StdioServer | HttpServer:
+        raise ConfigurationError(
+            "MCPServerConfig: use StdioServerConfig, SseServerConfig or StreamableHttpServerConfig"
+        )
+
+    @property
+    def call_s(self) -> float:
+        return CALL_TIMEOUT_S
+
+
+@dataclass(frozen=True)
+class StdioServerConfig(MCPServerConfig):
+    """A program that is started, once, and ends with the agent."""
+
+    command: str = ""
+    args: Sequence[str] = ()
+    env: Mapping[str, str] | None = field(default=None, repr=False)
+    """Beside PATH, HOME and the like; values are secrets."""
+    cwd: str | Path | None = None
+    encoding: str = "utf-8"
+    encoding_error_handler: str = "strict"
+    read_timeout_seconds: float = 5.0
+    working_directory: str | Path | None = None
+    """Another name of `cwd`."""
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise ConfigurationError(f"StdioServerConfig {self.name!r}: command is missing")
+        if self.encoding.lower().replace("_", "-") not in {"utf-8", "utf8"}:
+            raise ConfigurationError(f"StdioServerConfig {self.name!r}: encoding: MCP is UTF-8")
+
+    @property
+    def where(self) -> StdioServer:
+        folder = self.cwd or self.working_directory
+        return StdioServer(
+            command=(self.command, *self.args),
+            env=dict(self.env or {}),
+            cwd=Path(folder) if folder else None,
+        )
+
+    @property
+    def call_s(self) -> float:
+        return max(CALL_TIMEOUT_S, self.read_timeout_seconds)
+
+
+@dataclass(frozen=True)
+class _UrlConfig(MCPServerConfig):
+    url: str = ""
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """Values are secrets."""
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                f"{type(self).__name__} {self.name!r}: url: give an http:// or https:// address"
+            )
+
+
+@dataclass(frozen=True)
+class SseServerConfig(_UrlConfig):
+    """A server that runs already and speaks MCP's older form over HTTP."""
+
+    timeout: float = 5.0
+    sse_read_timeout: float = 300.0
+
+    @property
+    def where(self) -> HttpServer:
+        return HttpServer(url=self.url, transport="sse", headers=dict(self.headers or {}))
+
+
+@dataclass(frozen=True)
+class StreamableHttpServerConfig(_UrlConfig):
+    """A server that runs already."""
+
+    timeout: float = 30.0
+    sse_read_timeout: float = 300.0
+    terminate_on_close: bool = True
+
+    @property
+    def where(self) -> HttpServer:
+        return HttpServer(url=self.url, headers=dict(self.headers or {}))
+
+    @property
+    def call_s(self) -> float:
+        return max(CALL_TIMEOUT_S, self.timeout)
+
+
+def mcp_server(config: MCPServerConfig) -> McpServer:
+    """What it lists later is offered, too, as in 0.3: the program's owner has named the server.
+    What it *changes* is not."""
+    name = safe_name(config.name, max_chars=MAX_NAME)
+    if not name:
+        raise ConfigurationError(f"{type(config).__name__}: name is missing")
+    return McpServer(name=name, where=config.where, timeout_s=config.call_s, pins_new_tools=True)
+
+
+def mcp_servers(configs: Sequence[MCPServerConfig]) -> list[McpServer]:
+    """Raises ConfigurationError where the tools of one could be taken for those of another."""
+    servers = [mcp_server(config) for config in configs]
+    for number, one in enumerate(servers):
+        for other in servers[:number]:
+            if one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix):
+                raise ConfigurationError(
+                    f"mcp_servers: tools of {one.name!r} and {other.name!r} could not be told"
+                    " apart; rename one"
+                )
+    return servers

@@ -1,0 +1,135 @@
+"""MCP sessions for programs: one server each, its tools as LLMTools.
+
+A server is started once per event loop, however often its tools are asked for or called, and ends
+with the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Self
+from weakref import WeakKeyDictionary
+
+from spade_llm.core.errors import ToolFailed
+from spade_llm.mcp.server_configs import mcp_server
+from spade_llm.tools.llm_tool import LLMTool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from spade_llm.mcp.client import McpToolbox
+    from spade_llm.mcp.server_configs import MCPServerConfig
+    from spade_llm.providers.model import ToolSpec
+    from spade_llm.tools.toolbox import ToolResult
+
+
+class MCPSession:
+    """The server is started at the first use and kept until `aclose`, or the event loop's end."""
+
+    def __init__(self, config: MCPServerConfig) -> None:
+        self.config = config
+        self._server = mcp_server(config)
+        self._box: McpToolbox | None = None
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop the server; the next use starts it again."""
+        async with self._opening:
+            box, self._box = self._box, None
+            if box is not None:
+                await box.__aexit__(None, None, None)
+
+    async def get_tools(self) -> list[LLMTool]:
+        """Raises ToolFailed: the server is away."""
+        box = await self._opened()
+        if not await box.arrive():
+            raise ToolFailed(f"the MCP server {self.config.name!r} is {box.state()}")
+        return [MCPToolAdapter(self, spec) for spec in await box.list()]
+
+    def invalidate_cache(self) -> None:
+        """Nothing to do: each call is preceded by a look at the listing."""
+
+    async def call_tool(self, tool_name: str, arguments: Mapping[str, object]) -> ToolResult:
+        """By the server's own name, or the one here. Raises UnknownTool."""
+        from spade_llm.mcp.client.definitions import offered_name
+
+        is_ours = tool_name.startswith(self._server.prefix)
+        name = tool_name if is_ours else offered_name(self._server.name, tool_name)
+        return await (await self._opened()).call(name, arguments)
+
+    async def _opened(self) -> McpToolbox:
+        from spade_llm.mcp.agent_servers import open_pins
+        from spade_llm.mcp.client import McpToolbox
+
+        async with self._opening:
+            if self._box is None:
+                pins = await asyncio.to_thread(open_pins, None)
+                self._box = await McpToolbox(self._server, pins).__aenter__()
+            return self._box
+
+
+class MCPToolAdapter(LLMTool):
+    """One tool of a session."""
+
+    def __init__(self, session: MCPSession, spec: ToolSpec) -> None:
+        self.session = session
+        super().__init__(spec.name, spec.description, spec.parameters, self._call)
+
+    def bind(self, arguments: Mapping[str, object]) -> Callable[[], object]:
+        """The server checks: its schema may have patterns that take for ever."""
+        return partial(self._call, **arguments)
+
+    async def _call(self, **arguments: object) -> str:
+        result = await self.session.call_tool(self.name, arguments)
+        if result.is_error:
+            raise ToolFailed(result.text)
+        return result.text
+
+
+logger = logging.getLogger(__name__)
+
+_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, list[MCPSession]] = WeakKeyDictionary()
+"""As many as there are different descriptions of servers."""
+
+
+async def get_mcp_server_tools(server_config: MCPServerConfig) -> list[LLMTool]:
+    """Raises ToolFailed: the server is away."""
+    return await _session(server_config).get_tools()
+
+
+async def get_mcp_tool(server_config: MCPServerConfig, tool_name: str) -> LLMTool | None:
+    """By the server's own name, or the one here; None: there is no such tool."""
+    names = {tool_name, f"{server_config.name}_{tool_name}"}
+    tools = await get_mcp_server_tools(server_config)
+    return next((tool for tool in tools if tool.name in names), None)
+
+
+async def get_all_mcp_tools(server_configs: Sequence[MCPServerConfig]) -> list[LLMTool]:
+    """Of all of them; the log names those that are away."""
+    found = await asyncio.gather(*map(_tools_or_none, server_configs))
+    return [tool for tools in found for tool in tools]
+
+
+async def _tools_or_none(config: MCPServerConfig) -> list[LLMTool]:
+    try:
+        return await get_mcp_server_tools(config)
+    except ToolFailed as error:
+        logger.warning("going on without tools: %s", error)
+        return []
+
+
+def _session(config: MCPServerConfig) -> MCPSession:
+    known = _sessions.setdefault(asyncio.get_running_loop(), [])
+    for session in known:
+        if session.config == config:
+            return session
+    known.append(MCPSession(config))
+    return known[-1]

@@ -1,0 +1,795 @@
+"""Memory contract: records, filters and queries, and the Protocols of memory stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Category(StrEnum):
+    """What the model calls a memory (specs/1)."""
+
+    FACT = "fact"
+    PATTERN = "pattern"
+    PREFERENCE = "preference"
+    CAPABILITY = "capability"
+
+
+class MemoryType(StrEnum):
+    SEMANTIC = "semantic"
+    EPISODIC = "episodic"
+    PROFILE = "profile"
+    PROCEDURAL = "procedural"
+
+
+class Tier(StrEnum):
+    SHORT_TERM = "short_term"
+    LONG_TERM = "long_term"
+    WORKING = "working"
+
+
+class ContentType(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    CODE = "code"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Origin(StrEnum):
+    """How a memory came to be."""
+
+    TOLD = "told"
+    """Somebody stored it."""
+    EXTRACTED = "extracted"
+    """A model or a rule found it in an episode."""
+    EPISODE = "episode"
+    """Cut from a conversation."""
+    CONSOLIDATED = "consolidated"
+    """A summary of others."""
+    PATTERN = "pattern"
+    """What several conversations of a person have in common; its sources are their episodes."""
+    MESSAGE = "message"
+    """Not an entry: one message of a conversation, as a search found it."""
+
+
+TYPE_OF_CATEGORY = {
+    Category.FACT: MemoryType.SEMANTIC,
+    Category.PREFERENCE: MemoryType.PROFILE,
+    Category.PATTERN: MemoryType.PROCEDURAL,
+    Category.CAPABILITY: MemoryType.PROCEDURAL,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDraft:
+    """A memory to be added; the store gives it an id, an owner and dates."""
+
+    content: str
+    category: Category | None = None
+    type: MemoryType | None = None
+    """None: as the category says; semantic without one."""
+    context: str | None = None
+    confidence: float = 1.0
+    subject: str | None = None
+    """Whom it is about: a person's bare JID. None: about nobody in particular."""
+    session: str | None = None
+    """The conversation that it belongs to."""
+    tier: Tier = Tier.LONG_TERM
+    content_type: ContentType = ContentType.TEXT
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    ttl_s: float | None = None
+    """Seconds until it expires; 0: at once. None: never; `short_term`: the store's default."""
+    importance: float | None = None
+    """0…1, set by hand. None: computed from its use."""
+    surprise: float | None = None
+    """0…1. None: the store computes it, 1 − the highest similarity to what is known."""
+    valid_at: datetime | None = None
+    """Since when it is true in the world; None: since it was stored. UTC."""
+    origin: Origin = Origin.TOLD
+    sources: tuple[str, ...] = ()
+    """Ids of the entries it was made from."""
+
+    @property
+    def effective_type(self) -> MemoryType:
+        if self.type is not None:
+            return self.type
+        return TYPE_OF_CATEGORY[self.category] if self.category else MemoryType.SEMANTIC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEntry:
+    """The one memory record; every face of the service shows some of its fields."""
+
+    id: str
+    """UUID."""
+    owner: str
+    """Bare JID of the agent that stored it."""
+    content: str
+    category: Category | None = None
+    type: MemoryType = MemoryType.SEMANTIC
+    context: str | None = None
+    confidence: float = 1.0
+    subject: str | None = None
+    session: str | None = None
+    tier: Tier = Tier.LONG_TERM
+    content_type: ContentType = ContentType.TEXT
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    """Of a message: `message_id`, `role`, `speaker`."""
+    importance: float = 0.5
+    """0…1: as it was set, else computed from its use at the time of reading."""
+    is_importance_set: bool = False
+    importance_reason: str | None = None
+    surprise: float | None = None
+    """None until it has been computed."""
+    origin: Origin = Origin.TOLD
+    sources: tuple[str, ...] = ()
+    created_at: datetime
+    """UTC, as all times."""
+    updated_at: datetime
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    valid_at: datetime | None = None
+    """None: since it was stored."""
+    invalid_at: datetime | None = None
+    """Since when it is known to be no longer true."""
+
+    @property
+    def agent_id(self) -> str:
+        """The owner, as specs/1 and specs/3 call it."""
+        return self.owner
+
+    @property
+    def last_accessed(self) -> datetime:
+        """When it was used last, or else made."""
+        return self.last_accessed_at or self.created_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChange:
+    """What is to be different about an entry; None leaves a field as it is."""
+
+    id: str
+    content: str | None = None
+    """A new vector is computed for it."""
+    context: str | None = None
+    tags: tuple[str, ...] | None = None
+    """Replace those that are there."""
+    metadata: Mapping[str, object] | None = None
+    """Merged into what is there, key by key."""
+    tier: Tier | None = None
+    """`short_term` gives it the default time to live, another tier takes the expiry away."""
+    confidence: float | None = None
+    invalid_at: datetime | None = None
+    """None: as it is; with a new content, true again."""
+
+
+class SearchMode(StrEnum):
+    SEMANTIC = "semantic"
+    """By vectors."""
+    KEYWORD = "keyword"
+    HYBRID = "hybrid"
+    """Both, weighted by `keyword_weight`."""
+    RECALL = "recall"
+    """Both, with the neighbourhood in the conversation, who said it, and how well it is kept: what
+    an assistant asks before a turn."""
+
+
+class SortBy(StrEnum):
+    RELEVANCE = "relevance"
+    IMPORTANCE = "importance"
+    CREATED_AT = "created_at"
+    """Newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFilter:
+    """Which memories are meant; every condition given must hold. Applied before anything is cut."""
+
+    of: str | None = None
+    """Another owner's bare JID: what it has granted to us. None: our own."""
+    subject: str | None = None
+    session: str | None = None
+    types: tuple[MemoryType, ...] = ()
+    """Any of these; empty: any."""
+    category: Category | None = None
+    tier: Tier | None = None
+    content_type: ContentType | None = None
+    tags: tuple[str, ...] = ()
+    """All of these."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    """Both moments belong to what is meant."""
+    as_of: datetime | None = None
+    """What was held to be true then. None: now."""
+    with_invalid: bool = False
+    """Also what is no longer true (or not yet), whatever `as_of` says."""
+
+
+ANY_MEMORY = MemoryFilter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuery:
+    """One search."""
+
+    text: str
+    mode: SearchMode = SearchMode.RECALL
+    limit: int = 10
+    """1…1000."""
+    which: MemoryFilter = ANY_MEMORY
+    with_messages: bool = False
+    """Also the messages of conversations, verbatim."""
+    with_patterns: bool = False
+    """Also, behind the others and beyond the limit, how the subject wants things done: patterns
+    that are no topic, whatever the text says."""
+    min_score: float = 0.0
+    keyword_weight: float = 0.3
+    """0…1, in HYBRID; the rest is the vectors'."""
+    importance_weight: float = 0.0
+    """0…1 of the score; the rest is relevance."""
+    recency_weight: float = 0.0
+    """0…1 of the score."""
+    sort_by: SortBy = SortBy.RELEVANCE
+    """Order of the hits; which they are is decided by the score, except for IMPORTANCE and
+    CREATED_AT with `min_score` 0, which order all that matches."""
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreExplanation:
+    """Why a memory was found; ranks begin at 1, None: that leg did not find it."""
+
+    keyword_score: float = 0.0
+    keyword_rank: int | None = None
+    vector_score: float = 0.0
+    vector_rank: int | None = None
+    bonuses: Mapping[str, float] = field(default_factory=dict)
+    """By name: speaker, question, when, neighbourhood, importance, recency, retrievability."""
+    age_s: float = 0.0
+    grant: str | None = None
+    """Id of the grant that lets us see it; None: it is ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredMemory:
+    entry: MemoryEntry
+    score: float
+    """0…1, best first; comparable between searches of one mode."""
+    why: ScoreExplanation | None = None
+
+
+class SearchOutcome(StrEnum):
+    OK = "ok"
+    EMPTY = "empty"
+    DEGRADED = "degraded"
+    """What has no vector was searched by words: the embedder is away, or has not seen all of it yet
+    (in RECALL: for long)."""
+    DENIED = "denied"
+    """Another owner's memory that was not granted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What a search found."""
+
+    outcome: SearchOutcome
+    hits: tuple[ScoredMemory, ...] = ()
+    left_out: int = 0
+    """How many more there are that one answer from afar does not carry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPage:
+    entries: tuple[MemoryEntry, ...]
+    total: int
+    """How many match in all, beyond this page."""
+
+
+class OnError(StrEnum):
+    """What a batch does when an item is wrong."""
+
+    ROLLBACK = "rollback"
+    """Nothing is done."""
+    CONTINUE = "continue"
+    """The good ones are done."""
+    STOP = "stop"
+    """Those before it are done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchError:
+    index: int
+    """Of the item, from 0."""
+    code: str
+    """A ServiceError's wire code: `invalid-arguments`, `not-found`."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    ids: tuple[str, ...]
+    """Of what was done, in order."""
+    errors: tuple[BatchError, ...] = ()
+
+
+class MemoryAccess(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    """Also correct and delete; includes READ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryGrant:
+    """An owner lets others into a part of its memory."""
+
+    id: str
+    to: str
+    """A bare JID, or a domain."""
+    access: MemoryAccess = MemoryAccess.READ
+    tag: str | None = None
+    """Only entries with this tag."""
+    session: str | None = None
+    """Only entries of this session. Neither: all entries."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLink:
+    """Two entries of one owner belong together."""
+
+    source: str
+    target: str
+    relation: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStatistics:
+    """How much there is: of one session, or of all that an owner has."""
+
+    messages: int
+    message_tokens: int
+    """Estimated: a quarter of the characters."""
+    by_type: Mapping[MemoryType, int]
+    by_tier: Mapping[Tier, int]
+    without_vector: int
+    """Entries and messages that wait for theirs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedCounts:
+    """What was removed."""
+
+    messages: int
+    by_type: Mapping[MemoryType, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecayPolicy:
+    """What an owner lets go of by itself: nothing, until it is configured."""
+
+    is_enabled: bool = False
+    older_than_s: float = 90 * 86_400.0
+    """Neither made nor used for so long …"""
+    below_importance: float = 0.2
+    """… and less important than this …"""
+    tiers: tuple[Tier, ...] = (Tier.SHORT_TERM, Tier.WORKING)
+    """… in one of these tiers is deleted (softly: until the purge it can be restored)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecayStatus:
+    policy: DecayPolicy
+    last_run_at: datetime | None = None
+    last_deleted: int = 0
+    due: int = 0
+    """How many a run would delete now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """Whether a person lets one owner learn from several of their conversations together."""
+
+    since: datetime | None = None
+    """None: they do not; nobody does who has not said so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedMessage:
+    """One message of a conversation, kept verbatim."""
+
+    id: str
+    """Stable: observing the same id again changes nothing."""
+    role: str
+    """`user` or `assistant`."""
+    content: str
+    at: datetime
+    """UTC."""
+    speaker: str | None = None
+    """The name that others call them by; None: only the role is known."""
+    recalled: tuple[str, ...] = ()
+    """Ids of the memories that it was written with: text of theirs in it is not new."""
+
+
+class MemoryStore(Protocol):
+    """An owner's memories.
+
+    Raises InvalidArguments (a field out of range, named), NotFound (an id), Busy, StorageFailed;
+    remotely RequestError with the same wire codes. An id that is no UUID is InvalidArguments.
+    """
+
+    async def add(
+        self, draft: MemoryDraft, *, key: str | None = None, merge: bool = True
+    ) -> MemoryEntry:
+        """Store it durably and return the entry. The same `key` again returns the same entry.
+
+        With `merge` the same content again (owner, subject, category) strengthens the one that is
+        there; without, it is stored as it is told.
+        """
+        ...
+
+    async def add_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        key: str | None = None,
+        on_error: OnError = OnError.ROLLBACK,
+    ) -> BatchResult:
+        """Store several, never merged, in one transaction of their own."""
+        ...
+
+    async def get(self, id: str) -> MemoryEntry:
+        """Raises NotFound. Counts as an access."""
+        ...
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
+        """Those of our entries that there are among `ids` (at most 1000), each once, in this order.
+        Counts as no access: for a caller that must know what it is about to change."""
+        ...
+
+    async def update(self, change: MemoryChange) -> MemoryEntry:
+        """Raises NotFound."""
+        ...
+
+    async def update_many(
+        self, changes: Sequence[MemoryChange], *, on_error: OnError = OnError.ROLLBACK
+    ) -> BatchResult: ...
+
+    async def set_importance(self, id: str, score: float, *, reason: str) -> float:
+        """It stays set; returns the one before. Raises NotFound."""
+        ...
+
+    async def replace(
+        self, ids: Sequence[str], draft: MemoryDraft, *, keep: bool, key: str | None = None
+    ) -> MemoryEntry:
+        """Add what stands for these and, unless `keep`, delete them: both or nothing.
+
+        Raises NotFound if one is missing.
+        """
+        ...
+
+    async def merge(self, into: str, others: Sequence[str]) -> MemoryEntry:
+        """Fold the others into `into` and delete them: both or nothing.
+
+        Tags are joined; metadata is merged, of a key that both have `into` keeps its own; accesses
+        are summed, the latest stays; the highest confidence holds; importance set by hand is kept,
+        the highest of those set. Raises NotFound if one is missing, InvalidArguments if they are
+        about different subjects.
+        """
+        ...
+
+    async def search(self, query: MemoryQuery) -> SearchResult:
+        """What speaks of the query; in RECALL the same content is given once, else only that of
+        messages. Counts as an access."""
+        ...
+
+    async def similar(
+        self, id: str, *, limit: int = 10, min_score: float = 0.0, which: MemoryFilter = ANY_MEMORY
+    ) -> SearchResult:
+        """Entries that say nearly the same as this one, without it; those that say the very same
+        are each given. Counts as no access. Raises NotFound."""
+        ...
+
+    async def list(
+        self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
+    ) -> MemoryPage:
+        """Newest first."""
+        ...
+
+    async def delete(
+        self,
+        which: MemoryFilter,
+        *,
+        ids: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[str]:
+        """Hide those among `ids` (None: among all, at most `limit`) that `which` means, also what
+        is no longer true, until the purge removes them; returns the ids of those that there were.
+        """
+        ...
+
+    async def forget(self, ids: Sequence[str], *, subject: str | None = None) -> int:
+        """Remove every trace of these, of hidden ones too; returns how many there were."""
+        ...
+
+    async def forget_subject(self, subject: str) -> int:
+        """Remove all that is about this subject, history too; returns how many memories."""
+        ...
+
+    async def forget_session(self, session: str) -> RemovedCounts:
+        """Remove a session's history and memories."""
+        ...
+
+    async def reviewed(self, ids: Sequence[str]) -> None:
+        """These were of use in an answer: they are kept better from now on. Unknown ids pass."""
+        ...
+
+    async def stats(self, session: str | None = None) -> MemoryStatistics: ...
+
+
+class HistoryStore(Protocol):
+    """Conversations, verbatim. Raises as MemoryStore."""
+
+    async def observe(
+        self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
+    ) -> int:
+        """Append those whose id is new; returns how many were."""
+        ...
+
+    async def history(
+        self, conversation: str, *, limit: int = 50, before: str | None = None
+    ) -> Sequence[ObservedMessage]:
+        """The latest `limit` messages, oldest first; of those that came before the message
+        `before`, if it is given. From afar fewer, if they do not fit into one answer."""
+        ...
+
+    async def retract(self, conversation: str, ids: Sequence[str]) -> int:
+        """Remove every trace of these messages: they were said otherwise. Returns how many there
+        were."""
+        ...
+
+    async def close_conversation(self, conversation: str) -> None:
+        """The next `history` starts empty; the messages stay."""
+        ...
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
+        """What an episode was cut from, oldest first, without what was cleared since; empty for
+        another entry. Raises NotFound."""
+        ...
+
+
+class ClearingStore(Protocol):
+    """What people clear, and how much of it there was. Raises as MemoryStore."""
+
+    async def clear_messages(self, conversations: Sequence[str]) -> int:
+        """The messages of these (at most 1000) are neither shown, searched, counted nor exported
+        any more, and removed once what they say has been learned: at once if nobody learns here,
+        after a week in any case. What is remembered stays. Returns how many messages there were."""
+        ...
+
+    async def clear_subject(self, subject: str) -> RemovedCounts:
+        """As `forget_subject`."""
+        ...
+
+
+class LinkStore(Protocol):
+    """Which entries belong together. Raises as MemoryStore."""
+
+    async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink: ...
+
+    async def unlink(self, source: str, target: str, *, relation: str | None = None) -> int:
+        """Returns how many links there were, in either direction."""
+        ...
+
+    async def links(self, id: str) -> Sequence[MemoryLink]:
+        """From it and to it, oldest first. Raises NotFound."""
+        ...
+
+
+class GrantStore(Protocol):
+    """Whom an owner lets in. Raises as MemoryStore."""
+
+    async def grant(
+        self,
+        to: str,
+        *,
+        access: MemoryAccess = MemoryAccess.READ,
+        tag: str | None = None,
+        session: str | None = None,
+    ) -> MemoryGrant:
+        """The same grant again is the one that is there."""
+        ...
+
+    async def revoke(self, id: str) -> bool: ...
+
+    async def grants(self) -> Sequence[MemoryGrant]:
+        """Given by us, oldest first."""
+        ...
+
+
+class DecayStore(Protocol):
+    """What an owner lets go of by itself. Raises as MemoryStore."""
+
+    async def configure_decay(self, policy: DecayPolicy) -> DecayStatus: ...
+
+    async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
+        """Ids of what is (with `dry_run`: would be) deleted."""
+        ...
+
+    async def decay_status(self) -> DecayStatus: ...
+
+
+class ConsentStore(Protocol):
+    """What people allow an owner. Raises as MemoryStore."""
+
+    async def consent(self, subject: str) -> Consent: ...
+
+    async def set_consent(self, subject: str, *, is_given: bool) -> Consent:
+        """Withdrawn: the patterns that it allowed are gone when this returns."""
+        ...
+
+
+class SubjectStore(Protocol):
+    """What all owners together remember about one subject, who may see, correct and remove it."""
+
+    async def list(self, *, limit: int = 20, offset: int = 0) -> MemoryPage:
+        """Newest first, of every owner; each entry says whose it is."""
+        ...
+
+    async def correct(self, id: str, content: str) -> MemoryEntry:
+        """Raises NotFound if it is not about this subject."""
+        ...
+
+    async def forget(self, ids: Sequence[str]) -> int:
+        """Remove every trace of those that are about this subject."""
+        ...
+
+    async def forget_all(self) -> int:
+        """Memories, history and consent, with every owner; returns how many memories."""
+        ...
+
+    async def allowed(self) -> Sequence[str]:
+        """The owners whom this subject lets compare its conversations."""
+        ...
+
+    async def withdraw_all(self) -> Sequence[str]:
+        """Withdraw each of these consents; the patterns that they allowed are gone then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRange:
+    """Messages of one conversation that no episode holds yet, oldest first."""
+
+    owner: str
+    conversation: str
+    subject: str | None
+    messages: tuple[ObservedMessage, ...]
+    is_over: bool = False
+    """Nothing will follow: its messages were cleared, and are there for the learner only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeDraft:
+    """A part of a stretch, and the memory of it."""
+
+    draft: MemoryDraft
+    first_message: str
+    """Id."""
+    last_message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeWithMessages:
+    """An episode and the messages that it was cut from, oldest first."""
+
+    episode: MemoryEntry
+    messages: tuple[ObservedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentingPerson:
+    """What one owner has heard from a person who allows to learn from all of it together."""
+
+    owner: str
+    subject: str
+    told: tuple[EpisodeWithMessages, ...]
+    """Oldest first; of episodes that have been read, the newest MAX_EPISODES."""
+    changed: int
+    """Counts what was new about them."""
+
+
+TOPIC_METADATA_KEY = "topic"
+"""The kind (in the metadata) of a pattern that says what is talked about, not how."""
+
+MAX_EPISODES = 100
+"""Of a person that are looked at together."""
+
+
+class LearningStore(Protocol):
+    """What is still to be learned from conversations, of all owners. Raises StorageFailed, Busy.
+
+    Progress is kept with what was learned, in one transaction: after a crash nothing is learned
+    twice and nothing is left out.
+    """
+
+    async def stretches(self, *, limit: int = 16) -> Sequence[MessageRange]:
+        """Conversations with messages that no episode holds; the longest untouched first. At most
+        the oldest 400 messages of each."""
+        ...
+
+    async def keep_episodes(
+        self, stretch: MessageRange, episodes: Sequence[EpisodeDraft]
+    ) -> Sequence[str]:
+        """Add them; their messages (up to the last one's) belong to no stretch any more.
+
+        Returns the ids of the entries."""
+        ...
+
+    async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
+        """What it was cut from, oldest first, also what its person has cleared since; none of an
+        episode that is gone."""
+        ...
+
+    async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Content of messages that searches gave this owner lately, by the ids that they had
+        there. What was given long ago, or is gone, is missing."""
+        ...
+
+    async def unread_episodes(self, *, limit: int = 16) -> Sequence[MemoryEntry]:
+        """Episodes from which no facts were taken yet, oldest first."""
+        ...
+
+    async def keep_learned(
+        self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
+    ) -> Sequence[str]:
+        """Add what the episode says (the same again strengthens what is there), close the entries
+        `invalid` (they were true until the episode), and count the episode as read; returns the ids
+        of the drafts' entries."""
+        ...
+
+    async def acquaintances(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
+        """People who allow it and about whom there is something new."""
+        ...
+
+    async def keep_patterns(
+        self, known: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
+    ) -> Sequence[str]:
+        """These, by a name that stays the same, are all patterns of this person now; returns their
+        ids.
+
+        Left out: what was made from an episode that is gone meanwhile, and what the person removed
+        before. What they corrected stays corrected. Nothing is kept once they do not allow it.
+        """
+        ...
+
+
+class OwnedMemory(
+    MemoryStore,
+    HistoryStore,
+    ClearingStore,
+    LinkStore,
+    GrantStore,
+    DecayStore,
+    ConsentStore,
+    Protocol,
+):
+    """All that one owner has, and what it decides about it."""
+
+
+class MemoryBackend(Protocol):
+    """Keeps owners apart: what one stores, no other can see, count or delete."""
+
+    def for_owner(self, owner: str) -> OwnedMemory:
+        """The memory of one owner, a bare JID. Cheap; no I/O."""
+        ...

@@ -1,0 +1,163 @@
+"""Novelty of messages: removes quoted and recalled text; topic overlap by word stems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.core.sentences import split_sentences
+from spade_llm.memory.contract import MemoryQuery, SearchMode
+from spade_llm.providers.quoted_context import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
+from spade_llm.search.words import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence, Set
+
+    from spade_llm.memory.contract import MemoryEntry, ObservedMessage, SearchResult
+
+MAX_TOPIC_CHARS = 4000
+"""Of one text that are looked at."""
+
+
+ACCENTED_EXCEPTIONS = frozenset({"té", "sé"})
+"""Without their accents these are pronouns."""
+
+
+def topic_stems(text: str) -> frozenset[int]:
+    """The stems of the words that mean something; for `ok, and you?` there may be none.
+
+    English stems for every language: what is compared is of one language, and was cut alike.
+    """
+    return frozenset(
+        stem_hash(word, ENGLISH)
+        for word in set(split_words(text[:MAX_TOPIC_CHARS]))
+        if word in ACCENTED_EXCEPTIONS or strip_accents(word) not in STOP_WORDS
+    )
+
+
+def topic_overlap(one: Set[int], other: Set[int]) -> float:
+    """0…1: how much of the smaller one is in the other; 0 if one is empty."""
+    smaller = min(len(one), len(other))
+    return len(one & other) / smaller if smaller else 0.0
+
+
+REPETITION_OVERLAP = 0.8
+"""A sentence with so much of its words in what was recalled says nothing new."""
+
+_NO_TOPIC: frozenset[int] = frozenset()
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+"""As chat clients and mail quote what they answer."""
+
+
+Topics = Mapping[str, frozenset[int]]
+"""What memories are about, by id."""
+
+
+def novel_messages(
+    messages: Sequence[ObservedMessage], recalled: Mapping[str, str]
+) -> tuple[ObservedMessage, ...]:
+    """With their own words only. `recalled`: content by id of what they were written with."""
+    topics = topics_by_text(recalled)
+    return tuple(replace(one, content=novel_text(one, topics)) for one in messages)
+
+
+def topics_by_text(recalled: Mapping[str, str]) -> Topics:
+    """Once for all messages: the same memory is recalled again and again."""
+    return {id: topic_stems(text) for id, text in recalled.items()}
+
+
+def novel_text(message: ObservedMessage, recalled: Topics) -> str:
+    """The message's own words; may be empty. Only an assistant repeats what it recalled: what a
+    person says is said by them.
+
+    `recalled`: of these, the memories that the message was written with are looked at.
+    """
+    text = strip_quotes(message.content)
+    if message.role == "user" or not message.recalled:
+        return text
+    known = _NO_TOPIC.union(*(recalled.get(id, _NO_TOPIC) for id in message.recalled))
+    return (
+        "\n".join(one for one in split_sentences(text) if not _repeats_known(one, known))
+        if known
+        else text
+    )
+
+
+def strip_quotes(text: str) -> str:
+    """Without quoted lines, and without the context that a prompt carries."""
+    if FIRST_LINE in text:
+        text = text.replace(FIRST_LINE, "")
+        for name in (MEMORIES, DOCUMENTS, UNAVAILABLE):
+            text = _without_section(text, name)
+    return _QUOTED_LINE.sub("", text).strip()
+
+
+def _without_section(text: str, name: str) -> str:
+    """By searching, not by a pattern: one that backtracks takes seconds for sections left open."""
+    kept: list[str] = []
+    while True:
+        before, opened, rest = text.partition(f"<{name}>")
+        _, closed, after = rest.partition(f"</{name}>")
+        if not (opened and closed):
+            return "".join([*kept, text])
+        kept.append(before)
+        text = after
+
+
+def _repeats_known(sentence: str, known: frozenset[int]) -> bool:
+    words = topic_stems(sentence)
+    return bool(words) and len(words & known) >= REPETITION_OVERLAP * len(words)
+
+
+if TYPE_CHECKING:
+    Given = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
+    """Content of messages that were found lately, by id."""
+
+MAX_IDS = 1000
+"""Looked up at once: what `peek` gives."""
+MAX_SEARCHES = 100
+"""For recalled messages of conversations, which can be searched but not looked up."""
+MAX_HITS = 50
+MAX_QUERY_CHARS = 1000
+
+
+class RecallLookup(Protocol):
+    """What is needed of an owner's memory."""
+
+    async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]: ...
+
+    async def search(self, query: MemoryQuery) -> SearchResult: ...
+
+
+async def recalled_texts(
+    memory: RecallLookup, messages: Sequence[ObservedMessage], *, given: Given
+) -> Mapping[str, str]:
+    """Content by id; what was forgotten is missing.
+
+    An id may be that of a message that a search gave. `given` knows those of late. Another one
+    nobody can look up; but an answer that repeats the message has its words, so that a search for
+    the answer finds it, and the id proves that it is the one.
+    """
+    ids = list(dict.fromkeys(id for message in messages for id in message.recalled))[:MAX_IDS]
+    entries = await memory.peek(ids) if ids else ()
+    texts = {entry.id: entry.content for entry in entries}
+    if other := [id for id in ids if id not in texts]:
+        texts |= await given(other)
+    searched = [one for one in messages if any(id not in texts for id in one.recalled)]
+    for message in searched[:MAX_SEARCHES]:
+        texts |= await _search_recalled(memory, message)
+    return texts
+
+
+async def _search_recalled(memory: RecallLookup, message: ObservedMessage) -> Mapping[str, str]:
+    query = MemoryQuery(
+        text=message.content[:MAX_QUERY_CHARS],
+        mode=SearchMode.KEYWORD,
+        limit=MAX_HITS,
+        with_messages=True,
+    )
+    hits = (await memory.search(query)).hits
+    wanted = frozenset(message.recalled)
+    return {hit.entry.id: hit.entry.content for hit in hits if hit.entry.id in wanted}

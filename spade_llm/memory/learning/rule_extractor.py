@@ -1,0 +1,334 @@
+"""RuleExtractor: facts from first-person statements by rules, without a model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.core.sentences import split_sentences
+from spade_llm.memory.contract import (
+    MemoryDraft,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    Origin,
+    SearchMode,
+)
+from spade_llm.memory.learning.episodes import speaker_name
+from spade_llm.memory.learning.exclusive_facts import (
+    exclusive_search_words,
+    exclusive_value,
+    is_valid_value,
+    parse_exclusive_fact,
+)
+from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.fact_rules import (
+    DEFAULT_SPEAKER_NAMES,
+    RULES,
+    ExclusiveFact,
+    ValueForm,
+)
+from spade_llm.memory.learning.novelty import strip_quotes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from spade_llm.memory.contract import MemoryEntry, ObservedMessage
+    from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
+    from spade_llm.memory.learning.extractor import EpisodeReading, KnownMemories
+    from spade_llm.memory.learning.fact_rules import FactRule
+
+MAX_MESSAGE_CHARS = 1500
+"""A longer one is more likely pasted than said."""
+MAX_CLAUSE_CHARS = 200
+
+_I = re.IGNORECASE
+
+_TASK = re.compile(
+    r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|spell-?check|summari[sz]e"
+    r"|correct (?:this|the|my)|write (?:a|an|me|the|my)|draft|compose|role-?play\w*"
+    r"|pretend\w*|act as|story|lyrics|poem|novel|fictional|my character"
+    r"|fix (?:this|the|my) (?:text|sentence|grammar)"
+    r"|traduc\w+|reescrib\w+|corrig\w+|corregir|resum\w+|redact\w+"
+    r"|escrib(?:e|ir|eme) (?:un|una|el|la)"
+    r"|act[uú]a como|cuento|relato|poema|novela|personaje|juego de rol)\b",
+    _I,
+)
+"""A message that gives a text to work on: whose words they are is anybody's guess."""
+
+_NOT_SERIOUS = re.compile(
+    r"\b(?:kidding|joking|just a joke|sarcasm|jk|lol|lmao|ha(?:ha)+|ja(?:ja)+|xd+"
+    r"|es broma|bromeando|imagin\w+|hypothetical\w*|that(?:['’]s| is) (?:a lie|false)"
+    r"|not true|untrue|it(?:['’]s| is) false|no es (?:verdad|cierto)|es (?:mentira|falso))\b|/s\b"
+    r"|^(?:you(?:['’]re| are)|(?:t[uú] )?eres) (?:an? |the |una? |el |la )?(?-i:[A-ZÁÉÍÓÚÑ])"
+    r"|^(?:you(?:['’]re| are) (?:now )?|(?:ahora )?(?:t[uú] )?eres )(?:an?|the|una?|el|la)\b"
+    r"|^\s*(?:dear|querid[oa]s?|estimad[oa]s?)\s+[^\n]*[,:]\s*$|^(?:subject|from|to|asunto|de|para):",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A message that is a joke, takes back what it says, gives out parts, or is a letter."""
+
+_REPORTED_SPEECH = re.compile(
+    r"\b(?:said|says|wrote|writes|told|according to|dijo|dice[ns]?|dijeron|escribi[oó]|seg[uú]n"
+    r"|in (?:this|the|that|my|our|an?) (?:game|story|book|scenario|movie|film|dream|photo|picture"
+    r"|example|song|sketch|text|sentence)"
+    r"|en (?:est[ea]|ese|esa|el|la|mi|una?) (?:juego|historia|libro|pel[ií]cula|sue[ñn]o|ejemplo"
+    r"|canci[oó]n|foto|texto|frase))\b"
+    r"|^(?:oh,? (?:great|sure|wonderful|joy|fantastic|perfect|yes)|yeah,? right|sure,)"
+    r"|,? (?:claro|seguro)[\s.!…]*$|\b(?:not|no)(?: really| anymore| any more| at all)?[\s.!…)]*$",
+    _I,
+)
+"""Said by another, true in a story only, or meant the other way round."""
+
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|whether|would|could|might|(?-i:may)|maybe|perhaps|probably|possibly"
+    r"|suppose\w*|supposing|wish|hopefully|let'?s say|say that|as though"
+    r"|used to|in my dream|for example|for instance|e\.g"
+    r"|someone|somebody|si|ojal[aá]|quiz[aá]s?|tal vez|a lo mejor"
+    r"|probablemente|posiblemente|supon\w+|imag[ií]n\w+"
+    r"|como si|podr[ií]a\w*|gustar[ií]a\w*|har[ií]a\w*|ser[ií]a\w*|por ejemplo"
+    r"|alguien|antes (?:viv|trabaj)\w+)\b",
+    _I,
+)
+_QUESTION = re.compile(r"[?？¿؟]")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_QUOTATION = re.compile(r"[\"“„«‹][^\"”“»›]*(?:[\"”“»›]|\Z)|(?<!\w)['‘][^'’]*['’](?!\w)")
+
+_OPENER = re.compile(
+    r"^(?:(?:hi|hello|hey|hola|buenas|well|so|also|actually|anyway|btw|by the way|okay|ok|oh|fyi"
+    r"|plus|please|and|but|bueno|pues|adem[aá]s|por cierto|por favor|vale|y|pero)\b[\s,.!:–—-]*"
+    r"|(?:yes|yeah|yep|no|nope|s[ií]|claro|nah|thanks|thank you|gracias)\s*[,.!:–—-]+\s*)+",
+    _I,
+)
+_SPLIT = re.compile(
+    r"\s*;\s*|(?:,\s+|,?\s+(?:and|but|so|y|pero|e)\s+)"
+    r"(?=(?:no me|i|i'm|i’m|i've|i’ve|my|call me|(?:work|live) (?:at|for|as|in)|speak|study"
+    r"|me|mi|mis|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo)\b)",
+    _I,
+)
+_BARE_VERB = re.compile(r"(?:work|live|speak|study)\b", _I)
+_FIRST_PERSON = re.compile(r"i\b", _I)
+
+
+def first_person_statements(text: str) -> list[str]:
+    """Clauses in the first person that are plainly stated, without what leads in."""
+    if len(text) > MAX_MESSAGE_CHARS or _TASK.search(text) or _NOT_SERIOUS.search(text):
+        return []
+    return [
+        clause
+        for sentence in split_sentences(_without_quotations(text))
+        if not any(one.search(sentence) for one in (_QUESTION, _HYPOTHETICAL, _REPORTED_SPEECH))
+        for clause in _split_clauses(sentence)
+        if len(clause) <= MAX_CLAUSE_CHARS
+    ]
+
+
+def _without_quotations(text: str) -> str:
+    """A quotation leaves a mark behind, so that what stands around it does not run together."""
+    return _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
+
+
+def _split_clauses(sentence: str) -> list[str]:
+    parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
+    is_own = bool(_FIRST_PERSON.match(parts[0]))
+    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
+
+
+def _with_person(clause: str, is_own: bool) -> str:
+    """`I live in Rome and work at a bank`: both are about the same person."""
+    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause
+
+
+CONFIDENCE = 0.8
+MAX_FACTS = 20
+"""From one episode; the first ones."""
+MAX_CANDIDATES = 10
+"""Known memories that one new fact is compared with."""
+TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedFact:
+    """Something that a person said of themselves."""
+
+    content: str
+    rule: FactRule
+    fills: ExclusiveValue | None
+    speaker: str
+    at: datetime
+
+
+class RuleExtractor:
+    """Needs nothing; never raises ModelError."""
+
+    async def extract(self, reading: EpisodeReading, known: KnownMemories) -> ExtractedFacts:
+        kept: list[StatedFact] = []
+        invalid: list[str] = []
+        for fact in extract_stated_facts(reading.messages):
+            old = await _superseded_by(fact, reading, known)
+            if all(_valid_since(one) < fact.at for one in old):
+                kept.append(fact)
+                invalid.extend(one.id for one in old)
+        return ExtractedFacts(
+            drafts=tuple(_fact_draft(fact, reading) for fact in kept),
+            invalid=tuple(dict.fromkeys(invalid)),
+        )
+
+
+def extract_stated_facts(messages: Sequence[ObservedMessage]) -> list[StatedFact]:
+    """What people (not assistants) plainly say of themselves; of two that exclude each other, the
+    later."""
+    facts: list[StatedFact] = []
+    for message in messages:
+        if message.role == "user":
+            for fact in _facts_of_message(message):
+                facts = [one for one in facts if not _is_replaced(one, fact)]
+                facts.append(fact)
+    return facts[:MAX_FACTS]
+
+
+def _is_replaced(old: StatedFact, new: StatedFact) -> bool:
+    if old.speaker != new.speaker:
+        return False
+    if old.content == new.content:
+        return True
+    return bool(old.fills and new.fills and new.fills.contradicts(old.fills))
+
+
+def _facts_of_message(message: ObservedMessage) -> Iterable[StatedFact]:
+    has_capitals = message.content != message.content.lower()
+    for clause in first_person_statements(message.content):
+        for rule in RULES:
+            if (found := rule.said.fullmatch(clause)) and (
+                fact := _stated_fact(rule, found, message, has_capitals)
+            ):
+                yield fact
+                break
+
+
+def _stated_fact(
+    rule: FactRule, found: re.Match[str], message: ObservedMessage, has_capitals: bool
+) -> StatedFact | None:
+    groups = found.groupdict()
+    x = _trim_value(groups["x"], rule)
+    y = _trim_value(groups.get("y") or "", rule)
+    if not is_valid_value(x, rule, has_capitals) or (groups.get("y") and not y):
+        return None
+    if rule.slot is ExclusiveFact.NAME and x.casefold() == (message.speaker or "").casefold():
+        return None
+    who = speaker_name(message) if message.speaker else DEFAULT_SPEAKER_NAMES[rule.language]
+    x, y = _to_third_person(x), _to_third_person(y)
+    if rule.form is ValueForm.HABIT:
+        x = _third_person(x)
+    return StatedFact(
+        content=rule.template.format(who=who, x=x, y=y),
+        rule=rule,
+        fills=exclusive_value(rule, x, y),
+        speaker=who,
+        at=message.at,
+    )
+
+
+_VALUE_END = re.compile(
+    r"\s+(?:because|since|although|though|but|so|which|who|whom|when|while|until|till|unless|btw"
+    r"|porque|aunque|pero|cuando|mientras|hasta|as[ií] que|ya que)\b.*$"
+    r"|\s*[,;:()–—].*$|\s+-\s.*$|\.\.+.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLACE_END = re.compile(
+    r"\s+(?:with|near|from|de toda|for|since|now|and|right|these|at|by|con|desde|cerca|hace|ahora"
+    r"|y|por|last|this|next|in \d{4}|en \d{4}|el|hoy|ayer|today|yesterday|a)\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_REGION = re.compile(r"^[^,]+, [A-ZÁÉÍÓÚÑ][^\s,]*(?: [A-ZÁÉÍÓÚÑ][^\s,]*)?(?=$|[,.])")
+_TRIM_CHARS = " \t\n\"'.,;:!-–—…*_~()"
+
+
+def _trim_value(found: str, rule: FactRule) -> str:
+    """Up to where something else begins."""
+    is_place = rule.form is ValueForm.PLACE
+    region = _REGION.match(found) if is_place else None
+    date = rule.form is ValueForm.DATE
+    text = region[0] if region else found if date else _VALUE_END.sub("", found)
+    return (_PLACE_END.sub("", text) if is_place else text).strip(_TRIM_CHARS)
+
+
+_THIRD_PERSON_WORDS = {
+    "my": "their", "mine": "theirs", "me": "them", "myself": "themselves", "i": "they",
+    "i'm": "they're", "i’m": "they're", "i've": "they've", "i’ve": "they've", "am": "are",
+    "our": "their", "us": "them", "mi": "su", "mis": "sus", "conmigo": "consigo",
+}  # fmt: skip
+_FIRST_PERSON_WORDS = re.compile(
+    r"\b(?:i['’](?:m|ve)|" + "|".join(k for k in _THIRD_PERSON_WORDS if k.isalpha()) + r")\b", re.I
+)
+
+
+def _to_third_person(text: str) -> str:
+    """`walks with my dog` is `walks with their dog` when another tells it."""
+    return _FIRST_PERSON_WORDS.sub(lambda found: _THIRD_PERSON_WORDS[found[0].lower()], text)
+
+
+_IRREGULAR = {"have": "has", "go": "goes", "do": "does", "are": "is", "be": "is"}
+
+
+def _third_person(text: str) -> str:
+    verb, space, rest = text.partition(" ")
+    return _conjugated(verb.lower()) + space + rest
+
+
+def _conjugated(verb: str) -> str:
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if re.search(r"[^aeiou]y$", verb):
+        return verb[:-1] + "ies"
+    return verb + ("es" if re.search(r"(?:s|sh|ch|x|z|o)$", verb) else "s")
+
+
+async def _superseded_by(
+    fact: StatedFact, reading: EpisodeReading, known: KnownMemories
+) -> Sequence[MemoryEntry]:
+    """What is known of the same person and cannot be true beside the fact."""
+    if fact.fills is None:
+        return []
+    names = _names(fact, reading)
+    which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
+    query = MemoryQuery(
+        text=f"{fact.content} {exclusive_search_words(fact.fills.slot)}",
+        mode=SearchMode.KEYWORD,
+        limit=MAX_CANDIDATES,
+        which=which,
+    )
+    found = await known.search(query)
+    return [
+        entry
+        for entry in current_about_subject(reading, [hit.entry for hit in found.hits])
+        if (other := parse_exclusive_fact(entry.content, names)) and fact.fills.contradicts(other)
+    ]
+
+
+def _names(fact: StatedFact, reading: EpisodeReading) -> frozenset[str]:
+    """What the person is called in facts. `the user` may be any of several people."""
+    speakers = {speaker_name(one) for one in reading.messages if one.role == "user"}
+    return frozenset({fact.speaker}) if len(speakers) > 1 else frozenset({fact.speaker, *_USER})
+
+
+_USER = ("user", "the user", "usuario", "el usuario", "la usuaria")
+
+
+def _valid_since(entry: MemoryEntry) -> datetime:
+    return entry.valid_at or entry.created_at
+
+
+def _fact_draft(fact: StatedFact, reading: EpisodeReading) -> MemoryDraft:
+    episode = reading.episode
+    return MemoryDraft(
+        content=f"{fact.content}.",
+        category=fact.rule.category,
+        confidence=CONFIDENCE,
+        subject=episode.subject,
+        session=episode.session,
+        valid_at=fact.at,
+        origin=Origin.EXTRACTED,
+        sources=(episode.id,),
+    )

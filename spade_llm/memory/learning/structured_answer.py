@@ -1,0 +1,82 @@
+"""Structured model answer: one required tool call, validated, with one repair."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import ChatModel, Completion, ToolSpec
+
+MAX_PROBLEMS = 5
+
+F = TypeVar("F", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredAnswer(Generic[F]):
+    tool: ToolSpec
+    fields: type[F]
+    repair: str
+    """What is said of an answer that does not fit; `{problems}` names them."""
+    what: str
+    """What it asks for, for the log."""
+
+    async def filled(
+        self, model: ChatModel, messages: Sequence[ContextMessage], *, deadline_s: float
+    ) -> F:
+        """Both calls within the deadline.
+
+        Raises ModelError; InvalidModelOutput when the second answer is no better than the first.
+        """
+        try:
+            async with asyncio.timeout(deadline_s):
+                answer = await self._complete(model, messages)
+                try:
+                    return self.fields.model_validate_json(answer)
+                except ValidationError as error:
+                    again = [*messages, *self._repair(answer, error)]
+                    return self.fields.model_validate_json(await self._complete(model, again))
+        except TimeoutError:
+            raise ModelUnavailable(f"{model.name} did not answer in time.") from None
+        except ValidationError as error:
+            raise InvalidModelOutput(
+                f"{model.name} gave no {self.what} that fit the schema: {_validation_problems(error)}."
+            ) from None
+
+    async def _complete(self, model: ChatModel, messages: Sequence[ContextMessage]) -> str:
+        name = self.tool.name
+        completion = await model.complete(messages, [self.tool], tool_choice=name)
+        return _answer_json(completion, name)
+
+    def _repair(self, answer: str, error: ValidationError) -> list[ContextMessage]:
+        return [
+            {"role": "assistant", "content": answer or "(nothing)"},
+            {"role": "user", "content": self.repair.format(problems=_validation_problems(error))},
+        ]
+
+
+def _answer_json(completion: Completion, tool: str) -> str:
+    """The arguments of the tool; else the text, without the fence that models like to draw."""
+    for call in completion.tool_calls:
+        if call.name == tool:
+            return call.arguments
+    begin, end = completion.text.find("{"), completion.text.rfind("}")
+    return completion.text[begin : end + 1] if 0 <= begin < end else completion.text
+
+
+def _validation_problems(error: ValidationError) -> str:
+    """Where, and what; nothing of the answer itself."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
+        for one in problems[:MAX_PROBLEMS]
+    )

@@ -1,0 +1,107 @@
+"""Remote memory protocol: shared message bodies, and batches split over several messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory.contract import BatchError, BatchResult, OnError, OwnedMemory
+from spade_llm.messaging import MAX_BODY_BYTES, Body
+from spade_llm.messaging.runtime import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator, Sequence
+
+ONTOLOGY = "spade-llm.memory/1"
+MAX_LIMIT = 1000
+"""Most entries of one answer; fewer where they would not fit into one message."""
+
+StoreOf = Callable[[Request], OwnedMemory]
+
+
+class MemoryBody(Body):
+    """Records travel without their defaults, which are therefore a part of this version."""
+
+    skips_defaults: ClassVar[bool] = True
+
+
+class MemoryCount(MemoryBody):
+    count: int
+
+
+class MemoryIds(MemoryBody):
+    ids: tuple[str, ...]
+    """As many as fit into one message."""
+    total: int
+
+
+T = TypeVar("T")
+
+ROOM_BYTES = MAX_BODY_BYTES - 2048
+"""For the items of one message: what is written around them, and escapes that XML needs, fit in
+the rest."""
+
+
+async def send_in_batches(
+    items: Sequence[T],
+    send: Callable[[Sequence[T], int], Awaitable[BatchResult]],
+    *,
+    size: Callable[[T], int],
+    on_error: OnError,
+) -> BatchResult:
+    """`send` gets each part and its number, from 0.
+
+    Raises:
+        InvalidArguments: `rollback`, and one message cannot carry all of them.
+    """
+    sizes = [size(item) for item in items]
+    if on_error is OnError.ROLLBACK:
+        _check_fits(sizes)
+        return await send(items, 0)
+    ids: list[str] = []
+    errors: list[BatchError] = []
+    numbers = count()
+    for start, end in _parts(sizes):
+        part = await _sent(items[start:end], sizes[start:end], send, numbers)
+        ids.extend(part.ids)
+        errors.extend(replace(error, index=error.index + start) for error in part.errors)
+        if errors and on_error is OnError.STOP:
+            break
+    return BatchResult(ids=tuple(ids), errors=tuple(errors))
+
+
+async def _sent(
+    items: Sequence[T],
+    sizes: Sequence[int],
+    send: Callable[[Sequence[T], int], Awaitable[BatchResult]],
+    numbers: Iterator[int],
+) -> BatchResult:
+    if sizes[0] <= ROOM_BYTES:
+        return await send(items, next(numbers))
+    reason = f"the item has over {ROOM_BYTES} bytes, more than one message carries: shorten it"
+    error = BatchError(index=0, code=InvalidArguments.code, reason=reason)
+    return BatchResult(ids=(), errors=(error,))
+
+
+def _parts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """From where to where each message goes; what is too large for any stands alone."""
+    start, total = 0, 0
+    for index, size in enumerate(sizes):
+        if index > start and (total + size > ROOM_BYTES or index - start >= MAX_LIMIT):
+            yield start, index
+            start, total = index, 0
+        total += size
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def _check_fits(sizes: Sequence[int]) -> None:
+    if sum(sizes) > ROOM_BYTES or len(sizes) > MAX_LIMIT:
+        raise InvalidArguments(
+            f"{len(sizes)} items of {sum(sizes)} bytes are more than one message carries"
+            f" ({MAX_LIMIT} items, {ROOM_BYTES} bytes), and only within one can all be undone:"
+            " send fewer at a time, or say on_error continue or stop"
+        )

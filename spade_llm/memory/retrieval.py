@@ -1,0 +1,198 @@
+"""Retrieval as text: search results with details and relative times, as Markdown."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.core.errors import NotFound, RequestRefused
+from spade_llm.core.text import single_line
+from spade_llm.memory.contract import ANY_MEMORY, MemoryQuery, Origin, SearchMode
+from spade_llm.memory.validation import check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.memory.contract import (
+        MemoryEntry,
+        MemoryFilter,
+        ObservedMessage,
+        ScoredMemory,
+        SearchResult,
+    )
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+WEEK, MONTH, YEAR = 7 * DAY, 30 * DAY, 365 * DAY
+
+_UNITS = (
+    # (from so many seconds on, seconds in one, its name, what one of them is called)
+    (YEAR, YEAR, "year", "last year"),
+    (MONTH, MONTH, "month", "last month"),
+    (WEEK, WEEK, "week", "last week"),
+    (DAY, DAY, "day", "yesterday"),
+    (HOUR, HOUR, "hour", "1 hour ago"),
+    (MINUTE, MINUTE, "minute", "1 minute ago"),
+)
+
+
+def relative_time(at: datetime, now: datetime) -> str:
+    """`just now`, `5 minutes ago`, `yesterday`, `2 days ago`, `last week`, … `3 years ago`.
+
+    A time ahead is `in 5 minutes`; less than a minute ahead is a clock that goes wrong: `just now`.
+    """
+    seconds = int((now - at).total_seconds())
+    for from_s, unit_s, name, single in _UNITS:
+        if abs(seconds) >= from_s:
+            return _words(abs(seconds) // unit_s, name, single, is_ahead=seconds < 0)
+    return "just now"
+
+
+def _words(count: int, name: str, single: str, *, is_ahead: bool) -> str:
+    if is_ahead:
+        return f"in {count} {name}{'' if count == 1 else 's'}"
+    return single if count == 1 else f"{count} {name}s ago"
+
+
+DEFAULT_LIMIT = 5
+MAX_LIMIT = 50
+KEY_MOMENT_SCORE = 0.7
+"""From this surprise on a memory is a key moment."""
+DETAILED_RANKS = 2
+"""Without `detail_limit`, the ranks that get details if they are key moments."""
+
+MAX_SUMMARY_CHARS = 1500
+MAX_DETAILS = 40
+"""Messages of one memory."""
+MAX_DETAIL_CHARS = 600
+"""Of one message."""
+MAX_SPEAKER_CHARS = 60
+MAX_DETAILS_CHARS = 8000
+"""Of one memory's messages together."""
+
+NO_MEMORIES = "No memories found."
+
+
+class RetrievableMemory(Protocol):
+    """What retrieve_memory needs of an owner's memory; near or far."""
+
+    async def search(self, query: MemoryQuery) -> SearchResult: ...
+
+    async def episode_messages(self, id: str) -> Sequence[ObservedMessage]: ...
+
+
+async def retrieve_memory(
+    memory: RetrievableMemory,
+    query: str,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    detail_limit: int | None = None,
+    which: MemoryFilter = ANY_MEMORY,
+    with_messages: bool = False,
+    now: datetime | None = None,
+) -> str:
+    """The Markdown of specs/2; `No memories found.` if there is none.
+
+    `detail_limit`: None gives details to ranks 1 and 2 if they are key moments; a number below
+    `limit` to the best-ranked key moments, at most so many; from `limit` on to all.
+    `with_messages`: also what was said and is not remembered otherwise (yet); it has no details.
+
+    Raises InvalidArguments, naming the field.
+    """
+    check_number("limit", limit, 1, MAX_LIMIT)
+    check_number("detail_limit", detail_limit or 0, 0, 10**9)
+    wanted = MemoryQuery(
+        text=query,
+        mode=SearchMode.RECALL,
+        limit=limit,
+        which=which,
+        with_messages=with_messages,
+    )
+    hits = (await memory.search(wanted)).hits[:limit]
+    detailed = _detailed(hits, limit, detail_limit)
+    details = await asyncio.gather(
+        *(_details(memory, hit.entry, hit.entry.id in detailed) for hit in hits)
+    )
+    at = now or datetime.now(UTC)
+    parts = [
+        _result_lines(rank, hit, messages, at)
+        for rank, (hit, messages) in enumerate(zip(hits, details, strict=True), start=1)
+    ]
+    return "\n\n".join(parts) or NO_MEMORIES
+
+
+def is_key_moment(hit: ScoredMemory) -> bool:
+    return (hit.entry.surprise or 0.0) >= KEY_MOMENT_SCORE
+
+
+def _detailed(hits: Sequence[ScoredMemory], limit: int, detail_limit: int | None) -> Sequence[str]:
+    """Ids of those that get details."""
+    if detail_limit is None:
+        return [hit.entry.id for hit in hits[:DETAILED_RANKS] if is_key_moment(hit)]
+    if detail_limit >= limit:
+        return [hit.entry.id for hit in hits]
+    return [hit.entry.id for hit in hits if is_key_moment(hit)][:detail_limit]
+
+
+async def _details(
+    memory: RetrievableMemory, entry: MemoryEntry, is_wanted: bool
+) -> Sequence[ObservedMessage]:
+    if not is_wanted or entry.origin is Origin.MESSAGE:
+        return ()
+    try:
+        return await memory.episode_messages(entry.id)
+    except NotFound:
+        # Forgotten since the search.
+        return ()
+    except RequestRefused as error:
+        if error.wire_code != NotFound.code:
+            raise
+        return ()
+
+
+def _result_lines(
+    rank: int, hit: ScoredMemory, messages: Sequence[ObservedMessage], now: datetime
+) -> str:
+    entry = hit.entry
+    mark = ", key moment" if is_key_moment(hit) else ""
+    score = min(max(hit.score, 0.0), 1.0)
+    lines = [
+        f"## Memory {rank} [rank: {rank}, score: {score:.2f}{mark}]",
+        f"**When:** {relative_time(entry.valid_at or entry.created_at, now)}",
+        f"**Summary:** {single_line(entry.content, MAX_SUMMARY_CHARS)}",
+        *_details_lines(messages),
+    ]
+    return "\n".join(lines)
+
+
+def _details_lines(messages: Sequence[ObservedMessage]) -> list[str]:
+    lines = _within_bounds([_quoted_line(message) for message in messages])
+    if not lines:
+        return []
+    cut = f" ({len(lines)} of {len(messages)} messages)" if len(lines) < len(messages) else ""
+    return ["", f"**Details:**{cut}", *lines]
+
+
+def _within_bounds(lines: list[str]) -> list[str]:
+    """The first ones; a line is shorter than the bound, so that there is always one."""
+    used, kept = 0, 0
+    for line in lines[:MAX_DETAILS]:
+        used += len(line)
+        if used > MAX_DETAILS_CHARS:
+            break
+        kept += 1
+    return lines[:kept]
+
+
+def _quoted_line(message: ObservedMessage) -> str:
+    return f'- {_speaker_name(message)}: "{single_line(message.content, MAX_DETAIL_CHARS)}"'
+
+
+_UNSAFE_IN_NAME = re.compile(r'[:"*\[\]#]')
+
+
+def _speaker_name(message: ObservedMessage) -> str:
+    """The name that others call them by; else the role."""
+    name = _UNSAFE_IN_NAME.sub(" ", message.speaker or "")
+    return single_line(name, MAX_SPEAKER_CHARS) or message.role

@@ -1,0 +1,267 @@
+"""Access control: grants of an owner, and the entries within reach of an agent."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from spade_llm.core.errors import InvalidArguments, Unauthorised
+from spade_llm.memory.contract import MemoryAccess, MemoryGrant
+from spade_llm.memory.sqlite import audit_log, queries, removal
+from spade_llm.memory.sqlite.entries import owner_number
+from spade_llm.memory.sqlite.rows import ACCESS_CODES, entry_from_row, from_microseconds
+from spade_llm.search.memory_records import GrantScope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spade_llm.memory.contract import MemoryEntry, MemoryFilter, MemoryPage
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+
+GRANT_COLUMNS = "access_grant.id, grantee, access, tag, session, created_at"
+
+OWNED_GRANT = "owner = (SELECT number FROM owner WHERE jid = :owner)"
+
+SELECT_SAME_GRANT = f"""
+    SELECT {GRANT_COLUMNS} FROM access_grant
+    WHERE {OWNED_GRANT} AND grantee = :grantee AND access = :access AND tag IS :tag AND session IS :session
+"""
+
+INSERT_GRANT = """
+    INSERT INTO access_grant (id, owner, grantee, access, tag, session, created_at)
+    VALUES (:id, :number, :grantee, :access, :tag, :session, :now)
+"""
+
+DELETE_GRANT = f"DELETE FROM access_grant WHERE {OWNED_GRANT} AND id = :id"
+
+SELECT_GRANTS = f"SELECT {GRANT_COLUMNS} FROM access_grant WHERE {OWNED_GRANT} ORDER BY seq"
+
+COUNT_GRANTS = f"SELECT count(*) FROM access_grant WHERE {OWNED_GRANT}"
+
+# Access numbers rise with what they allow.
+SELECT_GRANTS_TO = f"""
+    SELECT {GRANT_COLUMNS} FROM access_grant
+    WHERE {OWNED_GRANT} AND grantee IN (:asker, :domain) AND access >= :access ORDER BY seq
+"""
+
+SELECT_GRANTED_ENTRY = """
+    SELECT jid, entry.seq, max(access)
+    FROM access_grant JOIN entry ON entry.owner = access_grant.owner
+        JOIN owner ON owner.number = entry.owner
+    WHERE grantee IN (:asker, :domain) AND entry.id = :id
+        AND (tag IS NULL OR EXISTS (SELECT 1 FROM json_each(entry.tags) WHERE value = tag))
+        AND (access_grant.session IS NULL OR access_grant.session = entry.session)
+    GROUP BY jid, entry.seq
+"""
+
+MAX_GRANTS = 1000
+"""Of one owner."""
+
+
+def grant_row(
+    to: str, *, access: MemoryAccess, tag: str | None, session: str | None, now: int
+) -> Mapping[str, SqlValue]:
+    """The parameters of ADD, without the owner."""
+    return {
+        "grantee": to.lower(),
+        "access": ACCESS_CODES.number(access),
+        "tag": tag,
+        "session": session,
+        "now": now,
+    }
+
+
+def add_grant(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]) -> MemoryGrant:
+    """The grant that is new, or there. Raises InvalidArguments: too many."""
+    which: Mapping[str, SqlValue] = {**row, "owner": jid, "number": owner_number(transaction, jid)}
+    there = transaction.first(SELECT_SAME_GRANT, which)
+    if there is None:
+        if transaction.all(COUNT_GRANTS, which)[0][0] >= MAX_GRANTS:
+            raise InvalidArguments(f"there are {MAX_GRANTS} grants: revoke one first")
+        id = uuid4().bytes
+        transaction.count(INSERT_GRANT, {**which, "id": id})
+        audit_log.record_action(transaction, jid, "grant", [id], now=int(str(row["now"])))
+        there = transaction.all(SELECT_SAME_GRANT, which)[0]
+    return grant_from_row(there)
+
+
+def remove_grant(transaction: Transaction, owner: str, id: bytes, *, now: int) -> bool:
+    """False if there is no such grant."""
+    is_gone = transaction.count(DELETE_GRANT, {"owner": owner, "id": id}) > 0
+    if is_gone:
+        audit_log.record_action(transaction, owner, "revoke", [id], now=now)
+    return is_gone
+
+
+def list_grants(transaction: Transaction, owner: str) -> Sequence[MemoryGrant]:
+    """By this owner, oldest first."""
+    return [grant_from_row(row) for row in transaction.all(SELECT_GRANTS, {"owner": owner})]
+
+
+def granted_scopes(
+    transaction: Transaction, owner: str, *, asker: str, access: MemoryAccess
+) -> Sequence[GrantScope]:
+    """The parts of the owner's memory that the asker may read (or write)."""
+    rows = transaction.all(
+        SELECT_GRANTS_TO,
+        {**_grantee_names(asker), "owner": owner, "access": ACCESS_CODES.number(access)},
+    )
+    return [
+        GrantScope(grant=str(UUID(bytes=id)), tag=tag, session=session)
+        for id, _, _, tag, session, _ in rows
+    ]
+
+
+def granted_entry(
+    transaction: Transaction, id: bytes, *, asker: str
+) -> tuple[str, int, MemoryAccess] | None:
+    """Whose it is, its number, and what the asker may do with another owner's entry."""
+    found = transaction.first(SELECT_GRANTED_ENTRY, {**_grantee_names(asker), "id": id})
+    if found is None:
+        return None
+    owner, seq, access = found
+    return owner, seq, ACCESS_CODES.value(access)
+
+
+def grant_from_row(row: SqlRow) -> MemoryGrant:
+    """The grant in GRANT_COLUMNS."""
+    id, grantee, access, tag, session, created_at = row
+    return MemoryGrant(
+        id=str(UUID(bytes=id)),
+        to=grantee,
+        access=ACCESS_CODES.value(access),
+        tag=tag,
+        session=session,
+        created_at=from_microseconds(created_at),
+    )
+
+
+def _grantee_names(jid: str) -> dict[str, SqlValue]:
+    return {"asker": jid.lower(), "domain": jid.lower().rpartition("@")[2]}
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessibleEntry:
+    """An entry within reach, and whose it is."""
+
+    owner: str
+    seq: int
+    entry: MemoryEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessibleMemory:
+    """An owner's memory, and what of it the asker may have; None: all of it, for it is its own."""
+
+    owner: str
+    scopes: Sequence[GrantScope] | None
+
+    @property
+    def is_denied(self) -> bool:
+        return self.scopes is not None and not self.scopes
+
+
+def accessible_memory(
+    transaction: Transaction, asker: str, of: str | None, *, access: MemoryAccess
+) -> AccessibleMemory:
+    """What a filter's `of` gives to the asker; a denial is logged."""
+    if of is None or of == asker:
+        return AccessibleMemory(owner=asker, scopes=None)
+    scopes = granted_scopes(transaction, of, asker=asker, access=access)
+    if not scopes:
+        logger.warning("%s asked to %s the memory of %s: not granted", asker, access, of)
+    return AccessibleMemory(owner=of, scopes=scopes)
+
+
+def list_accessible(
+    transaction: Transaction, asker: str, which: MemoryFilter, *, now: int, limit: int, offset: int
+) -> MemoryPage:
+    """Newest first. Raises Unauthorised."""
+    found = _require_access(
+        accessible_memory(transaction, asker, which.of, access=MemoryAccess.READ)
+    )
+    return queries.list_entries(
+        transaction, found.owner, which, scopes=found.scopes, now=now, limit=limit, offset=offset
+    )
+
+
+def hide_accessible(
+    transaction: Transaction,
+    asker: str,
+    which: MemoryFilter,
+    ids: Sequence[bytes] | None,
+    *,
+    limit: int | None,
+    now: int,
+) -> Sequence[bytes]:
+    """The ids of what is now deleted. Raises Unauthorised."""
+    found = _require_access(
+        accessible_memory(transaction, asker, which.of, access=MemoryAccess.WRITE)
+    )
+    hidden = removal.hide_entries(
+        transaction, found.owner, which, ids, scopes=found.scopes, limit=limit, now=now
+    )
+    _log_missing(asker, len(set(ids or ())) - len(hidden))
+    return hidden
+
+
+def forget_accessible(
+    transaction: Transaction, asker: str, ids: Sequence[bytes], *, subject: str | None, now: int
+) -> int:
+    """Its own, hidden ones too, and those that it was granted to write; how many there were."""
+    count = removal.forget_entries(transaction, asker, ids, subject=subject, scopes=None, now=now)
+    for id in dict.fromkeys(ids):
+        granted = granted_entry(transaction, id, asker=asker)
+        if granted is not None and granted[2] is MemoryAccess.WRITE:
+            owner = granted[0]
+            scopes = granted_scopes(transaction, owner, asker=asker, access=MemoryAccess.WRITE)
+            count += removal.forget_entries(
+                transaction, owner, [id], subject=subject, scopes=scopes, now=now
+            )
+    _log_missing(asker, len(set(ids)) - count)
+    return count
+
+
+def _log_missing(asker: str, count: int) -> None:
+    """Ids may have been guessed: it is said how often, not which."""
+    if count > 0:
+        logger.warning("%s named %d memories that are not there, or not its own", asker, count)
+
+
+def _require_access(found: AccessibleMemory) -> AccessibleMemory:
+    """Raises Unauthorised; the same if there is no such owner."""
+    if found.is_denied:
+        raise Unauthorised(f"{found.owner} has not granted this")
+    return found
+
+
+def accessible_entry(
+    transaction: Transaction, asker: str, id: bytes, *, access: MemoryAccess, now: int
+) -> AccessibleEntry:
+    """The visible entry that the asker may read (or write).
+
+    Raises:
+        NotFound: it is not there, or not for this asker to see.
+        Unauthorised: it may be read, not written.
+    """
+    own = queries.own_entry_row(transaction, asker, id, now=now)
+    if own is not None:
+        return _own_entry(asker, own, now=now)
+    granted = granted_entry(transaction, id, asker=asker)
+    row = granted and queries.own_entry_row(transaction, granted[0], id, now=now)
+    if granted is None or row is None:
+        logger.warning("%s asked for a memory that is not there, or not its own", asker)
+        raise queries.entry_not_found(id)
+    if access is MemoryAccess.WRITE and granted[2] is not MemoryAccess.WRITE:
+        logger.warning("%s may not write a memory of %s", asker, granted[0])
+        raise Unauthorised("this memory was granted to be read, not to be written")
+    return _own_entry(granted[0], row, now=now)
+
+
+def _own_entry(owner: str, row: SqlRow, *, now: int) -> AccessibleEntry:
+    return AccessibleEntry(owner=owner, seq=row[0], entry=entry_from_row(row, now=now))

@@ -1,0 +1,122 @@
+"""AccessCounter: deferred counts of entries found; aliases of messages found."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.core.limits import LruDict
+from spade_llm.memory.sqlite.entry_changes import add_accesses
+from spade_llm.memory.sqlite.rows import effective_importance, from_microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spade_llm.memory.contract import MemoryEntry
+    from spade_llm.memory.sqlite.connection import Transaction
+
+FLUSH_DELAY_S = 1.0
+MAX_ENTRIES = 4096
+"""Of all owners; one more, and they are written at once."""
+
+
+AccessCounts = dict[tuple[str, int], tuple[int, int]]
+
+
+class DeferredWriter(Protocol):
+    def write_later(
+        self, operation: Callable[[Transaction], object]
+    ) -> asyncio.Future[object] | None:
+        """None: it is dropped."""
+        ...
+
+
+class AccessCounter:
+    def __init__(self, writing: DeferredWriter) -> None:
+        self._writing = writing
+        self._gathered: AccessCounts = {}
+        """How often, and when last, by owner and key."""
+        self._leaving: list[tuple[asyncio.Future[object], AccessCounts]] = []
+        """The same of those that are being written, in order; bounded by the writer's queue."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._written: asyncio.Future[object] | None = None
+
+    def count(self, owner: str, keys: Iterable[int], *, now: int) -> None:
+        for key in keys:
+            times, _ = self._gathered.get((owner, key), (0, 0))
+            self._gathered[owner, key] = (times + 1, now)
+        if len(self._gathered) > MAX_ENTRIES:
+            self.write()
+        elif self._gathered and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_DELAY_S, self.write)
+
+    def with_them(self, owner: str, key: int, entry: MemoryEntry, *, now: int) -> MemoryEntry:
+        """The entry, as it was just read, as it will be once they are written."""
+        read = entry
+        for written, leaving in self._leaving:
+            uses = leaving.get((owner, key))
+            if uses is not None and not written.done() and not _includes_accesses(read, uses):
+                entry = _with_accesses(entry, uses, now=now)
+        gathered = self._gathered.get((owner, key))
+        return entry if gathered is None else _with_accesses(entry, gathered, now=now)
+
+    def write(self) -> None:
+        """What is gathered, before any write that comes later; without waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        gathered, self._gathered = self._gathered, {}
+        self._leaving = [one for one in self._leaving if not one[0].done()]
+        if gathered:
+            self._written = self._writing.write_later(partial(add_accesses, uses=gathered))
+        if gathered and self._written is not None:
+            self._leaving.append((self._written, gathered))
+
+    async def settle(self) -> None:
+        """Write them, and wait for it."""
+        self.write()
+        await self.written()
+
+    async def written(self) -> None:
+        """Return once what `write` was called for is committed, or was refused."""
+        if self._written is not None and not self._written.done():
+            await asyncio.wait([self._written])
+
+
+def _includes_accesses(entry: MemoryEntry, uses: tuple[int, int]) -> bool:
+    """Whether they were written before the entry was read."""
+    last = entry.last_accessed_at
+    return last is not None and last >= from_microseconds(uses[1])
+
+
+def _with_accesses(entry: MemoryEntry, uses: tuple[int, int], *, now: int) -> MemoryEntry:
+    times, last = uses
+    count = entry.access_count + times
+    given = entry.importance if entry.is_importance_set else None
+    return replace(
+        entry,
+        access_count=count,
+        last_accessed_at=from_microseconds(last),
+        importance=effective_importance(given, count, last, now=now),
+    )
+
+
+MAX_ALIASES = 16_384
+"""The latest ones, of all owners: 3 MB."""
+
+
+class MessageAliases:
+    def __init__(self) -> None:
+        self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
+
+    def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
+        """Of these rows by key the messages were given to their owner."""
+        for key, entry in found.items():
+            if key & 1:
+                self._keys[owner, entry.id] = key
+
+    def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
+        """Of those that are known."""
+        return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]

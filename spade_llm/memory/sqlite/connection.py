@@ -1,0 +1,230 @@
+"""SQLite connections: writer thread, reader pool, transactions, error explanations."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from spade_llm.core.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+PRIMARY_CODE_MASK = 0xFF
+"""SQLite's extended result codes carry the primary one in their lowest byte."""
+
+ERROR_EXPLANATIONS = {
+    sqlite3.SQLITE_FULL: "the memory's disk is full",
+    sqlite3.SQLITE_READONLY: "the memory's file is read-only",
+    sqlite3.SQLITE_CORRUPT: "the memory's file is damaged: restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "the memory's file is not a database",
+    sqlite3.SQLITE_BUSY: "the memory's file is locked by another program",
+    sqlite3.SQLITE_LOCKED: "the memory's file is locked by another program",
+    sqlite3.SQLITE_IOERR: "the memory's disk failed",
+    sqlite3.SQLITE_CANTOPEN: "the memory's file cannot be opened",
+    sqlite3.SQLITE_TOOBIG: "it is too large for the memory",
+}
+
+
+def storage_failed(error: sqlite3.Error) -> StorageFailed:
+    """The error for the asking side: no statement, no path."""
+    return StorageFailed(explain_error(error) or "the memory's database refused")
+
+
+def explain_error(error: sqlite3.Error) -> str:
+    """One clause, or nothing if the error says nothing that a user could act on."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return "" if code is None else ERROR_EXPLANATIONS.get(code & PRIMARY_CODE_MASK, "")
+
+
+PRIVATE_MODE = 0o600
+
+
+def make_file_private(path: Path) -> None:
+    """Make it, empty, if it is not there, and take others' rights away.
+
+    SQLite gives the rights of the file to its log. What cannot be made is left to SQLite, which
+    says why; the rights of a file of another user stay.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, PRIVATE_MODE))
+    except OSError:
+        return
+    if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
+        path.chmod(PRIVATE_MODE)
+
+
+SqlValue = str | int | float | bytes | None
+SqlRow = tuple[Any, ...]
+"""SQLite's values; the columns' types are promised by the STRICT tables."""
+
+
+class Transaction:
+    """The statements of one write; its changes are committed or undone by whoever made it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.touched: dict[str, set[int]] = {}
+        """Keys of rows that are now different or gone, by owner."""
+        self.used: dict[str, set[int]] = {}
+        """Keys of rows whose use was counted, by owner: only their importance is different."""
+        self.is_erasing = False
+        """Its text must not stay in the write-ahead log either."""
+
+    def all(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> list[SqlRow]:
+        """Its rows."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def pages(
+        self, sql: str, parameters: Mapping[str, SqlValue], *, size: int
+    ) -> Iterator[list[SqlRow]]:
+        """Its rows, `size` at a time: the rest is not in RAM."""
+        cursor = self._connection.execute(sql, parameters)
+        while rows := cursor.fetchmany(size):
+            yield rows
+
+    def first(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> SqlRow | None:
+        """Its first row, if there is one."""
+        rows = self.all(sql, parameters)
+        return rows[0] if rows else None
+
+    def count(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> int:
+        """How many rows it changed."""
+        return max(self._connection.execute(sql, parameters).rowcount, 0)
+
+    def each(self, sql: str, parameters: Iterable[Mapping[str, SqlValue]]) -> int:
+        """Run it once for each; how many rows changed in all."""
+        return max(self._connection.executemany(sql, parameters).rowcount, 0)
+
+    def touch(self, owner: str, keys: Iterable[int]) -> None:
+        """Whoever holds these rows in RAM must read them again."""
+        self.touched.setdefault(owner, set()).update(keys)
+
+    def use(self, owner: str, keys: Iterable[int]) -> None:
+        """Whoever weighs these rows' importance must read them again."""
+        self.used.setdefault(owner, set()).update(keys)
+
+
+T = TypeVar("T")
+
+LOCK_WAIT_S = 5.0
+"""How long another program may hold the file before a statement fails."""
+
+CACHED_STATEMENTS = 256
+
+
+class SqliteThread:
+    """Open it with `open`; functions given to `run` are called one after the other."""
+
+    def __init__(self, connection: sqlite3.Connection, executor: ThreadPoolExecutor) -> None:
+        self._connection = connection
+        self._executor = executor
+
+    @classmethod
+    async def open(cls, path: Path, *, name: str, pragmas: Sequence[str]) -> Self:
+        """Raises sqlite3.Error."""
+        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        opening = asyncio.get_running_loop().run_in_executor(
+            executor, open_connection, path, pragmas
+        )
+        try:
+            return cls(await opening, executor)
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+
+    async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Its result, or what it raises. A caller that leaves does not stop it."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, function, self._connection)
+
+    async def close(self) -> None:
+        """Wait for what runs, then close the connection and end the thread."""
+        await self.run(sqlite3.Connection.close)
+        self._executor.shutdown(wait=True)
+
+
+def open_connection(path: Path, pragmas: Sequence[str]) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=LOCK_WAIT_S, isolation_level=None, cached_statements=CACHED_STATEMENTS
+    )
+    try:
+        for pragma in pragmas:
+            connection.execute(pragma)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class ReaderPool:
+    """A fixed number of connections; a read waits for a free one."""
+
+    def __init__(self, threads: Sequence[SqliteThread]) -> None:
+        self._free: asyncio.Queue[SqliteThread] = asyncio.Queue(len(threads))
+        self._is_closed = False
+        for thread in threads:
+            self._free.put_nowait(thread)
+
+    async def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run it in a reader's thread; all its statements see the same state of the file.
+
+        Raises:
+            StorageFailed: the file could not be read.
+            ServiceError: whatever the operation refuses with.
+        """
+        async with self._one() as thread:
+            try:
+                return await thread.run(lambda connection: read_snapshot(connection, operation))
+            except sqlite3.Error as error:
+                raise storage_failed(error) from error
+
+    async def drain(self) -> None:
+        """Refuse new reads and wait for those that run; whoever opened the connections closes."""
+        self._is_closed = True
+        for _ in range(self._free.maxsize):
+            await self._free.get()
+
+    @asynccontextmanager
+    async def _one(self) -> AsyncIterator[SqliteThread]:
+        if self._is_closed:
+            raise StorageFailed("the memory is closed")
+        thread = await self._free.get()
+        try:
+            yield thread
+        finally:
+            self._free.put_nowait(thread)
+
+
+def read_snapshot(connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return operation(Transaction(connection))
+    finally:
+        connection.rollback()
+
+
+NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
+
+
+class InlineReader:
+    def __init__(self, path: Path, *, pragmas: Sequence[str]) -> None:
+        """Raises sqlite3.Error."""
+        self._connection = open_connection(path, [*pragmas, NO_BUSY_TIMEOUT])
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Raises BlockingIOError if the file is locked; StorageFailed; what the operation does."""
+        try:
+            return read_snapshot(self._connection, operation)
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                raise BlockingIOError from error
+            raise storage_failed(error) from error

@@ -1,0 +1,339 @@
+"""Entry changes: update, importance, FSRS review, merge, supersede."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, TypeVar
+
+from fsrs import Card, Rating, Scheduler, State
+
+from spade_llm.core.errors import InvalidArguments, ServiceError
+from spade_llm.memory.contract import ANY_MEMORY, BatchError, BatchResult, MemoryAccess, OnError
+from spade_llm.memory.sqlite import audit_log, entries, queries, removal
+from spade_llm.memory.sqlite.access import accessible_entry
+from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
+from spade_llm.memory.sqlite.rows import (
+    TIER_CODES,
+    encode_metadata,
+    entry_from_row,
+    entry_key,
+    expiry_time,
+    from_microseconds,
+    microseconds_or_none,
+    text_columns,
+    to_microseconds,
+)
+from spade_llm.memory.validation import (
+    MAX_TAGS,
+    check_change,
+    check_entry_size,
+    check_metadata,
+    parse_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from spade_llm.memory.contract import MemoryChange, MemoryEntry
+    from spade_llm.memory.sqlite.access import AccessibleEntry
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+
+T = TypeVar("T")
+
+
+def validate_batch(
+    items: Sequence[T], check: Callable[[T], object], on_error: OnError
+) -> tuple[Sequence[tuple[int, T]], tuple[BatchError, ...]]:
+    """Those to be done, with their indexes, and what is wrong with others."""
+    good: list[tuple[int, T]] = []
+    errors: list[BatchError] = []
+    for index, item in enumerate(items):
+        error = _batch_error(index, item, check)
+        if error is None:
+            good.append((index, item))
+        else:
+            errors.append(error)
+            if on_error is OnError.STOP:
+                break
+    is_undone = bool(errors) and on_error is OnError.ROLLBACK
+    return ([] if is_undone else good), tuple(errors)
+
+
+def _batch_error(index: int, item: T, check: Callable[[T], object]) -> BatchError | None:
+    try:
+        check(item)
+    except ServiceError as error:
+        return BatchError(index=index, code=error.code, reason=str(error))
+    return None
+
+
+FSRS_SCHEDULER = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+"""A memory is not learned in steps of minutes, and the same past gives the same future."""
+
+
+def next_review_state(
+    stability: float | None, difficulty: float | None, reviewed_at: int | None, *, at: datetime
+) -> tuple[float, float]:
+    """Its stability (days) and difficulty (1…10) after a review now; None: the first one.
+
+    A clock that was set back counts as no time passed.
+    """
+    before = None if reviewed_at is None else min(from_microseconds(reviewed_at), at)
+    card = Card(
+        card_id=0,
+        state=State.Learning if before is None else State.Review,
+        stability=stability,
+        difficulty=difficulty,
+        last_review=before,
+    )
+    after, _ = FSRS_SCHEDULER.review_card(card, Rating.Good, at.astimezone(UTC))
+    return float(after.stability or 0.0), float(after.difficulty or 0.0)
+
+
+UPDATE_ENTRY = f"""
+    UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,
+        context = :context, tags = :tags, metadata = :metadata, tier = :tier,
+        expires_at = :expires_at, confidence = :confidence, invalid_at = :invalid_at,
+        updated_at = max(updated_at, :now)
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+UPDATE_IMPORTANCE = f"""
+    UPDATE entry SET importance = :importance, importance_reason = :reason
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+UPDATE_ACCESSES = f"""
+    UPDATE entry SET access_count = access_count + :times, last_accessed_at = :at
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+SELECT_REVIEW_STATE = f"""
+    SELECT seq, stability, difficulty, reviewed_at FROM entry
+    WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}
+"""
+
+UPDATE_REVIEW_STATE = f"""
+    UPDATE entry SET stability = :stability, difficulty = :difficulty, reviewed_at = :now
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+
+def update_entry(
+    transaction: Transaction,
+    asker: str,
+    wanted: MemoryChange,
+    *,
+    now: int,
+    ttl_s: float,
+) -> MemoryEntry:
+    """The entry as it is now. Raises NotFound, Unauthorised, InvalidArguments."""
+    id = parse_id(wanted.id)
+    there = accessible_entry(transaction, asker, id, access=MemoryAccess.WRITE, now=now)
+    columns = _changed_columns(there.entry, wanted, now=now, ttl_s=ttl_s)
+    which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq, "now": now}
+    transaction.count(UPDATE_ENTRY, {**columns, **which})
+    transaction.touch(there.owner, [entry_key(there.seq)])
+    return entry_from_row(_check_changed_size(transaction, there), now=now)
+
+
+def update_entries(
+    transaction: Transaction,
+    asker: str,
+    changes: Sequence[MemoryChange],
+    *,
+    on_error: OnError,
+    now: int,
+    ttl_s: float,
+) -> BatchResult:
+    """Each with its index; with ROLLBACK all or none."""
+    transaction.all("SAVEPOINT changes")
+    done: list[str] = []
+    errors: list[BatchError] = []
+    for index, wanted in enumerate(changes):
+        try:
+            check_change(wanted)
+            done.append(update_entry(transaction, asker, wanted, now=now, ttl_s=ttl_s).id)
+        except ServiceError as error:
+            errors.append(BatchError(index=index, code=error.code, reason=str(error)))
+            if on_error is OnError.STOP:
+                break
+    if errors and on_error is OnError.ROLLBACK:
+        transaction.all("ROLLBACK TO changes")
+        done = []
+    transaction.all("RELEASE changes")
+    return BatchResult(ids=tuple(done), errors=tuple(errors))
+
+
+def set_entry_importance(
+    transaction: Transaction, asker: str, id: bytes, score: float, reason: str, *, now: int
+) -> float:
+    """The one before. Raises NotFound, Unauthorised."""
+    there = accessible_entry(transaction, asker, id, access=MemoryAccess.WRITE, now=now)
+    which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
+    transaction.count(
+        UPDATE_IMPORTANCE, {**which, "importance": float(score), "reason": reason or None}
+    )
+    audit_log.record_action(transaction, there.owner, "set_importance", [id], now=now)
+    transaction.touch(there.owner, [entry_key(there.seq)])
+    return there.entry.importance
+
+
+def add_accesses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    """So many accesses more, the last one at that time, for each entry by (owner, key)."""
+    transaction.each(
+        UPDATE_ACCESSES,
+        [
+            {"owner": owner, "seq": key // 2, "times": times, "at": at}
+            for (owner, key), (times, at) in uses.items()
+        ],
+    )
+    for owner, key in uses:
+        transaction.use(owner, [key])
+
+
+def review_entries(
+    transaction: Transaction, owner: str, ids: Sequence[bytes], *, at: datetime
+) -> None:
+    """They were of use: kept better from now on. Those that are not there pass."""
+    for id in dict.fromkeys(ids):
+        _review_entry(transaction, owner, id, at=at)
+
+
+def _review_entry(transaction: Transaction, owner: str, id: bytes, *, at: datetime) -> None:
+    now = to_microseconds(at)
+    found = transaction.first(SELECT_REVIEW_STATE, {"owner": owner, "id": id, "now": now})
+    if found is None:
+        return
+    seq, stability, difficulty, reviewed_at = found
+    kept = next_review_state(stability, difficulty, reviewed_at, at=at)
+    transaction.count(
+        UPDATE_REVIEW_STATE,
+        {"owner": owner, "seq": seq, "now": now, "stability": kept[0], "difficulty": kept[1]},
+    )
+    transaction.touch(owner, [entry_key(seq)])
+
+
+def _changed_columns(
+    entry: MemoryEntry, wanted: MemoryChange, *, now: int, ttl_s: float
+) -> Mapping[str, SqlValue]:
+    """All columns that a change may set, as they shall be."""
+    context = entry.context if wanted.context is None else wanted.context
+    tags = entry.tags if wanted.tags is None else wanted.tags
+    metadata = {**entry.metadata, **(wanted.metadata or {})}
+    check_metadata(metadata)
+    check_entry_size(wanted.content or entry.content, context, tags, metadata)
+    tier = wanted.tier or entry.tier
+    expires = microseconds_or_none(entry.expires_at)
+    if wanted.tier is not None:
+        expires = expiry_time(tier, None, now=now, short_term_ttl_s=ttl_s)
+    return {
+        **text_columns(wanted.content or entry.content, context, tags),
+        "context": context,
+        "metadata": encode_metadata(metadata),
+        "tier": TIER_CODES.number(tier),
+        "expires_at": expires,
+        "confidence": entry.confidence if wanted.confidence is None else float(wanted.confidence),
+        "invalid_at": microseconds_or_none(_changed_end(entry, wanted)),
+    }
+
+
+def _changed_end(entry: MemoryEntry, wanted: MemoryChange) -> datetime | None:
+    """What a memory says anew is true again."""
+    if wanted.invalid_at is not None or wanted.content is not None:
+        return wanted.invalid_at
+    return entry.invalid_at
+
+
+def _check_changed_size(transaction: Transaction, there: AccessibleEntry) -> SqlRow:
+    which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
+    return transaction.all(queries.SELECT_BY_SEQ, which)[0]
+
+
+UPDATE_MERGED_ENTRY = f"""
+    UPDATE entry SET tags = :tags, terms = :terms, metadata = :metadata,
+        confidence = :confidence, importance = :importance,
+        importance_reason = coalesce(importance_reason, :reason),
+        access_count = :access_count, last_accessed_at = :last_accessed_at,
+        updated_at = max(updated_at, :now)
+    WHERE {queries.OWNED_ENTRY} AND seq = :seq
+"""
+
+
+def supersede_entries(
+    transaction: Transaction,
+    owner: str,
+    ids: Sequence[bytes],
+    row: Mapping[str, SqlValue],
+    *,
+    keep: bool,
+    now: int,
+) -> SqlRow:
+    """The ENTRY_COLUMNS of the new entry. Raises NotFound if one of the others is missing.
+
+    When the same key replaced them before, they are gone, and that is no error.
+    """
+    known = entries.existing_row(transaction, owner, row)
+    if known is not None:
+        return known
+    _require_entries(transaction, owner, ids, now=now)
+    sources = row["sources"] or b"".join(ids[-entries.MAX_SOURCES :]) or None
+    added = entries.add_entry(transaction, owner, {**row, "sources": sources}, merge=False)
+    if not keep:
+        removal.hide_entries(transaction, owner, ANY_MEMORY, ids, scopes=None, now=now)
+    return added
+
+
+def merge_entries(
+    transaction: Transaction, owner: str, into: bytes, others: Sequence[bytes], *, now: int
+) -> MemoryEntry:
+    """The entry that took them in. Raises NotFound, InvalidArguments."""
+    rest = [id for id in dict.fromkeys(others) if id != into]
+    ((seq, first), *found) = _require_entries(transaction, owner, [into, *rest], now=now)
+    entries = [first, *(entry for _, entry in found)]
+    if len({entry.subject for entry in entries}) > 1:
+        raise InvalidArguments("ids: memories about different subjects cannot be merged")
+    which: Mapping[str, SqlValue] = {"owner": owner, "seq": seq, "now": now}
+    transaction.count(UPDATE_MERGED_ENTRY, {**_merged_columns(entries), **which})
+    transaction.touch(owner, [entry_key(seq)])
+    if rest:
+        removal.hide_entries(transaction, owner, ANY_MEMORY, rest, scopes=None, now=now)
+    return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
+
+
+def _require_entries(
+    transaction: Transaction, owner: str, ids: Sequence[bytes], *, now: int
+) -> list[tuple[int, MemoryEntry]]:
+    """Raises NotFound if one is missing."""
+    found = []
+    for id in ids:
+        row = queries.own_entry_row(transaction, owner, id, now=now)
+        if row is None:
+            raise queries.entry_not_found(id)
+        found.append((row[0], entry_from_row(row, now=now)))
+    return found
+
+
+def _merged_columns(entries: Sequence[MemoryEntry]) -> Mapping[str, SqlValue]:
+    """The columns of the first one, with what the others add."""
+    first = entries[0]
+    tags = tuple(dict.fromkeys(tag for entry in entries for tag in entry.tags))[:MAX_TAGS]
+    metadata = {key: value for entry in reversed(entries) for key, value in entry.metadata.items()}
+    check_metadata(metadata)
+    check_entry_size(first.content, first.context, tags, metadata)
+    best = max(
+        (entry for entry in entries if entry.is_importance_set),
+        key=lambda entry: entry.importance,
+        default=None,
+    )
+    used = [entry.last_accessed_at for entry in entries if entry.last_accessed_at is not None]
+    return {
+        **text_columns(first.content, first.context, tags),
+        "metadata": encode_metadata(metadata),
+        "confidence": max(entry.confidence for entry in entries),
+        "importance": None if best is None else best.importance,
+        "reason": None if best is None else best.importance_reason,
+        "access_count": sum(entry.access_count for entry in entries),
+        "last_accessed_at": microseconds_or_none(max(used, default=None)),
+    }

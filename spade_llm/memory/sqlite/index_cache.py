@@ -1,0 +1,409 @@
+"""IndexRanker: LRU cache of the search indexes of all owners in RAM, kept current."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+from spade_llm.core.errors import ModelUnavailable, StorageFailed
+from spade_llm.memory.contract import ANY_MEMORY, MemoryQuery, SearchMode, SearchOutcome
+from spade_llm.memory.sqlite.database import RankedRows, ranks_by_importance
+from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
+from spade_llm.memory.sqlite.rows import to_microseconds
+from spade_llm.search.memory_index import OwnerIndex
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.contract import MemoryFilter
+    from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.memory.sqlite.index_rows import IndexRows
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.search.memory_records import GrantScope, IndexHit
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Of all indexes together; a single one that is larger is held alone."""
+EMPTY_BYTES = 4096
+"""What an owner without memories counts for."""
+INLINE_ROWS = 100_000
+"""Searched in the loop's own thread: up to 4 ms. Another thread costs 0.3 ms, on busy cores 1."""
+THREADS = 2
+QUERY_TIMEOUT_S = 2.0
+"""For the query's vector; after that it is keywords only, and said so."""
+MAX_AWAITED_ROWS = 64
+"""A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
+MAX_AWAIT_S = 0.5
+"""… and not longer: what has no vector by then is found by words."""
+MAX_GLANCE_ROWS = 32
+"""Changed ones that are read in the loop's own thread."""
+MERGE_DELAY_S = 0.05
+"""What was changed or forgotten is read again, or leaves RAM, so long after it, at the latest."""
+
+
+class IndexSource(Protocol):
+    """What is asked of the file."""
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+    async def read(self, operation: Callable[[Transaction], T]) -> T: ...
+
+    async def glance(self, operation: Callable[[Transaction], T]) -> T: ...
+
+
+@dataclass(slots=True)
+class _LoadedIndex:
+    """One owner's index, and what it does not know yet."""
+
+    owner: str
+    index: OwnerIndex = field(default_factory=OwnerIndex)
+    is_loaded: bool = False
+    stale: set[int] = field(default_factory=set)
+    """Keys that have changed since they were read; bounded by what is written in TIDY_AFTER_S."""
+    used: set[int] = field(default_factory=set)
+    """Keys whose use was counted since; each counts once."""
+    wants_merge: bool = False
+    """Rows were removed since the last one."""
+    size_bytes: int = 0
+    """When it was last measured."""
+    users: int = 0
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """An index is read and written by one at a time."""
+
+
+class IndexRanker:
+    """Open it with `async with`, inside the running loop.
+
+    Args:
+        embedder: None is keywords only.
+        is_behind: whether rows have waited long for their vectors.
+        settled: returns once no row waits for its vector.
+    """
+
+    def __init__(
+        self,
+        reading: IndexSource,
+        embedder: Embedder | None,
+        *,
+        is_behind: Callable[[], bool] = lambda: False,
+        settled: Callable[[], Awaitable[None]] | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._reading, self._embedder = reading, embedder
+        self._is_behind, self._settled, self._max_bytes = is_behind, settled, max_bytes
+        self._held: OrderedDict[str, _LoadedIndex] = OrderedDict()
+        """The one used last is at the end."""
+        self._size_bytes = 0
+        self.searched_at = float("-inf")
+        """When somebody searched last, by the loop's clock."""
+        self._threads: ThreadPoolExecutor | None = None
+        self._tidying: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memory-index")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        threads, self._threads = self._threads, None
+        self._held.clear()
+        self._size_bytes = 0
+        if self._tidying is not None:
+            self._tidying.cancel()
+            await asyncio.wait([self._tidying])
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
+
+    def clear(self) -> None:
+        """Forget what was read, of every owner: it is read again when it is asked for."""
+        for held in self._held.values():
+            held.is_loaded = False
+
+    def __len__(self) -> int:
+        """Owners whose indexes are held."""
+        return len(self._held)
+
+    def rows_held(self, owner: str) -> int:
+        held = self._held.get(owner)
+        return 0 if held is None else len(held.index)
+
+    async def tidied(self) -> None:
+        """Return once nothing that has changed is still held as it was. The caller cancels."""
+        if self._tidying is not None:
+            await asyncio.wait([self._tidying])
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size_bytes
+
+    def changed(self, owner: str, keys: Set[int]) -> None:
+        held = self._held.get(owner)
+        if held is None:
+            return
+        held.stale |= keys
+        self._tidy_soon()
+
+    def used(self, owner: str, keys: Set[int]) -> None:
+        """Only the importance of these rows is different."""
+        held = self._held.get(owner)
+        if held is not None:
+            held.used |= keys
+
+    async def search(
+        self, owner: str, query: MemoryQuery, *, scopes: Sequence[GrantScope] | None = None
+    ) -> RankedRows:
+        self.searched_at = asyncio.get_running_loop().time()
+        async with self._using(owner) as held:
+            if query.mode is SearchMode.SEMANTIC:
+                await self._newest_embedded(held)
+            vector = await self._query_vector(held.index, query)
+            async with held.alone:
+                if ranks_by_importance(query):
+                    held.stale |= held.used
+                await self._refresh(held)
+                search = partial(
+                    held.index.search,
+                    query if vector is not None else _as_keyword_query(query),
+                    vector,
+                    now=self._now_s(),
+                    scopes=scopes,
+                )
+                hits = await self._run(held, search)
+                outcome = self._outcome(held, query, vector, scopes, hits)
+            return RankedRows(outcome=outcome, hits=tuple(hits))
+
+    async def similar(
+        self,
+        owner: str,
+        key: int,
+        *,
+        limit: int,
+        min_score: float,
+        which: MemoryFilter = ANY_MEMORY,
+        scopes: Sequence[GrantScope] | None = None,
+    ) -> RankedRows:
+        async with self._using(owner) as held, held.alone:
+            await self._refresh(held)
+            search = partial(
+                held.index.similar,
+                key,
+                now=self._now_s(),
+                which=which,
+                limit=limit,
+                min_score=min_score,
+                scopes=scopes,
+            )
+            hits = await self._run(held, search)
+            index, now = held.index, self._now_s()
+            if not index.has_vector(key) or index.lacks_vectors(which, now=now, scopes=scopes):
+                return RankedRows(outcome=SearchOutcome.DEGRADED, hits=tuple(hits))
+            return RankedRows(
+                outcome=SearchOutcome.OK if hits else SearchOutcome.EMPTY, hits=tuple(hits)
+            )
+
+    async def nearest(
+        self, owner: str, vector: NDArray[np.float32], *, which: MemoryFilter, limit: int
+    ) -> Sequence[tuple[int, float]]:
+        """Entries with their cosine, the nearest first."""
+        query = MemoryQuery(text="", mode=SearchMode.SEMANTIC, which=which, limit=limit)
+        async with self._using(owner) as held, held.alone:
+            await self._refresh(held)
+            search = partial(held.index.search, query, vector, now=self._now_s())
+            return [(hit.key, hit.score) for hit in await self._run(held, search)]
+
+    @asynccontextmanager
+    async def _using(self, owner: str) -> AsyncIterator[_LoadedIndex]:
+        """The owner's index, loaded; it is not let go of before the block ends."""
+        held = self._held.setdefault(owner, _LoadedIndex(owner))
+        self._held.move_to_end(owner)
+        held.users += 1
+        try:
+            async with held.alone:
+                if not held.is_loaded or held.index.is_worn:
+                    await self._load(held)
+            yield held
+        finally:
+            held.users -= 1
+            self._let_go()
+
+    async def _load(self, held: _LoadedIndex) -> None:
+        """What is committed meanwhile is in `stale`, too, and read once more."""
+        now = to_microseconds(self._reading.now())
+        read = partial(_load_index, owner=held.owner, model=self._model, now=now)
+        held.index = await self._reading.read(read)
+        held.is_loaded = True
+        self._measure(held)
+
+    async def _refresh(self, held: _LoadedIndex) -> None:
+        """Bring it up to what is committed."""
+        if not (held.is_loaded and held.stale):
+            return
+        keys, held.stale = held.stale, set()
+        held.used -= keys
+        now = to_microseconds(self._reading.now())
+        read = partial(
+            index_rows_by_key, owner=held.owner, keys=sorted(keys), model=self._model, now=now
+        )
+        is_few = len(keys) <= MAX_GLANCE_ROWS
+        try:
+            found = await (self._reading.glance(read) if is_few else self._reading.read(read))
+        except BaseException:
+            held.stale |= keys
+            raise
+        gone = keys.difference(found.columns.key)
+        held.index.remove(list(gone))
+        held.wants_merge |= bool(gone)
+        put_rows(held.index, found)
+        self._measure(held)
+
+    def _tidy_soon(self) -> None:
+        if self._tidying is None or self._tidying.done():
+            self._tidying = asyncio.create_task(self._tidy(), name="memory-index-tidy")
+
+    def _measure(self, held: _LoadedIndex) -> None:
+        if self._held.get(held.owner) is not held:
+            return
+        size = EMPTY_BYTES + held.index.size_bytes
+        self._size_bytes += size - held.size_bytes
+        held.size_bytes = size
+
+    async def _tidy(self) -> None:
+        """Also what is forgotten leaves RAM, although nobody asks for it any more."""
+        await asyncio.sleep(MERGE_DELAY_S)
+        while stale := [held for held in self._held.values() if held.is_loaded and held.stale]:
+            for held in stale:
+                async with held.alone:
+                    try:
+                        await self._refresh(held)
+                    except StorageFailed as error:
+                        logger.warning("an index could not be brought up to date: %s", error)
+                        return
+            await asyncio.sleep(MERGE_DELAY_S)
+        for held in list(self._held.values()):
+            await self._merge(held)
+        self._let_go()
+
+    async def _merge(self, held: _LoadedIndex) -> None:
+        """What is dead is left out; searches go on beside it."""
+        if not (held.wants_merge or held.index.wants_merge):
+            return
+        held.wants_merge = False
+        async with held.alone:
+            job = held.index.merge_job()
+        finish = await asyncio.get_running_loop().run_in_executor(self._threads, job)
+        async with held.alone:
+            finish()
+            self._measure(held)
+
+    def _let_go(self) -> None:
+        """Of those used longest ago, until the rest fits."""
+        if self._size_bytes <= self._max_bytes:
+            return
+        for held in [one for one in self._held.values() if not one.users][:-1]:
+            del self._held[held.owner]
+            self._size_bytes -= held.size_bytes
+            if self._size_bytes <= self._max_bytes:
+                return
+
+    async def _newest_embedded(self, held: _LoadedIndex) -> None:
+        """Only its vector finds a row by meaning, also one that was stored just now."""
+        async with held.alone:
+            await self._refresh(held)
+        is_few = 0 < held.index.without_vector <= MAX_AWAITED_ROWS
+        if self._settled is None or not is_few or self._is_behind():
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_AWAIT_S):
+                await self._settled()
+
+    async def _query_vector(
+        self, index: OwnerIndex, query: MemoryQuery
+    ) -> NDArray[np.float32] | None:
+        """None: by keywords only."""
+        if self._embedder is None or query.mode is SearchMode.KEYWORD:
+            return None
+        try:
+            async with asyncio.timeout(QUERY_TIMEOUT_S):
+                vectors = await self._embedder.embed([_text_to_embed(index, query)])
+        except (ModelUnavailable, TimeoutError) as error:
+            logger.info("a query has no vector: %s", error or "too late")
+            return None
+        return vectors.reshape(-1)
+
+    async def _run(self, held: _LoadedIndex, search: Callable[[], T]) -> T:
+        if len(held.index) <= INLINE_ROWS:
+            return search()
+        running = asyncio.get_running_loop().run_in_executor(self._threads, search)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # Who asked has left; the thread still reads the index, which must not change yet.
+            await asyncio.wait([running])
+            raise
+
+    def _outcome(
+        self,
+        held: _LoadedIndex,
+        query: MemoryQuery,
+        vector: NDArray[np.float32] | None,
+        scopes: Sequence[GrantScope] | None,
+        hits: Sequence[IndexHit],
+    ) -> SearchOutcome:
+        is_by_meaning = query.mode is not SearchMode.KEYWORD
+        if is_by_meaning and (vector is None or self._lacks_vectors(held.index, query, scopes)):
+            return SearchOutcome.DEGRADED
+        return SearchOutcome.OK if hits else SearchOutcome.EMPTY
+
+    def _lacks_vectors(
+        self, index: OwnerIndex, query: MemoryQuery, scopes: Sequence[GrantScope] | None
+    ) -> bool:
+        """In RECALL the newest messages always do: only a backlog counts."""
+        if query.mode is SearchMode.RECALL:
+            return self._is_behind() and index.without_vector > 0
+        return index.lacks_vectors(query.which, now=self._now_s(), scopes=scopes)
+
+    @property
+    def _model(self) -> str:
+        return self._embedder.name if self._embedder is not None else ""
+
+    def _now_s(self) -> float:
+        return self._reading.now().timestamp()
+
+
+def _as_keyword_query(query: MemoryQuery) -> MemoryQuery:
+    """Where meaning was asked for and cannot be had."""
+    is_semantic = query.mode is SearchMode.SEMANTIC
+    return replace(query, mode=SearchMode.KEYWORD) if is_semantic else query
+
+
+def _text_to_embed(index: OwnerIndex, query: MemoryQuery) -> str:
+    return index.without_names(query.text) if query.mode is SearchMode.RECALL else query.text
+
+
+def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
+    """Add these rows, or put them in the place of what is there."""
+    index.put(rows.columns)
+    if rows.vectors:
+        index.set_packed(list(rows.vectors), list(rows.vectors.values()))
+
+
+def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -> OwnerIndex:
+    index = OwnerIndex()
+    for rows in all_index_rows(transaction, owner, model=model, now=now):
+        put_rows(index, rows)
+    if len(index) > PAGE_ROWS:
+        index.merge_job()()()
+    return index

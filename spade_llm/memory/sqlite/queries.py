@@ -1,0 +1,326 @@
+"""Entry queries: filter conditions, pages, lookup by id or key, statistics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from spade_llm.core.errors import NotFound
+from spade_llm.core.text import tokens_from_chars
+from spade_llm.memory.contract import MemoryPage, MemoryStatistics
+from spade_llm.memory.sqlite.rows import (
+    CATEGORY_CODES,
+    CONTENT_TYPE_CODES,
+    ENTRY_COLUMNS,
+    FOUND_MESSAGE_COLUMNS,
+    TIER_CODES,
+    TYPE_CODES,
+    entry_from_row,
+    entry_key,
+    message_as_entry,
+    message_from_row,
+    message_key,
+    to_microseconds,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spade_llm.memory.contract import MemoryEntry, MemoryFilter
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_records import GrantScope
+
+VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+"""Neither deleted nor expired; from the second on at which it expires."""
+
+# A clock that was set back does not hide what was true already when it was stored.
+VALID_NOW = """
+    (valid_at IS NULL OR valid_at <= max(:now, created_at))
+    AND (invalid_at IS NULL OR invalid_at > :now)
+"""
+
+VALID_AT = (
+    "coalesce(valid_at, created_at) <= :as_of AND (invalid_at IS NULL OR invalid_at > :as_of)"
+)
+
+HAS_TAG = "EXISTS (SELECT 1 FROM json_each(entry.tags) WHERE value = :{name})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlCondition:
+    """One that must hold, and its parameters."""
+
+    sql: str
+    parameters: Mapping[str, SqlValue]
+
+
+def filter_conditions(which: MemoryFilter) -> SqlCondition:
+    """All that the filter names, without what is true when."""
+    named = {
+        "subject": which.subject,
+        "session": which.session,
+        "category": CATEGORY_CODES.number_or_none(which.category),
+        "tier": TIER_CODES.number_or_none(which.tier),
+        "content_type": CONTENT_TYPE_CODES.number_or_none(which.content_type),
+    }
+    conditions = [_equality(column, value) for column, value in named.items() if value is not None]
+    conditions += [_tag_condition(number, tag) for number, tag in enumerate(which.tags)]
+    conditions += [_type_conditions(which), *_date_conditions(which)]
+    return join_conditions(conditions)
+
+
+def validity_condition(which: MemoryFilter) -> SqlCondition:
+    """What is true at the time that is asked for."""
+    if which.with_invalid:
+        return join_conditions([])
+    if which.as_of is None:
+        return SqlCondition(sql=VALID_NOW, parameters={})
+    return SqlCondition(sql=VALID_AT, parameters={"as_of": to_microseconds(which.as_of)})
+
+
+def scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
+    """What at least one of the scopes holds; None: everything."""
+    if scopes is None:
+        return join_conditions([])
+    parts = [_one_scope(number, scope) for number, scope in enumerate(scopes)]
+    return SqlCondition(
+        sql="(" + (" OR ".join(part.sql for part in parts) or "false") + ")",
+        parameters={name: value for part in parts for name, value in part.parameters.items()},
+    )
+
+
+def message_scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
+    """The messages that at least one of the scopes holds; a tag is none of a message's."""
+    if scopes is None or any(scope.tag is None and scope.session is None for scope in scopes):
+        return join_conditions([])
+    names = {
+        f"session_{number}": scope.session
+        for number, scope in enumerate(scopes)
+        if scope.tag is None
+    }
+    listed = ", ".join(f":{name}" for name in names)
+    sql = f"""
+        conversation IN (SELECT number FROM conversation
+            WHERE conversation.owner = message.owner AND name IN ({listed}))
+    """
+    return SqlCondition(sql=sql, parameters=names)
+
+
+def join_conditions(conditions: Sequence[SqlCondition]) -> SqlCondition:
+    return SqlCondition(
+        sql=" AND ".join(one.sql for one in conditions) or "true",
+        parameters={name: value for one in conditions for name, value in one.parameters.items()},
+    )
+
+
+def _equality(column: str, value: SqlValue) -> SqlCondition:
+    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
+
+
+def _tag_condition(number: int, tag: str) -> SqlCondition:
+    name = f"tag_{number}"
+    return SqlCondition(sql=HAS_TAG.format(name=name), parameters={name: tag})
+
+
+def _type_conditions(which: MemoryFilter) -> SqlCondition:
+    types = {f"type_{number}": TYPE_CODES.number(one) for number, one in enumerate(which.types)}
+    if not types:
+        return join_conditions([])
+    return SqlCondition(
+        sql=f"type IN ({', '.join(f':{name}' for name in types)})", parameters=types
+    )
+
+
+def _date_conditions(which: MemoryFilter) -> list[SqlCondition]:
+    """Both ends belong to it, as in a search."""
+    bounds = (
+        ("created_after", ">=", which.created_after),
+        ("created_before", "<=", which.created_before),
+    )
+    return [
+        SqlCondition(sql=f"created_at {sign} :{name}", parameters={name: to_microseconds(at)})
+        for name, sign, at in bounds
+        if at is not None
+    ]
+
+
+def _one_scope(number: int, scope: GrantScope) -> SqlCondition:
+    parts = []
+    if scope.tag is not None:
+        parts.append(_tag_condition(1000 + number, scope.tag))
+    if scope.session is not None:
+        name = f"session_{number}"
+        parts.append(SqlCondition(sql=f"session = :{name}", parameters={name: scope.session}))
+    together = join_conditions(parts)
+    return SqlCondition(sql=f"({together.sql})", parameters=together.parameters)
+
+
+OWNED_ENTRY = "entry.owner = (SELECT number FROM owner WHERE jid = :owner)"
+
+SELECT_ENTRY_OWNER = f"""
+    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner WHERE id = :id AND {VISIBLE}
+"""
+
+# The page is cut on the index before whole rows are read.
+SELECT_PAGE = f"""
+    SELECT {ENTRY_COLUMNS} FROM (
+        SELECT seq AS hit FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}
+        ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
+    ) JOIN entry ON entry.seq = hit JOIN owner ON owner.number = entry.owner
+    ORDER BY created_at DESC, entry.seq DESC
+"""
+
+SELECT_COUNT = f"SELECT count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}"
+
+SELECT_BY_ID = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}
+"""
+
+SELECT_BY_SEQ = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+# The plus: by number, not by what leads to all rows of the owner.
+SELECT_BY_KEYS = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE +{OWNED_ENTRY} AND {VISIBLE}
+        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+"""
+
+SELECT_MESSAGES_BY_KEYS = f"""
+    SELECT {FOUND_MESSAGE_COLUMNS}, message.seq, name, message.subject
+    FROM message JOIN conversation ON conversation.number = message.conversation
+    WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq
+        AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+"""
+
+
+def list_entries(
+    transaction: Transaction,
+    owner: str,
+    which: MemoryFilter,
+    *,
+    scopes: Sequence[GrantScope] | None,
+    now: int,
+    limit: int,
+    offset: int,
+) -> MemoryPage:
+    """Newest first, with the number of all."""
+    condition = join_conditions(
+        [filter_conditions(which), validity_condition(which), scope_condition(scopes)]
+    )
+    common: Mapping[str, SqlValue] = {**condition.parameters, "owner": owner, "now": now}
+    found = transaction.all(
+        SELECT_PAGE.format(condition=condition.sql), {**common, "limit": limit, "offset": offset}
+    )
+    return MemoryPage(
+        entries=tuple(entry_from_row(row, now=now) for row in found),
+        total=_count_entries(transaction, condition, common),
+    )
+
+
+def own_entry_row(transaction: Transaction, owner: str, id: bytes, *, now: int) -> SqlRow | None:
+    """The ENTRY_COLUMNS of an own entry that is visible."""
+    return transaction.first(SELECT_BY_ID, {"owner": owner, "id": id, "now": now})
+
+
+def own_entries(
+    transaction: Transaction, owner: str, ids: Sequence[bytes], *, now: int
+) -> Sequence[MemoryEntry]:
+    """Own entries that are there, each once, in this order."""
+    rows = [own_entry_row(transaction, owner, id, now=now) for id in dict.fromkeys(ids)]
+    return [entry_from_row(row, now=now) for row in rows if row is not None]
+
+
+def entry_owner(transaction: Transaction, id: bytes, *, now: int) -> str | None:
+    """For whoever has the whole file: no owner asks."""
+    found = transaction.first(SELECT_ENTRY_OWNER, {"id": id, "now": now})
+    return None if found is None else str(found[0])
+
+
+def entries_by_key(
+    transaction: Transaction, owner: str, keys: Sequence[int], *, now: int
+) -> dict[int, MemoryEntry]:
+    """Those that are still there and visible, messages too."""
+    which: Mapping[str, SqlValue] = {"owner": owner, "keys": json.dumps(keys), "now": now}
+    found = {
+        entry_key(row[0]): entry_from_row(row, now=now)
+        for row in transaction.all(SELECT_BY_KEYS, which)
+    }
+    if any(key & 1 for key in keys):
+        for *message, seq, conversation, subject in transaction.all(SELECT_MESSAGES_BY_KEYS, which):
+            found[message_key(seq)] = message_as_entry(
+                message_from_row(tuple(message)),
+                owner=owner,
+                conversation=conversation,
+                subject=subject,
+            )
+    return found
+
+
+def entry_not_found(id: bytes) -> NotFound:
+    """The same words for what is not there and for what is another's."""
+    return NotFound(f"there is no memory {UUID(bytes=id)}")
+
+
+def _count_entries(
+    transaction: Transaction, condition: SqlCondition, common: Mapping[str, SqlValue]
+) -> int:
+    return int(transaction.all(SELECT_COUNT.format(condition=condition.sql), common)[0][0])
+
+
+COUNT_ENTRIES = f"""
+    SELECT type, tier, count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
+    GROUP BY type, tier
+"""
+
+COUNT_MESSAGES = """
+    SELECT count(*), coalesce(sum(length(content)), 0) FROM conversation
+        JOIN message ON message.owner = conversation.owner AND conversation = number
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq > cleared_at_seq {in_session}
+"""
+
+# Few are wanted at any time: they are looked up one by one.
+COUNT_WITHOUT_VECTOR = f"""
+    SELECT count(*) FROM vector_wanted CROSS JOIN entry ON seq = row / 2
+    WHERE row % 2 = 0 AND {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
+"""
+
+COUNT_MESSAGES_WITHOUT_VECTOR = """
+    SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
+        JOIN conversation ON number = message.conversation
+    WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq AND (:session IS NULL OR name = :session)
+"""
+
+
+def memory_statistics(
+    transaction: Transaction, owner: str, session: str | None, *, now: int
+) -> MemoryStatistics:
+    which: Mapping[str, SqlValue] = {"owner": owner, "session": session, "now": now}
+    of_session = "" if session is None else "AND session = :session"
+    named = "" if session is None else "AND name = :session"
+    entries = transaction.all(COUNT_ENTRIES.format(in_session=of_session), which)
+    messages, chars = transaction.all(COUNT_MESSAGES.format(in_session=named), which)[0]
+    without_vector = transaction.all(COUNT_WITHOUT_VECTOR.format(in_session=of_session), which)[0][
+        0
+    ]
+    without_vector += transaction.all(COUNT_MESSAGES_WITHOUT_VECTOR, which)[0][0]
+    by_type = dict.fromkeys((TYPE_CODES.value(type) for type, _, _ in entries), 0)
+    by_tier = dict.fromkeys((TIER_CODES.value(tier) for _, tier, _ in entries), 0)
+    for type, tier, count in entries:
+        by_type[TYPE_CODES.value(type)] += count
+        by_tier[TIER_CODES.value(tier)] += count
+    return MemoryStatistics(
+        messages=messages,
+        message_tokens=tokens_from_chars(chars),
+        by_type=by_type,
+        by_tier=by_tier,
+        without_vector=without_vector,
+    )

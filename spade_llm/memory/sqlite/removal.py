@@ -1,0 +1,345 @@
+"""Removal of entries and messages: soft delete, erasure of all traces, purge."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.memory.contract import Origin, RemovedCounts
+from spade_llm.memory.sqlite import audit_log, consent
+from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
+from spade_llm.memory.sqlite.queries import (
+    OWNED_ENTRY,
+    VISIBLE,
+    SqlCondition,
+    filter_conditions,
+    join_conditions,
+    message_scope_condition,
+    scope_condition,
+)
+from spade_llm.memory.sqlite.rows import ORIGIN_CODES, TYPE_CODES, entry_key, message_key
+from spade_llm.memory.validation import room_subject_range
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
+    from spade_llm.memory.contract import MemoryFilter
+    from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_records import GrantScope
+
+HIDE_ENTRIES = f"""
+    UPDATE entry SET deleted_at = :now WHERE seq IN (
+        SELECT seq FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}} LIMIT :limit)
+    RETURNING seq, id
+"""
+
+SELECT_ENTRIES = f"SELECT seq, id, origin, type FROM entry WHERE {OWNED_ENTRY} AND {{condition}}"
+
+DELETE_ENTRY = f"DELETE FROM entry WHERE {OWNED_ENTRY} AND seq = :seq"
+
+IN_EPISODE = "episode = :episode AND episode > 0"
+
+SAME_CONTENT = f"""
+    (content_hash, content) =
+        (SELECT content_hash, content FROM entry WHERE {OWNED_ENTRY} AND seq = :seq)
+"""
+
+FEWEST_CHARS = 8
+"""Fewer stand in messages that speak of something else."""
+
+CONTAINING_CONTENT = f"""
+    subject = (SELECT subject FROM entry WHERE {OWNED_ENTRY} AND seq = :seq)
+    AND instr(lower(content), (
+        SELECT lower(rtrim(content, ' .!')) FROM entry
+        WHERE {OWNED_ENTRY} AND seq = :seq AND length(rtrim(content, ' .!')) >= {FEWEST_CHARS})) > 0
+"""
+"""Of the same person, with the memory's words among others."""
+
+SELECT_MESSAGES = """
+    SELECT seq, seq > (SELECT cleared_at_seq FROM conversation WHERE number = conversation)
+    FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {condition}
+"""
+
+SELECT_ROOM_SUBJECTS = """
+    SELECT subject FROM entry WHERE subject >= :first AND subject < :end
+        AND +owner = (SELECT number FROM owner WHERE jid = :owner)
+    UNION SELECT subject FROM message WHERE subject >= :first AND subject < :end
+        AND +owner = (SELECT number FROM owner WHERE jid = :owner)
+"""
+"""What one person is called in rooms. By the index of subjects: an owner has many, a person few."""
+
+ABOUT_SUBJECT = "subject = :subject"
+
+IN_CONVERSATION = """
+    conversation = (SELECT number FROM conversation
+        WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND name = :session)
+"""
+
+WITH_MESSAGE_IDS = f"{IN_CONVERSATION} AND id IN (SELECT value FROM json_each(:ids))"
+
+DELETE_MESSAGE = """
+    DELETE FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND seq = :seq
+"""
+
+DELETE_EMPTY_CONVERSATIONS = """
+    DELETE FROM conversation
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND NOT EXISTS (
+        SELECT 1 FROM message
+        WHERE message.owner = conversation.owner AND conversation = conversation.number)
+"""
+
+RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {IN_EPISODE}"
+
+SELECT_EPISODES_WITH = f"""
+    SELECT DISTINCT entry.seq, entry.id FROM message JOIN entry ON entry.seq = message.episode
+    WHERE {OWNED_ENTRY} AND message.seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+SELECT_PATTERNS = f"""
+    SELECT subject, id FROM entry WHERE {OWNED_ENTRY} AND origin = 5
+        AND seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+SELECT_DUE = """
+    SELECT jid, seq, id FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE deleted_at <= :deleted_before OR expires_at <= :now
+    LIMIT :limit
+"""
+
+
+NO_LIMIT = -1
+"""As SQLite says it."""
+
+ALL_MESSAGES = message_scope_condition(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryToDelete:
+    """An entry that is to be removed."""
+
+    seq: int
+    id: bytes
+    origin: Origin
+    type: int
+
+
+def hide_entries(
+    transaction: Transaction,
+    owner: str,
+    which: MemoryFilter,
+    ids: Sequence[bytes] | None,
+    *,
+    scopes: Sequence[GrantScope] | None,
+    now: int,
+    limit: int | None = None,
+) -> Sequence[bytes]:
+    """The ids of what is now hidden; `limit` is for all, not for those with ids."""
+    common = join_conditions([filter_conditions(which), scope_condition(scopes)])
+    rows: list[SqlRow] = []
+    for one in [common] if ids is None else [join_conditions([common, _has_id(id)]) for id in ids]:
+        most = NO_LIMIT if limit is None else limit
+        values = {**one.parameters, "owner": owner, "now": now, "limit": most}
+        rows += transaction.all(HIDE_ENTRIES.format(condition=one.sql), values)
+    transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+    hidden = [id for _, id in rows]
+    if hidden:
+        _reject_patterns(transaction, owner, [seq for seq, _ in rows])
+        remove_patterns_of_episodes(transaction, owner, set(hidden), now=now)
+        audit_log.record_action(transaction, owner, "delete", hidden, now=now)
+    return hidden
+
+
+def forget_entries(
+    transaction: Transaction,
+    owner: str,
+    ids: Sequence[bytes],
+    *,
+    subject: str | None,
+    scopes: Sequence[GrantScope] | None,
+    now: int,
+) -> int:
+    """Hidden and expired ones too; how many there were.
+
+    With `scopes` only what one of them holds goes, also of the messages.
+    """
+    about = [] if subject is None else [_column_condition("subject", subject)]
+    conditions = [
+        join_conditions([_has_id(id), scope_condition(scopes), *about]) for id in dict.fromkeys(ids)
+    ]
+    doomed = [
+        one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
+    ]
+    _reject_patterns(transaction, owner, [one.seq for one in doomed])
+    return _erase_entries(transaction, owner, doomed, message_scope_condition(scopes), now=now)
+
+
+def forget_subject(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> RemovedCounts:
+    """Memories and messages, those of rooms too; how many there were."""
+    first, end = room_subject_range(subject)
+    which: dict[str, SqlValue] = {"owner": owner, "first": first, "end": end}
+    seats = [seat for (seat,) in transaction.all(SELECT_ROOM_SUBJECTS, which)]
+    everywhere = (subject, *seats)
+    gone = [_forget_subject(transaction, owner, one, now=now) for one in everywhere]
+    return RemovedCounts(
+        messages=sum(one.messages for one in gone),
+        by_type=sum((Counter(one.by_type) for one in gone), Counter()),
+    )
+
+
+def _forget_subject(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> RemovedCounts:
+    about = _column_condition("subject", subject)
+    doomed = _entries_to_delete(transaction, owner, about)
+    messages = _erase_messages(
+        transaction, owner, ABOUT_SUBJECT, about.parameters, doomed=doomed, now=now
+    )
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
+    consent.withdraw_consent(transaction, owner, subject, now=now)
+    return _removed_counts(doomed, messages)
+
+
+def forget_session(
+    transaction: Transaction, owner: str, session: str, *, now: int
+) -> RemovedCounts:
+    of_session = _column_condition("session", session)
+    doomed = _entries_to_delete(transaction, owner, of_session)
+    messages = _erase_messages(
+        transaction, owner, IN_CONVERSATION, of_session.parameters, doomed=doomed, now=now
+    )
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
+    return _removed_counts(doomed, messages)
+
+
+def _removed_counts(doomed: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
+    return RemovedCounts(
+        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in doomed)
+    )
+
+
+def retract_messages(
+    transaction: Transaction, owner: str, session: str, ids: Sequence[str], *, now: int
+) -> int:
+    """Messages of one conversation, and the episodes that quote them; how many there were."""
+    which = {"session": session, "ids": json.dumps(list(ids))}
+    count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, doomed=(), now=now)
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    return count
+
+
+def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, limit: int) -> int:
+    """Remove what is expired, and what was hidden long enough ago; how many there were."""
+    rows = transaction.all(
+        SELECT_DUE, {"deleted_before": deleted_before, "now": now, "limit": limit}
+    )
+    for owner, seq, _ in rows:
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
+        transaction.touch(owner, [entry_key(seq)])
+    for owner in {row[0] for row in rows}:
+        ids = [id for o, _, id in rows if o == owner]
+        remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
+        audit_log.record_action(transaction, owner, "purge", ids, now=now)
+    transaction.is_erasing = transaction.is_erasing or bool(rows)
+    return len(rows)
+
+
+def _entries_to_delete(
+    transaction: Transaction, owner: str, condition: SqlCondition
+) -> Sequence[EntryToDelete]:
+    values = {**condition.parameters, "owner": owner}
+    return [
+        EntryToDelete(seq=seq, id=id, origin=ORIGIN_CODES.value(origin), type=type)
+        for seq, id, origin, type in transaction.all(
+            SELECT_ENTRIES.format(condition=condition.sql), values
+        )
+    ]
+
+
+def _erase_entries(
+    transaction: Transaction,
+    owner: str,
+    doomed: Sequence[EntryToDelete],
+    messages: SqlCondition,
+    *,
+    now: int,
+) -> int:
+    """Rows, links, vectors; those of `messages` that say the same, the person's that say it among
+    other things, or that an episode was cut from."""
+    for one in doomed:
+        which = {**messages.parameters, "owner": owner, "seq": one.seq, "episode": one.seq}
+        if one.origin is Origin.EPISODE:
+            condition = f"{IN_EPISODE} AND {messages.sql}"
+            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
+            transaction.count(RELEASE_MESSAGES, which)
+        for saying in (SAME_CONTENT, CONTAINING_CONTENT):
+            condition = f"{saying} AND {messages.sql}"
+            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
+        transaction.count(DELETE_ENTRY, which)
+    if doomed:
+        remove_patterns_of_episodes(transaction, owner, {one.id for one in doomed}, now=now)
+        transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+        transaction.touch(owner, [entry_key(one.seq) for one in doomed])
+        audit_log.record_action(transaction, owner, "forget", [one.id for one in doomed], now=now)
+        transaction.is_erasing = True
+    return len(doomed)
+
+
+def _erase_messages(
+    transaction: Transaction,
+    owner: str,
+    condition: str,
+    values: Mapping[str, SqlValue],
+    *,
+    doomed: Sequence[EntryToDelete],
+    now: int,
+) -> int:
+    """How many there were, without those that were cleared before. The episodes that they were in
+    quote them, and go too; of those that are not doomed themselves the other messages stay."""
+    found = transaction.all(SELECT_MESSAGES.format(condition=condition), {**values, "owner": owner})
+    seqs = [seq for seq, _ in found]
+    if seqs:
+        _erase_episodes(transaction, owner, seqs, but={one.seq for one in doomed}, now=now)
+        transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
+        transaction.touch(owner, [message_key(seq) for seq in seqs])
+        audit_log.record_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        transaction.is_erasing = True
+    return sum(is_shown for _, is_shown in found)
+
+
+def _erase_episodes(
+    transaction: Transaction, owner: str, messages: Sequence[int], *, but: Set[int], now: int
+) -> None:
+    """Those that were cut from one of these messages."""
+    found = transaction.all(SELECT_EPISODES_WITH, {"owner": owner, "seqs": json.dumps(messages)})
+    rows = [(seq, id) for seq, id in found if seq not in but]
+    for seq, _ in rows:
+        transaction.count(RELEASE_MESSAGES, {"episode": seq})
+        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
+    if rows:
+        remove_patterns_of_episodes(transaction, owner, {id for _, id in rows}, now=now)
+        transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+        audit_log.record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
+
+
+def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:
+    """Patterns among what a person or their assistant removes do not come back."""
+    which: dict[str, SqlValue] = {"owner": owner, "seqs": json.dumps(seqs)}
+    for subject, id in transaction.all(SELECT_PATTERNS, which):
+        reject_patterns(transaction, owner, subject, [id])
+
+
+def _has_id(id: bytes) -> SqlCondition:
+    return _column_condition("id", id)
+
+
+def _column_condition(column: str, value: SqlValue) -> SqlCondition:
+    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})

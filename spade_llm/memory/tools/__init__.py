@@ -1,0 +1,1 @@
+"""Memory tools for language models."""

@@ -1,0 +1,186 @@
+"""Tools memory_batch_store and memory_batch_update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
+
+from spade_llm.core.errors import InvalidArguments, NotFound
+from spade_llm.memory.contract import BatchError, BatchResult, MemoryChange, OnError
+from spade_llm.memory.tools.arguments import ToolArguments, list_of, narrow_arguments
+from spade_llm.memory.tools.entries import ChangeArguments, DraftArguments
+from spade_llm.memory.tools.entry_tool import (
+    NOT_FOUND_ERROR,
+    EntryTool,
+    error_message,
+    error_type,
+    memory_not_found,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from spade_llm.memory.contract import MemoryDraft
+    from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
+
+MAX_BATCH = 100
+
+ItemT = TypeVar("ItemT")
+
+OnErrorArgument = Annotated[
+    OnError,
+    Field(
+        description="When an item is wrong: rollback does nothing at all, continue does the good"
+        " ones, stop keeps those before it"
+    ),
+]
+
+
+class StoreBatchArguments(ToolArguments):
+    items: list[Any] = Field(description="Memories to store")
+    on_error: OnErrorArgument = OnError.ROLLBACK
+
+
+class UpdateBatchArguments(ToolArguments):
+    updates: list[Any] = Field(description="Changes to make")
+    on_error: OnErrorArgument = OnError.ROLLBACK
+
+
+@cache
+def _models(most: int) -> tuple[type[StoreBatchArguments], type[UpdateBatchArguments]]:
+    """Arguments of both tools, for batches of this size."""
+    return (
+        narrow_arguments(StoreBatchArguments, "items", list_of(DraftArguments, most)),
+        narrow_arguments(UpdateBatchArguments, "updates", list_of(ChangeArguments, most)),
+    )
+
+
+class BatchTools:
+    def __init__(self, scope: SubjectScope, *, max_batch: int = MAX_BATCH) -> None:
+        self._scope = scope
+        self._max_batch = max_batch
+
+    def __iter__(self) -> Iterator[EntryTool]:
+        yield EntryTool(
+            name="memory_batch_store",
+            description="Store several memories at once.",
+            arguments=_models(self._max_batch)[0],
+            run=self.store,
+        )
+        yield EntryTool(
+            name="memory_batch_update",
+            description="Change several memories at once.",
+            arguments=_models(self._max_batch)[1],
+            run=self.update,
+        )
+
+    async def store(self, arguments: StoreBatchArguments) -> ToolAnswer:
+        on_error = arguments.on_error
+        batch = _parse_items(arguments.items, self._draft).ready(on_error)
+        result = BatchResult(ids=())
+        if batch.good:
+            drafts = [draft for _, draft in batch.good]
+            result = await self._scope.store.add_many(drafts, on_error=on_error)
+        return _batch_answer("stored", result.ids, batch.errors_with(result, on_error))
+
+    async def update(self, arguments: UpdateBatchArguments) -> ToolAnswer:
+        on_error = arguments.on_error
+        batch = _parse_items(arguments.updates, _parse_item_change)
+        batch = (await self._only_ours(batch)).ready(on_error)
+        result = BatchResult(ids=())
+        if batch.good:
+            changes = [change for _, change in batch.good]
+            result = await self._scope.store.update_many(changes, on_error=on_error)
+        errors = [
+            _with_known_id(error, batch.good) for error in batch.errors_with(result, on_error)
+        ]
+        return _batch_answer("updated", result.ids, errors)
+
+    def _draft(self, item: object) -> MemoryDraft:
+        return DraftArguments.read(item).draft(self._scope)
+
+    async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
+        """Without a subject all of the owner's are ours, and the store knows which there are."""
+        if self._scope.subject is None or not batch.good:
+            return batch
+        there = {e.id for e in await self._scope.there([change.id for _, change in batch.good])}
+        unknown = [
+            BatchError(index=index, code=NotFound.code, reason=memory_not_found(change.id))
+            for index, change in batch.good
+            if change.id not in there
+        ]
+        good = [(index, change) for index, change in batch.good if change.id in there]
+        return _Batch(good=good, errors=sorted([*batch.errors, *unknown], key=_error_index))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch(Generic[ItemT]):
+    """Items by their index in what the model sent."""
+
+    good: list[tuple[int, ItemT]]
+    errors: list[BatchError]
+
+    def ready(self, on_error: OnError) -> _Batch[ItemT]:
+        """What is to be tried, seeing that these are wrong already."""
+        if not self.errors or on_error is OnError.CONTINUE:
+            return self
+        if on_error is OnError.ROLLBACK:
+            return _Batch(good=[], errors=self.errors)
+        first = self.errors[0]
+        good = [(index, item) for index, item in self.good if index < first.index]
+        return _Batch(good=good, errors=[first])
+
+    def errors_with(self, result: BatchResult, on_error: OnError) -> list[BatchError]:
+        """Those of the store too. STOP ends at the first of all, and that is the store's."""
+        theirs = [
+            BatchError(index=self.good[one.index][0], code=one.code, reason=one.reason)
+            for one in result.errors
+        ]
+        if theirs and on_error is OnError.STOP:
+            return theirs
+        return sorted([*self.errors, *theirs], key=_error_index)
+
+
+def _parse_items(found: Sequence[object], read: Callable[[object], ItemT]) -> _Batch[ItemT]:
+    good: list[tuple[int, ItemT]] = []
+    errors: list[BatchError] = []
+    for index, item in enumerate(found):
+        try:
+            good.append((index, read(item)))
+        except InvalidArguments as error:
+            errors.append(BatchError(index=index, code=error.code, reason=str(error)))
+    return _Batch(good=good, errors=errors)
+
+
+def _parse_item_change(item: object) -> MemoryChange:
+    return ChangeArguments.read(item).change()
+
+
+def _with_known_id(error: BatchError, good: Sequence[tuple[int, MemoryChange]]) -> BatchError:
+    """An unknown id is named in our words, whoever found that it is unknown."""
+    for index, change in good:
+        if index == error.index and error_type(error.code) == NOT_FOUND_ERROR:
+            return BatchError(index=index, code=error.code, reason=memory_not_found(change.id))
+    return error
+
+
+def _batch_answer(done: str, ids: Sequence[str], errors: Sequence[BatchError]) -> ToolAnswer:
+    return {
+        "success": not errors,
+        f"{done}_count": len(ids),
+        f"{done}_ids": list(ids),
+        "errors": [_error_object(error) for error in errors],
+    }
+
+
+def _error_object(error: BatchError) -> dict[str, object]:
+    kind = error_type(error.code)
+    message = error_message(kind, error.reason)
+    return {"index": error.index, "error_type": kind, "message": message}
+
+
+def _error_index(error: BatchError) -> int:
+    return error.index

@@ -1,0 +1,311 @@
+"""Legacy files of spade_llm 0.2 and 0.3: reader, and migration beside the old file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+
+from spade_llm.core.errors import ConfigurationError, InvalidArguments
+from spade_llm.memory import validation
+from spade_llm.memory.contract import Category, MemoryDraft, Origin, Tier
+from spade_llm.memory.sqlite.blocking_memory import BlockingMemory
+from spade_llm.memory.sqlite.rows import new_id
+from spade_llm.memory.transfer.memory_file import import_legacy_records
+from spade_llm.memory.validation import normalize_subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+SQLITE_HEADER = b"SQLite format 3\0"
+MAX_JSON_BYTES = 256 * 1024 * 1024
+INTERACTION = "interaction"
+"""The tag of what was remembered of one conversation."""
+
+SELECT_LEGACY_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'agent_memories'"
+SELECT_LEGACY_ROWS = """
+    SELECT id, agent_id, category, content, context, confidence, created_at, last_accessed,
+        access_count
+    FROM agent_memories ORDER BY rowid
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportTarget:
+    """Whose memories they become, and about whom they are."""
+
+    owner: str | None = None
+    """None: the agent that the file names."""
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyRecord:
+    """One memory in such a file."""
+
+    name: str
+    """Where it stands in the file."""
+    fields: Mapping[str, object]
+    """A record of the export's kind `entry` (transfer.py), empty if there is a fault."""
+    fault: str = ""
+
+
+class _LegacyRow(BaseModel):
+    id: str
+    agent_id: str
+    category: Category
+    content: str
+    context: str | None = None
+    confidence: float | None = 1.0
+    created_at: str
+    last_accessed: str | None = None
+    access_count: int | None = 0
+
+
+class _LegacyNote(BaseModel):
+    content: str
+    timestamp: str
+
+
+def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[LegacyRecord] | None:
+    """What such a file holds; None: it is none, but perhaps an export of ours.
+
+    Raises OSError; reading on raises InvalidArguments.
+    """
+    if _is_sqlite(path):
+        return read_legacy_database(path, target)
+    return read_legacy_interactions(path, target) if _looks_like_interactions(path) else None
+
+
+def is_legacy_database(path: Path) -> bool:
+    """Whether there is a file with such a table. Raises InvalidArguments, OSError."""
+    return path.is_file() and _is_sqlite(path) and _has_table(path)
+
+
+def read_legacy_database(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
+    """Its rows, in order.
+
+    Raises:
+        InvalidArguments: it is no such database, or cannot be read.
+    """
+    if not _has_table(path):
+        raise InvalidArguments("it has no table agent_memories: it is another program's")
+    try:
+        with closing(_open_read_only(path)) as file:
+            file.row_factory = sqlite3.Row
+            file.text_factory = _decode_text
+            for number, row in enumerate(file.execute(SELECT_LEGACY_ROWS), start=1):
+                yield _record(f"row {number}", partial(_record_of_row, dict(row), target))
+    except sqlite3.Error as error:
+        raise InvalidArguments(f"its table agent_memories cannot be read: {error}") from error
+
+
+def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]:
+    """Its notes, conversation by conversation.
+
+    Raises:
+        InvalidArguments: it is no such JSON.
+        OSError: it cannot be read.
+    """
+    agent, conversations = _interactions(path)
+    for conversation, notes in conversations.items():
+        for number, note in enumerate(notes if isinstance(notes, list) else [notes], start=1):
+            yield _record(
+                f"{conversation[:80]!r} note {number}",
+                partial(
+                    _record_of_note, note, target=target, agent=agent, conversation=conversation
+                ),
+            )
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        with closing(_open_read_only(path)) as file:
+            return file.execute(SELECT_LEGACY_TABLE).fetchone() is not None
+    except sqlite3.Error as error:
+        raise InvalidArguments(f"it cannot be read: {error}") from error
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _looks_like_interactions(path: Path) -> bool:
+    try:
+        _interactions(path)
+    except InvalidArguments:
+        return False
+    return True
+
+
+def _interactions(path: Path) -> tuple[str, Mapping[str, object]]:
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise InvalidArguments(f"it has over {MAX_JSON_BYTES} bytes")
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InvalidArguments("it is not JSON") from None
+    match found:
+        case {"agent_id": str(agent), "interactions": dict(conversations)}:
+            return agent, conversations
+    raise InvalidArguments('it is not {"agent_id": …, "interactions": {…}}')
+
+
+def _record(name: str, read: Callable[[], Mapping[str, object]]) -> LegacyRecord:
+    try:
+        return LegacyRecord(name=name, fields=read())
+    except InvalidArguments as error:
+        return LegacyRecord(name=name, fields={}, fault=str(error))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, wrong["loc"])) or "it"
+        return LegacyRecord(name=name, fields={}, fault=f"{where}: {wrong['msg']}")
+
+
+def _record_of_row(row: Mapping[str, object], target: ImportTarget) -> Mapping[str, object]:
+    """Raises InvalidArguments, ValidationError."""
+    old = _LegacyRow.model_validate(row)
+    validation.check_name("id", old.id)
+    validation.check_number("access_count", old.access_count or 0, 0, validation.MAX_OFFSET)
+    draft = MemoryDraft(
+        content=old.content,
+        category=old.category,
+        context=old.context or None,
+        confidence=1.0 if old.confidence is None else old.confidence,
+        subject=target.subject,
+    )
+    created_at = _parse_time("created_at", old.created_at)
+    used_at = _parse_time("last_accessed", old.last_accessed) if old.last_accessed else None
+    return {
+        **_entry_values(draft, target=target, agent=old.agent_id, key=f"agent_memories\0{old.id}"),
+        **_dates(created_at),
+        "access_count": old.access_count or 0,
+        "last_accessed_at": used_at.isoformat() if used_at and old.access_count else None,
+    }
+
+
+def _record_of_note(
+    note: object, *, target: ImportTarget, agent: str, conversation: str
+) -> Mapping[str, object]:
+    """Raises InvalidArguments, ValidationError."""
+    old = _LegacyNote.model_validate(note)
+    at = _parse_time("timestamp", old.timestamp)
+    draft = MemoryDraft(
+        content=old.content,
+        category=Category.FACT,
+        subject=target.subject,
+        session=conversation,
+        tags=(INTERACTION,),
+    )
+    key = f"interactions\0{conversation}\0{old.timestamp}\0{old.content}"
+    return {
+        **_entry_values(draft, target=target, agent=agent, key=key),
+        **_dates(at),
+        "access_count": 0,
+    }
+
+
+def _entry_values(
+    draft: MemoryDraft, *, target: ImportTarget, agent: str, key: str
+) -> Mapping[str, object]:
+    """Raises InvalidArguments. The same row has the same id each time."""
+    validation.check_draft(draft)
+    owner = target.owner or str(normalize_subject(agent))
+    validation.check_name("agent_id", owner)
+    return {
+        "kind": "entry",
+        "id": str(UUID(bytes=new_id(owner, f"spade_llm\0{key}"))),
+        "owner": owner,
+        "content": draft.content,
+        "type": draft.effective_type,
+        "category": draft.category,
+        "tier": Tier.LONG_TERM,
+        "content_type": draft.content_type,
+        "origin": Origin.TOLD,
+        "context": draft.context,
+        "confidence": draft.confidence,
+        "subject": normalize_subject(draft.subject),
+        "session": draft.session,
+        "tags": list(draft.tags),
+    }
+
+
+def _dates(created_at: datetime) -> Mapping[str, object]:
+    return {"created_at": created_at.isoformat(), "updated_at": created_at.isoformat()}
+
+
+def _decode_text(raw: bytes) -> str:
+    """What is no UTF-8 costs its row, not the file: it is refused as other text that is none."""
+    return raw.decode(errors="surrogateescape")
+
+
+def _parse_time(field: str, text: str) -> datetime:
+    """Times in such files are of the clock on the wall where they were written: taken as ours."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidArguments(f"{field}: {text[:40]!r} is no ISO date and time") from None
+
+
+logger = logging.getLogger(__name__)
+
+MIGRATED_SUFFIX = ".memory"
+"""Behind the name of the old file."""
+
+
+def migrated_path(path: Path) -> Path:
+    """The file of ours for `path`: itself, unless spade_llm made it. Reads and writes files.
+
+    Raises ConfigurationError: the old file cannot be read.
+    """
+    return (
+        migrate_legacy_file(path, path.with_name(path.name + MIGRATED_SUFFIX))
+        if is_legacy_database(path)
+        else path
+    )
+
+
+def migrate_legacy_file(old: Path, ours: Path) -> Path:
+    """`ours`, filled from the old file when it is made; what is wrong there is logged.
+
+    Raises ConfigurationError: the old file cannot be read.
+    """
+    if ours.exists() or not old.exists():
+        return ours
+    unfinished = ours.with_name(f".{ours.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        _import_into(unfinished, old)
+        unfinished.rename(ours)
+    except (InvalidArguments, OSError) as error:
+        raise ConfigurationError(
+            f"{str(old)!r} cannot be taken over: {error}; move it away to begin without it"
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return ours
+
+
+def _import_into(path: Path, old: Path) -> None:
+    BlockingMemory(path).run(lambda _transaction: None)
+    records = read_legacy_file(old, ImportTarget())
+    if records is None:
+        raise InvalidArguments("it is no file of spade_llm 0.2 or 0.3")
+    done = import_legacy_records(path, records)
+    logger.info("%s: %d memories taken over into %s", old, done.added, path.name)
+    for fault in done.faults:
+        logger.warning("%s: left out: %s", old, fault)

@@ -1,0 +1,387 @@
+"""Memory file as a whole: export, import, backup and statistics."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import InvalidArguments, StorageFailed
+from spade_llm.core.text import pluralize
+from spade_llm.memory.sqlite.connection import explain_error
+from spade_llm.memory.sqlite.schema import SCHEMA_VERSION
+from spade_llm.memory.transfer import json_lines
+from spade_llm.search.terms import content_hash, encode_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from spade_llm.memory.sqlite.connection import SqlValue
+    from spade_llm.memory.transfer.legacy_files import LegacyRecord
+
+SELECT_RECORDS = {
+    "entry": """
+        SELECT id, jid AS owner, content, type, category, tier, content_type, origin, context,
+            confidence, subject, session, tags, metadata, sources, importance, importance_reason,
+            surprise, stability, difficulty, reviewed_at, created_at, updated_at, access_count,
+            last_accessed_at, valid_at, invalid_at, expires_at, deleted_at, learned_at
+        FROM entry JOIN owner ON owner.number = entry.owner ORDER BY seq
+    """,
+    "key": """
+        SELECT key_id AS key, id AS entry
+        FROM entry_key JOIN entry ON entry.seq = entry_key.entry ORDER BY key_id
+    """,
+    "message": """
+        SELECT jid AS owner, conversation.name AS conversation, message.id, message.subject, role,
+            speaker, message.content, at, recalled, entry.id AS episode,
+            message.episode IS NOT NULL AND entry.id IS NULL AS is_left_out
+        FROM message
+            JOIN owner ON owner.number = message.owner
+            JOIN conversation ON conversation.number = message.conversation
+            LEFT JOIN entry ON entry.seq = message.episode
+        WHERE message.seq > cleared_at_seq
+        ORDER BY message.seq
+    """,
+    "conversation": """
+        SELECT jid AS owner, name, (
+            SELECT id FROM message WHERE conversation = conversation.number
+            AND message.owner = conversation.owner AND seq <= closed_at_seq
+            AND seq > cleared_at_seq
+            ORDER BY seq DESC LIMIT 1
+        ) AS closed_after
+        FROM conversation JOIN owner ON owner.number = conversation.owner
+        ORDER BY jid, name
+    """,
+    "link": """
+        SELECT jid AS owner, one.id AS source, other.id AS target, relation, link.created_at
+        FROM link
+            JOIN owner ON owner.number = link.owner
+            JOIN entry AS one ON one.seq = link.source
+            JOIN entry AS other ON other.seq = link.target
+        ORDER BY link.source, link.target, relation
+    """,
+    "grant": """
+        SELECT id, jid AS owner, grantee AS "to", access, tag, session, created_at
+        FROM access_grant JOIN owner ON owner.number = access_grant.owner ORDER BY seq
+    """,
+    "decay": """
+        SELECT jid AS owner, is_enabled, older_than_s, below_importance, tiers, last_run_at,
+            last_deleted
+        FROM decay JOIN owner ON owner.number = decay.owner ORDER BY jid
+    """,
+    "consent": """
+        SELECT jid AS owner, subject, since, refused
+        FROM consent JOIN owner ON owner.number = consent.owner ORDER BY jid, subject
+    """,
+    "audit": """
+        SELECT jid AS owner, at, action, count, ids
+        FROM audit JOIN owner ON owner.number = audit.owner ORDER BY seq
+    """,
+}
+
+COUNT_RECORDS = """
+    SELECT (SELECT count(*) FROM entry) + (SELECT count(*) FROM entry_key)
+        + (SELECT count(*) FROM message JOIN conversation ON number = conversation
+            WHERE seq > cleared_at_seq) + (SELECT count(*) FROM conversation)
+        + (SELECT count(*) FROM link) + (SELECT count(*) FROM access_grant)
+        + (SELECT count(*) FROM decay) + (SELECT count(*) FROM audit)
+        + (SELECT count(*) FROM consent)
+"""
+
+ADD_OWNER = "INSERT OR IGNORE INTO owner (jid) VALUES (:owner)"
+
+ADD_CONVERSATION = """
+    INSERT OR IGNORE INTO conversation (owner, name)
+    SELECT number, :conversation FROM owner WHERE jid = :owner
+"""
+
+INSERT_RECORDS = {
+    "entry": """
+        INSERT INTO entry (owner, id, type, category, tier, content_type, origin, content,
+            content_hash, terms, context, confidence, subject, session, tags, metadata, sources,
+            importance, importance_reason, surprise, stability, difficulty, reviewed_at, created_at,
+            updated_at, access_count, last_accessed_at, valid_at, invalid_at, expires_at,
+            deleted_at, learned_at)
+        SELECT number, :id, :type, :category, :tier, :content_type, :origin, :content,
+            :content_hash, :terms, :context, :confidence, :subject, :session, :tags, :metadata,
+            :sources, :importance, :importance_reason, :surprise, :stability, :difficulty,
+            :reviewed_at, :created_at, :updated_at, :access_count, :last_accessed_at, :valid_at,
+            :invalid_at, :expires_at, :deleted_at, :learned_at
+        FROM owner WHERE jid = :owner
+        ON CONFLICT (id) DO NOTHING
+    """,
+    "key": """
+        INSERT INTO entry_key (key_id, entry) SELECT :key, seq FROM entry WHERE id = :entry
+        ON CONFLICT DO NOTHING
+    """,
+    "message": """
+        INSERT INTO message (owner, conversation, id, subject, role, speaker, content, content_hash,
+            terms, at, recalled, episode)
+        SELECT owner, number, :id, :subject, :role, :speaker, :content, :content_hash, :terms, :at,
+            :recalled, coalesce((SELECT seq FROM entry WHERE id = :episode),
+                CASE WHEN :is_left_out THEN 0 END)
+        FROM conversation
+        WHERE name = :conversation AND owner = (SELECT number FROM owner WHERE jid = :owner)
+        ON CONFLICT (conversation, id) DO NOTHING
+    """,
+    "conversation": """
+        INSERT INTO conversation (owner, name, closed_at_seq)
+        SELECT number, :name, 0 FROM owner WHERE jid = :owner
+        ON CONFLICT (owner, name) DO UPDATE SET closed_at_seq = (
+            SELECT seq FROM message WHERE message.conversation = conversation.number
+            AND message.id = :closed_after
+        ) WHERE closed_at_seq < (
+            SELECT seq FROM message WHERE message.conversation = conversation.number
+            AND message.id = :closed_after
+        )
+    """,
+    "link": """
+        INSERT INTO link (source, target, relation, owner, created_at)
+        SELECT one.seq, other.seq, :relation, one.owner, :created_at
+        FROM entry AS one JOIN entry AS other ON other.owner = one.owner
+            JOIN owner ON owner.number = one.owner
+        WHERE one.id = :source AND other.id = :target AND jid = :owner
+        ON CONFLICT DO NOTHING
+    """,
+    "grant": """
+        INSERT INTO access_grant (id, owner, grantee, access, tag, session, created_at)
+        SELECT :id, number, :to, :access, :tag, :session, :created_at
+        FROM owner WHERE jid = :owner
+        ON CONFLICT (id) DO NOTHING
+    """,
+    "decay": """
+        INSERT INTO decay (owner, is_enabled, older_than_s, below_importance, tiers, last_run_at,
+            last_deleted)
+        SELECT number, :is_enabled, :older_than_s, :below_importance, :tiers, :last_run_at,
+            :last_deleted
+        FROM owner WHERE jid = :owner
+        ON CONFLICT (owner) DO NOTHING
+    """,
+    "consent": """
+        INSERT INTO consent (owner, subject, since, refused)
+        SELECT number, :subject, :since, :refused FROM owner WHERE jid = :owner
+        ON CONFLICT DO NOTHING
+    """,
+    "audit": """
+        INSERT INTO audit (owner, at, action, count, ids)
+        SELECT number, :at, :action, :count, :ids FROM owner WHERE jid = :owner
+        AND NOT EXISTS (SELECT 1 FROM audit WHERE owner = number AND at = :at AND ids = :ids)
+    """,
+}
+"""What is there already stays as it is."""
+
+OWNER_STATISTICS = """
+    SELECT jid,
+        (SELECT count(*) FROM entry WHERE owner = number),
+        (SELECT count(*) FROM entry WHERE owner = number AND deleted_at IS NOT NULL),
+        (SELECT count(*) FROM message WHERE owner = number),
+        (SELECT count(*) FROM conversation WHERE owner = owner.number)
+    FROM owner ORDER BY jid
+"""
+
+FILE_STATISTICS = """
+    SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM vector_wanted),
+        (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
+"""
+
+
+OnTransferProgress = Callable[[int, int], None]
+"""Takes how many are done, and of how many."""
+
+PROGRESS_EVERY = 1000
+PAGES_AT_ONCE = 1024
+LOCK_WAIT_S = 5.0
+MAX_FAULTS = 100
+MAX_LINE_CHARS = 4_000_000
+"""Longer lines are refused: no record that a memory takes is written so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSummary:
+    added: int
+    present: int
+    """Records that were there already, and stayed as they were."""
+    faults: tuple[str, ...] = ()
+    """What could not be taken, each named; at most MAX_FAULTS."""
+    left_out: int = 0
+    """How many that were."""
+
+
+def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
+    """The header and every record, of one moment, while others go on writing.
+
+    Raises StorageFailed.
+    """
+    with open_memory_file(path, is_read_only=True) as connection:
+        connection.execute("BEGIN")
+        ((total,),) = connection.execute(COUNT_RECORDS).fetchall()
+        yield json_lines.HEADER
+        done = 0
+        for kind, select in SELECT_RECORDS.items():
+            for values in _select_rows(connection, select):
+                yield json_lines.encode_record(kind, values)
+                done += 1
+                if done % PROGRESS_EVERY == 0:
+                    progress(done, total)
+        progress(total, total)
+
+
+def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) -> ImportSummary:
+    """Fill a memory that nobody else uses: all of it, or (an error, or a dry run) nothing.
+
+    Raises:
+        InvalidArguments: a line is wrong; says which and why.
+        StorageFailed: the file could not be written.
+    """
+    with _write_transaction(path, is_dry_run=is_dry_run) as connection:
+        return _import_records(connection, lines)
+
+
+def import_legacy_records(
+    path: Path, records: Iterable[LegacyRecord], *, is_dry_run: bool = False
+) -> ImportSummary:
+    """The same from a file of spade_llm, but for what is wrong in it: that is left out, and named.
+
+    Raises:
+        InvalidArguments: it is no such file, or cannot be read; nothing was imported.
+        StorageFailed: the file could not be written.
+    """
+    added, present, faults = 0, 0, []
+    with _write_transaction(path, is_dry_run=is_dry_run) as connection:
+        for record in records:
+            if fault := record.fault:
+                faults.append(f"{record.name}: {fault}")
+                continue
+            is_new = _insert_record(
+                connection, *json_lines.decode_record(json.dumps(record.fields))
+            )
+            added, present = added + is_new, present + 1 - is_new
+    shown = tuple(faults[:MAX_FAULTS])
+    return ImportSummary(added=added, present=present, faults=shown, left_out=len(faults))
+
+
+def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
+    """A copy of one moment, with vectors, while others go on writing. Raises StorageFailed."""
+    with (
+        open_memory_file(path, is_read_only=True) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        source.backup(
+            copy, pages=PAGES_AT_ONCE, progress=lambda _, left, total: progress(total - left, total)
+        )
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def statistics_lines(path: Path) -> Iterator[str]:
+    """What there is, one line for each owner and a few about the file. Raises StorageFailed."""
+    with open_memory_file(path, is_read_only=True) as connection:
+        connection.execute("BEGIN")
+        owners = connection.execute(OWNER_STATISTICS).fetchall()
+        for jid, entries, hidden, messages, conversations in owners:
+            yield (
+                f"{jid}: {pluralize(entries, 'memory', 'memories')}"
+                f" ({hidden} of them deleted and not purged yet),"
+                f" {pluralize(messages, 'message')} in {pluralize(conversations, 'conversation')}"
+            )
+        ((vectors, wanted, size),) = connection.execute(FILE_STATISTICS)
+        models = [name for (name,) in connection.execute("SELECT name FROM model")]
+    yield f"vectors: {vectors} ({', '.join(models) or 'no model'}), {wanted} to be computed"
+    yield f"file: {size} bytes, schema {SCHEMA_VERSION}"
+
+
+def _import_records(connection: sqlite3.Connection, lines: Iterable[str]) -> ImportSummary:
+    added, number = 0, 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            if number == 1:
+                json_lines.check_header(line)
+            elif line.strip():
+                added += _insert_record(connection, *_decode_line(line))
+        except (InvalidArguments, sqlite3.IntegrityError) as error:
+            reason = error if isinstance(error, InvalidArguments) else "a value is missing"
+            raise InvalidArguments(f"line {number}: {reason}; nothing was imported") from None
+    if number == 0:
+        raise InvalidArguments("the file is empty")
+    return ImportSummary(added=added, present=number - 1 - added)
+
+
+def _decode_line(line: str) -> tuple[str, dict[str, SqlValue]]:
+    if len(line) > MAX_LINE_CHARS:
+        raise InvalidArguments(f"it has over {MAX_LINE_CHARS} characters")
+    return json_lines.decode_record(line)
+
+
+def _insert_record(
+    connection: sqlite3.Connection, kind: str, values: Mapping[str, SqlValue]
+) -> int:
+    """1, or 0 if it was there."""
+    if "owner" in values:
+        connection.execute(ADD_OWNER, values)
+    if kind == "message":
+        connection.execute(ADD_CONVERSATION, values)
+    row = {**values, **_derived_columns(kind, values)}
+    return max(connection.execute(INSERT_RECORDS[kind], row).rowcount, 0)
+
+
+def _derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, SqlValue]:
+    """What a row is found by; its vector is wanted by the table itself."""
+    if kind not in ("entry", "message"):
+        return {}
+    content, context = str(values["content"]), values.get("context") or values.get("speaker")
+    tags = json_lines.read_tags(values.get("tags"))
+    return {
+        "content_hash": content_hash(content),
+        "terms": encode_terms(content, None if context is None else str(context), tags),
+    }
+
+
+def _select_rows(connection: sqlite3.Connection, select: str) -> Iterator[Mapping[str, SqlValue]]:
+    cursor = connection.execute(select)
+    names = [column[0] for column in cursor.description]
+    for row in cursor:
+        yield dict(zip(names, row, strict=True))
+
+
+@contextmanager
+def _write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
+    """One transaction; a dry run's is undone."""
+    with open_memory_file(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("ROLLBACK" if is_dry_run else "COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@contextmanager
+def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
+    """A memory's file of this version. Raises StorageFailed, also for what the block does."""
+    mode = "ro" if is_read_only else "rw"
+    try:
+        with closing(
+            sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=LOCK_WAIT_S,
+                isolation_level=None,
+            )
+        ) as connection:
+            connection.execute("PRAGMA foreign_keys = ON")
+            _check_version(connection, path)
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageFailed(
+            f"{str(path)!r}: {explain_error(error) or 'SQLite refuses it'}"
+        ) from error
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    ((found,),) = connection.execute("PRAGMA user_version").fetchall()
+    if found != SCHEMA_VERSION:
+        raise StorageFailed(
+            f"{str(path)!r} has version {found}, and {SCHEMA_VERSION} is needed: a memory agent of"
+            " this spade-llm brings an older one up to date when it starts"
+        )

@@ -1,0 +1,402 @@
+"""Answer log (SQLite, TTL): idempotent answers by request id, replay of unfinished requests.
+
+Knows no handler. A request that changes something is written down before it is started and its
+answer before it is sent; whoever asks again is given that answer, also after a kill −9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, Self
+
+from spade_llm.core.errors import NotFound
+from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    AclMessage,
+    Encoding,
+    ErrorBody,
+    Performative,
+    from_metadata,
+    to_metadata,
+)
+from spade_llm.messaging.chat_metadata import SEAT_SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+RETENTION_S = 15 * 60
+"""How long an answer is remembered, from when it was given; longer than the deadline of a request,
+except of those that are at work for hours: they were answered then."""
+UNFINISHED_RETENTION_S = 24 * 3600
+"""How long a request is remembered that has no answer yet: longer than any handler may run."""
+MAX_ENTRIES = 50_000
+"""Rows kept at the most, oldest out first; twice as many where they have no answer yet."""
+PURGE_EVERY = 1000
+"""Rows added between two purges: by so many the log may be longer than it should."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS requests (
+    sender TEXT NOT NULL,
+    id TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    at REAL NOT NULL,
+    reply_by TEXT,
+    question TEXT,
+    answer TEXT,
+    asker TEXT,
+    PRIMARY KEY (sender, id, fingerprint)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_at ON requests(at);
+"""
+# A write that changes nothing: tells at once that the file or its folder is read-only.
+_PROBE = "DELETE FROM requests WHERE at < 0;"
+_NOTE = """INSERT INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+    VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"""
+_START = """INSERT OR REPLACE INTO requests(sender, id, fingerprint, asker, at, reply_by, question)
+    VALUES (?,?,?,?,?,?,?)"""
+_FINISH = """UPDATE requests SET answer = ?, at = ?, question = NULL
+    WHERE sender = ? AND id = ? AND fingerprint = ?"""
+_ERASE = "UPDATE requests SET answer = '' WHERE sender = ? AND id = ? AND answer = ?"
+_FORGET = "DELETE FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+_RESTORE = "UPDATE requests SET answer = ? WHERE sender = ? AND id = ? AND answer = ''"
+_KEEP = """INSERT INTO requests(sender, id, fingerprint, at, answer) VALUES (?,?,?,?,?)
+    ON CONFLICT DO NOTHING RETURNING id"""
+_FIND = "SELECT answer, reply_by FROM requests WHERE sender = ? AND id = ? AND fingerprint = ?"
+_UNFINISHED = "SELECT question FROM requests WHERE question IS NOT NULL ORDER BY at"
+_UNSENT = "SELECT answer FROM requests WHERE answer <> '' AND at > ? ORDER BY at"
+_SCRUB = """UPDATE requests
+    SET answer = json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal)
+    WHERE instr(answer, :member)
+    AND (:peer IS NULL OR sender = :peer OR instr(sender, :peer || '/') = 1)
+    AND EXISTS (SELECT 1 FROM json_each(:values) AS wanted, (
+        SELECT CASE WHEN json_valid(json_extract(answer, '$[1]'))
+            THEN json_extract(json_extract(answer, '$[1]'), :path) END AS found)
+        WHERE found = wanted.value OR instr(found, wanted.value || :in_room) = 1)"""
+_SCRUB_ASKED = """UPDATE requests
+    SET answer = CASE WHEN json_extract(answer, '$[0].ontology') = :chat THEN ''
+        ELSE json_set(answer, '$[0].performative', 'refuse', '$[1]', :refusal) END
+    WHERE asker = :asker AND answer <> '' AND (:named IS NULL
+        OR CASE WHEN answer <> '' THEN json_extract(answer, '$[0].conversation-id') END
+        IN (SELECT value FROM json_each(:named)))"""
+_COLUMNS = "SELECT name FROM pragma_table_info('requests')"
+_ADD_ASKER = "ALTER TABLE requests ADD COLUMN asker TEXT"
+_PURGE_OLD = "DELETE FROM requests WHERE at < ? AND (question IS NULL OR at < ?)"
+_PURGE_MANY = """DELETE FROM requests WHERE at <
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT :max))
+    AND (question IS NULL OR at <
+    (SELECT min(at) FROM (SELECT at FROM requests ORDER BY at DESC LIMIT 2 * :max)))"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """A request that was seen before."""
+
+    answer: AclMessage | None
+    """None: it was started, and no answer is known."""
+    is_erased: bool = False
+    """It was answered, the answer was sent, and is kept no longer."""
+    reply_by: datetime | None = None
+    """The deadline it had: another one tells that it is asked anew, not merely sent again."""
+
+
+_FORGOTTEN = ErrorBody(code=NotFound.code, detail="what it spoke of was forgotten").encode()
+
+
+def _forgotten(answer: AclMessage) -> LoggedRequest:
+    if answer.ontology == CHAT_TEXT:
+        return LoggedRequest(None, is_erased=True)
+    return LoggedRequest(replace(answer, performative=Performative.REFUSE, content=_FORGOTTEN))
+
+
+class AnswerLog(Protocol):
+    """Every method raises StorageFailed if the disk refuses."""
+
+    async def find(self, request: AclMessage) -> LoggedRequest | None: ...
+
+    async def note(self, request: AclMessage) -> None:
+        """Write the request down on arrival; nothing changes if it is known already."""
+        ...
+
+    async def start(self, request: AclMessage) -> None:
+        """Write the request down, before its handler runs."""
+        ...
+
+    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
+        """Write the answer down, before it is sent."""
+        ...
+
+    async def erase(self, answer: AclMessage) -> None:
+        """Forget what was said, not that it was answered: for people's chats, once sent."""
+        ...
+
+    async def forget(self, request: AclMessage) -> None:
+        """As if it had never been asked: whoever asks it again is served anew."""
+        ...
+
+    async def keep(self, message: AclMessage) -> bool:
+        """Write down a message that answers nothing, before it is sent; `erase` it as an answer.
+        False: it is known already."""
+        ...
+
+    async def restore(self, answer: AclMessage) -> None:
+        """Take an `erase` back: it did not arrive after all."""
+        ...
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        """Put a refusal in the place of answers with one of these values at this JSON path, and
+        leave no bytes of them: what they speak of was forgotten.
+
+        Of a person also what they are in rooms. `peer` is the bare JID that asked; None: anybody.
+        """
+        ...
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        """The same to all answers that this asker got in these conversations, or (None) at all;
+        those that people were to get are erased."""
+        ...
+
+    async def unfinished(self) -> Sequence[AclMessage]:
+        """Requests that were started and have no answer, oldest first."""
+        ...
+
+    async def unsent(self) -> Sequence[AclMessage]:
+        """Answers that were not erased since, oldest first."""
+        ...
+
+
+class VolatileAnswerLog:
+    """Forgets when the process ends: for tests, and for agents that only read."""
+
+    def __init__(self, *, max_remembered: int = 4096) -> None:
+        self._max = max_remembered
+        self._rows: OrderedDict[_Key, tuple[AclMessage, LoggedRequest]] = OrderedDict()
+
+    async def find(self, request: AclMessage) -> LoggedRequest | None:
+        row = self._rows.get(_key(request))
+        return row[1] if row else None
+
+    async def note(self, request: AclMessage) -> None:
+        if _key(request) not in self._rows:
+            await self.start(request)
+
+    async def start(self, request: AclMessage) -> None:
+        self._rows[_key(request)] = (request, LoggedRequest(None, reply_by=request.reply_by))
+        if len(self._rows) > self._max:
+            self._rows.popitem(last=False)
+
+    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
+        self._rows[_key(request)] = (request, LoggedRequest(answer, reply_by=request.reply_by))
+
+    async def keep(self, message: AclMessage) -> bool:
+        key = _key_of_sent(message)
+        if key in self._rows:
+            return False
+        self._rows[key] = (message, LoggedRequest(message))
+        if len(self._rows) > self._max:
+            self._rows.popitem(last=False)
+        return True
+
+    async def erase(self, answer: AclMessage) -> None:
+        for key in reversed(self._rows):
+            request, row = self._rows[key]
+            if key[:2] == _request_key(answer) and row.answer == answer:
+                self._rows[key] = (request, LoggedRequest(None, is_erased=True))
+                return
+
+    async def forget(self, request: AclMessage) -> None:
+        self._rows.pop(_key(request), None)
+
+    async def restore(self, answer: AclMessage) -> None:
+        for key in reversed(self._rows):
+            request, row = self._rows[key]
+            if key[:2] == _request_key(answer) and row.is_erased:
+                self._rows[key] = (request, LoggedRequest(answer))
+                return
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        """Nothing: it is gone with the process."""
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        for key, (request, row) in self._rows.items():
+            is_meant = conversations is None or request.conversation_id in conversations
+            if row.answer and request.asker == asker and is_meant:
+                self._rows[key] = (request, _forgotten(row.answer))
+
+    async def unfinished(self) -> Sequence[AclMessage]:
+        return [q for q, row in self._rows.values() if not (row.answer or row.is_erased)]
+
+    async def unsent(self) -> Sequence[AclMessage]:
+        return [row.answer for _, row in self._rows.values() if row.answer]
+
+
+class SqliteAnswerLog:
+    """Survives kill −9: each step is committed (WAL) before the next one is taken. Between sending
+    an answer and writing that it was sent there is as little time as can be."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keep_s: float = RETENTION_S,
+        max_remembered: int = MAX_ENTRIES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._keep_s = keep_s
+        self._max = max_remembered
+        self._clock = clock
+        self._db = SqliteFile(path, schema=_SCHEMA + _PROBE, what="the answer log")
+        self._rows_until_purge = 0
+        self._opening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self.begin()
+        await self.until_open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        self._db.close()
+
+    def begin(self) -> None:
+        """Open the file beside what else is to be done: a new one waits for the disk twice."""
+        self._opening = asyncio.create_task(self._open())
+
+    async def until_open(self) -> None:
+        """Raises ConfigurationError: the file cannot be used."""
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+            self._opening.result()
+
+    async def _open(self) -> None:
+        await self._db.open_aside()
+        if ("asker",) not in await self._db.execute(_COLUMNS):
+            await self._db.execute(_ADD_ASKER)
+
+    async def find(self, request: AclMessage) -> LoggedRequest | None:
+        for answer, reply_by in await self._db.execute(_FIND, *_key(request)):
+            return LoggedRequest(
+                _load(str(answer)) if answer else None,
+                is_erased=answer == "",
+                reply_by=datetime.fromisoformat(str(reply_by)) if reply_by else None,
+            )
+        return None
+
+    async def note(self, request: AclMessage) -> None:
+        await self._db.execute(_NOTE, *self._row(request))
+        await self._purge_sometimes()
+
+    async def start(self, request: AclMessage) -> None:
+        await self._db.execute(_START, *self._row(request))
+        await self._purge_sometimes()
+
+    async def finish(self, request: AclMessage, answer: AclMessage) -> None:
+        await self._db.execute(_FINISH, _dump(answer), self._clock(), *_key(request))
+
+    async def keep(self, message: AclMessage) -> bool:
+        row = (*_key_of_sent(message), self._clock(), _dump(message))
+        is_new = bool(await self._db.execute(_KEEP, *row))
+        await self._purge_sometimes()
+        return is_new
+
+    async def erase(self, answer: AclMessage) -> None:
+        await self._db.execute(_ERASE, *_request_key(answer), _dump(answer))
+
+    async def forget(self, request: AclMessage) -> None:
+        await self._db.execute(_FORGET, *_key(request))
+
+    async def restore(self, answer: AclMessage) -> None:
+        await self._db.execute(_RESTORE, _dump(answer), *_request_key(answer))
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
+        # Looked for as text first: to read the JSON of 50 000 answers takes 0.1 s.
+        member = path.split(".")[1]
+        wanted = {"path": path, "values": json.dumps(list(values)), "peer": peer, "member": member}
+        wanted["in_room"] = SEAT_SEPARATOR
+        await self._db.execute(_SCRUB, {**wanted, "refusal": _FORGOTTEN})
+        await self._db.empty_log()
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None) -> None:
+        named = None if conversations is None else json.dumps(list(conversations))
+        wanted = {"asker": asker, "named": named, "chat": CHAT_TEXT}
+        await self._db.execute(_SCRUB_ASKED, {**wanted, "refusal": _FORGOTTEN})
+        await self._db.empty_log()
+
+    async def unfinished(self) -> Sequence[AclMessage]:
+        return [_load(str(question)) for (question,) in await self._db.execute(_UNFINISHED)]
+
+    async def unsent(self) -> Sequence[AclMessage]:
+        return [
+            _load(str(answer))
+            for (answer,) in await self._db.execute(_UNSENT, self._clock() - self._keep_s)
+        ]
+
+    def _row(self, request: AclMessage) -> tuple[object, ...]:
+        deadline = request.reply_by and request.reply_by.isoformat()
+        return (*_key(request), request.asker, self._clock(), deadline, _dump(request))
+
+    async def _purge_sometimes(self) -> None:
+        self._rows_until_purge -= 1
+        if self._rows_until_purge <= 0:
+            self._rows_until_purge = PURGE_EVERY
+            now = self._clock()
+            await self._db.execute(_PURGE_OLD, now - self._keep_s, now - UNFINISHED_RETENTION_S)
+            await self._db.execute(_PURGE_MANY, {"max": self._max})
+            await self._db.checkpoint()
+
+
+def _asker(request: AclMessage) -> str:
+    """Whose row it is: of a gateway's request, whom it speaks for, as if that were a client of
+    theirs; so what is scrubbed of a person goes, whichever way they asked."""
+    return f"{request.principal}/{request.sender}" if request.principal else request.sender
+
+
+def fingerprint(request: AclMessage) -> str:
+    """Tells a retry from another request under a used id, which SPADE 4.1.4 programs and some
+    chat clients send (tests/messaging/test_answer_log.py)."""
+    parts = [request.ontology, request.conversation_id, request.content]
+    if request.principal:  # Without one, the key is that of logs of 0.3.0 and before.
+        parts.append(request.principal)
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+_Key = tuple[str, str, str]
+
+
+def _key(request: AclMessage) -> _Key:
+    return _asker(request), request.reply_with, fingerprint(request)
+
+
+def _key_of_sent(message: AclMessage) -> _Key:
+    """As if its receiver had asked for it."""
+    return (*_request_key(message), fingerprint(message))
+
+
+def _request_key(answer: AclMessage) -> tuple[str, str]:
+    """Who asked for this, under which id."""
+    return answer.receiver, answer.in_reply_to or answer.reply_with
+
+
+def _dump(message: AclMessage) -> str:
+    addresses = [message.sender, message.receiver, message.encoding]
+    return json.dumps([to_metadata(message), message.content, *addresses])
+
+
+def _load(text: str) -> AclMessage:
+    fields, content, sender, receiver, encoding = json.loads(text)
+    return from_metadata(
+        fields,
+        sender=sender,
+        receiver=receiver,
+        content=content,
+        encoding=Encoding(encoding),
+    )

@@ -1,0 +1,212 @@
+"""Typed JSON bodies (pydantic): encoding, validation, size limits and request parsing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+from spade_llm.core.errors import InvalidArguments, MalformedContent
+
+MAX_BODY_BYTES = 128 * 1024
+"""Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
+×1.84 on the way into it, so anything larger goes in pages or as a file."""
+MAX_ESCAPED_BYTES = 240 * 1024
+"""Of a body inside its stanza, which may have 255 KB."""
+MAX_DETAIL = 500
+"""Characters of an error's sentence, ours or a peer's."""
+
+
+class Body(BaseModel):
+    """The content of one message. Unknown fields are ignored: later versions may add some.
+
+    None is not written: a field that may be None has None as its default.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=False, allow_inf_nan=False)
+
+    op: ClassVar[str] = ""
+    """What the request asks for, within its ontology."""
+    skips_defaults: ClassVar[bool] = False
+    """Fields at their default are not written: half of the bytes of long lists of records. The
+    defaults are then a part of the ontology's version."""
+
+    def encode(self) -> str:
+        """This body as JSON text, of characters that XML 1.0 can carry.
+
+        Raises:
+            InvalidArguments: larger than MAX_BODY_BYTES, or a text in it is not valid Unicode.
+        """
+        text = _xml_safe(self._json)
+        if self.op:
+            text = f'{{"op":"{self.op}"' + ("}" if text == "{}" else f",{text[1:]}")
+        if _is_too_large(text):
+            raise InvalidArguments(
+                f"the body has over {MAX_BODY_BYTES} bytes: send it in pages or as a file"
+            )
+        return text
+
+    def __copy__(self) -> Self:
+        """`model_copy` changes fields: what was written of them before is not the copy's."""
+        copied = super().__copy__()
+        copied.__dict__.pop("_json", None)
+        return copied
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Read a peer's JSON.
+
+        Raises:
+            MalformedContent: not JSON, not an object, or too large.
+            InvalidArguments: a field is missing or wrong; the message names the first one.
+        """
+        _check_size(text)
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise _validation_error(error) from None
+
+    @classmethod
+    def read(cls, values: Mapping[str, object]) -> Self:
+        """Read what `read_request` found.
+
+        Raises:
+            InvalidArguments: a field is missing or wrong; the message names the first one.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _validation_error(error) from None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its JSON, before what XML needs."""
+        return len(self._json.encode())
+
+    @property
+    def fits_one_message(self) -> bool:
+        """Whether a server takes it, as JSON and with what XML escapes of it."""
+        text = _xml_safe(self._json)
+        size = len(text.encode())
+        escapes = 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
+        return size <= MAX_BODY_BYTES and size + escapes <= MAX_ESCAPED_BYTES
+
+    @cached_property
+    def _json(self) -> str:
+        """Written once: an answer is measured before it is sent."""
+        try:
+            return self.model_dump_json(exclude_none=True, exclude_defaults=self.skips_defaults)
+        except PydanticSerializationError as error:
+            if "depth" in str(error):
+                raise InvalidArguments("the body is nested too deeply: flatten it") from None
+            raise InvalidArguments(
+                "a text in the body is not valid Unicode (half of a surrogate pair): replace it"
+            ) from None
+
+
+class Empty(Body):
+    """An answer without content: done."""
+
+
+class ErrorBody(Body):
+    """Content of refuse, failure and not-understood."""
+
+    code: str
+    detail: str = ""
+    retry_after_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """When to ask again, where that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBody:
+    """A request's JSON, read once, before its op is known."""
+
+    op: str
+    owners: frozenset[str]
+    """Whom the request says it acts for, anywhere in it; best left out."""
+    values: Mapping[str, object]
+
+
+def read_request(text: str) -> RequestBody:
+    """A request body as plain values.
+
+    Raises:
+        MalformedContent: not a JSON object with a textual `op`.
+    """
+    _check_size(text)
+    try:
+        values = from_json(text.encode(errors="surrogatepass"), allow_inf_nan=False)
+    except ValueError:
+        values = None
+    op = values.get("op") if isinstance(values, dict) else None
+    if not isinstance(values, dict) or not isinstance(op, str):
+        raise MalformedContent("the body is not a JSON object with a textual 'op'")
+    return RequestBody(op=op, owners=frozenset(_owners(values)), values=values)
+
+
+def peek_op(text: str) -> str:
+    """The op where our own encoder puts it, without reading the rest; empty if it is not there."""
+    found = _LEADING_OP.match(text)
+    return found[1] if found else ""
+
+
+_LEADING_OP = re.compile(r'\{"op":"([a-z_]{1,64})"')
+_OWNER_KEYS = ("owner", "agent_id")
+_FREE_KEYS = frozenset({"metadata", "arguments", "where", "response_schema"})
+"""Below these, keys are the asker's own words."""
+
+
+def _owners(value: object) -> Iterator[str]:
+    """As deep as the reader goes, which is bounded (pydantic_core: 200)."""
+    if isinstance(value, dict):
+        yield from (str(value[key]) for key in _OWNER_KEYS if value.get(key) is not None)
+        for key, inner in value.items():
+            if key not in _FREE_KEYS and isinstance(inner, dict | list):
+                yield from _owners(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, dict | list):
+                yield from _owners(inner)
+
+
+def read_error(text: str) -> ErrorBody:
+    """Content of an error answer, bounded; text that is not an ErrorBody becomes its detail."""
+    try:
+        body = ErrorBody.decode(text)
+    except (MalformedContent, InvalidArguments):
+        body = ErrorBody(code="", detail=text)
+    return body.model_copy(update={"detail": body.detail[:MAX_DETAIL]})
+
+
+def _is_too_large(text: str) -> bool:
+    return (
+        len(text) * 4 > MAX_BODY_BYTES and len(text.encode(errors="surrogatepass")) > MAX_BODY_BYTES
+    )
+
+
+def _check_size(text: str) -> None:
+    if _is_too_large(text):
+        raise MalformedContent(f"the body has over {MAX_BODY_BYTES} bytes")
+
+
+def _xml_safe(json_text: str) -> str:
+    """JSON escapes control characters by itself; these two are all that XML still forbids."""
+    return json_text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+_NOT_AN_OBJECT = frozenset({"json_invalid", "model_type", "string_unicode"})
+
+
+def _validation_error(error: ValidationError) -> MalformedContent | InvalidArguments:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] in _NOT_AN_OBJECT:
+        return MalformedContent("the body is not a JSON object")
+    where = ".".join(str(part) for part in first["loc"]) or "body"
+    return InvalidArguments(f"{where[:MAX_DETAIL]}: {first['msg'][:MAX_DETAIL]}")

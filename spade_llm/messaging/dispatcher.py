@@ -1,0 +1,589 @@
+"""Dispatcher: queues per conversation, concurrency limits, deadlines, graceful shutdown (drain).
+
+The stages of a request, in order:
+
+- `identified` (authorization): may its sender speak for the principal that it names?
+- `receive` → `_admit` (capacity): into the queue of its conversation, or refused as busy.
+- `_serve_conversation` (order): one after the other, paced, each in a concurrency slot.
+- `_answer_once` (deduplication): a repeated request gets the answer from the log.
+- `_answer` (error boundary): exactly one answer, whatever happens.
+- `_run_handler` (deadline): within its time, traced.
+- `Delivery.deliver` (reply): sent, and for a person retried until it has arrived.
+
+Conversations are served concurrently; their number and the length of each queue are bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import (
+    Busy,
+    Cancelled,
+    DeadlinePassed,
+    Failure,
+    Interrupted,
+    SpadeLLMError,
+    StorageFailed,
+    Unauthorised,
+    UnknownOntology,
+)
+from spade_llm.core.tracing import Tracer
+from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, Encoding, Performative, bare
+from spade_llm.messaging.delivery import Delivery
+from spade_llm.messaging.error_answers import error_answer
+from spade_llm.messaging.principals import with_checked_principal
+from spade_llm.messaging.request import Idempotency, Job, Request, StoppedRequests
+from spade_llm.messaging.request_history import RequestHistory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Coroutine, Hashable, Iterator, Sequence
+
+    from spade_llm.messaging.answer_log import AnswerLog, LoggedRequest
+    from spade_llm.messaging.request import Route
+    from spade_llm.messaging.transport import Send
+
+logger = logging.getLogger(__name__)
+
+RateLimitDelay = Callable[["AclMessage"], float]
+"""Seconds that a request which was received just now waits before it is run. Must not raise."""
+
+IsConnected = Callable[[str], Awaitable[bool]]
+"""Whether a full JID is connected; True where that cannot be known."""
+
+NO_TRACER = Tracer(None, service="", instance="")
+MAX_REFUSALS_WAITING = 256
+"""Busy answers that wait for the network; beyond, excess requests are dropped without one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherLoad:
+    """How busy a dispatcher is."""
+
+    running: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherLimits:
+    """What one dispatcher takes on; counts include what runs."""
+
+    max_queued: int = 10_000
+    max_per_peer: int = 4096
+    """Of one bare JID, so that a flood from one leaves room for the others."""
+    max_per_conversation: int = 64
+    max_running: int = 512
+    max_time_s: float = 600.0
+    """A handler is stopped after this, or at its requester's deadline if that is earlier; where
+    its route gives it another time, after that."""
+    patience_s: float = 3.0
+    """Between two looks at whether a program is still there; it is gone when both miss it."""
+    clock_skew: timedelta = timedelta(seconds=30)
+    """How far a requester's clock may be behind ours before its deadline is taken at its word."""
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        send: Send,
+        log: AnswerLog,
+        *,
+        limits: DispatcherLimits | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self._send = send
+        self._log = log
+        self._tracer = tracer or NO_TRACER
+        self.gateways: frozenset[str] = frozenset()
+        """Bare JIDs that may speak for others here."""
+        self.recent = RequestHistory()
+        self.delivery = Delivery(send, log, self._spawn)
+        self._limits = limits or DispatcherLimits()
+        self._slots = asyncio.Semaphore(self._limits.max_running)
+        self._routes: dict[str, Route] = {}
+        self._queues: dict[Hashable, deque[Job]] = {}
+        """Jobs by conversation; the first of each is being served."""
+        self._open_of: Counter[str] = Counter()
+        self._open = 0
+        self._running = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._cancelled_at_close: set[asyncio.Task[object]] = set()
+        """Of those, the ones whose handler may run for long, or whose request is paced."""
+        self._resending = asyncio.Lock()
+        self._is_closing = False
+        self._has_ended = asyncio.Event()
+        self.load_changed = asyncio.Event()
+        """Set whenever a request comes or goes; cleared by the reader of `load`."""
+        self._notes: set[asyncio.Task[None]] = set()
+        self.pause_of: RateLimitDelay | None = None
+        """Set by the rate limiter, where there is one."""
+        self.is_there: IsConnected | None = None
+        """Set where the network can tell: work for a program that has left is stopped."""
+
+    def route(self, ontology: str, route: Route) -> None:
+        self._routes[ontology] = route
+
+    def speaks(self, ontology: str) -> bool:
+        return ontology in self._routes
+
+    def is_serving(self, owner: str) -> bool:
+        """Whether a request of this bare JID runs or waits."""
+        return owner in self._open_of
+
+    @property
+    def ontologies(self) -> frozenset[str]:
+        """Ontologies that have a route."""
+        return frozenset(self._routes)
+
+    @property
+    def is_closing(self) -> bool:
+        """What runs is ended now, and taken up again at the next start where it may be."""
+        return self._is_closing
+
+    @property
+    def load(self) -> DispatcherLoad:
+        return DispatcherLoad(running=self._running, queued=self._open - self._running)
+
+    def identified(self, message: AclMessage) -> AclMessage | None:
+        """Authorize: the message, with its principal if a gateway of ours sent it.
+
+        None: its sender may not speak for others, and is told. Call it before anything else reads
+        whose message it is.
+        """
+        try:
+            return with_checked_principal(message, self.gateways)
+        except Unauthorised as error:
+            logger.warning("%s may not speak for %.80r", message.sender, message.acts_for)
+            if message.performative is Performative.REQUEST:
+                self._refuse(message, error)
+            return None
+
+    def receive(self, message: AclMessage) -> None:
+        """Accept one request or cancel; anything else is ignored. Never blocks, never raises."""
+        if message.performative is Performative.CANCEL:
+            self._cancel(message)
+        elif message.performative is Performative.REQUEST:
+            self._admit(message)
+
+    def _admit(self, message: AclMessage) -> None:
+        """Queue a request behind the others of its conversation; refuse it beyond a limit.
+
+        A repeat of a request that waits or runs is dropped: its answer is on its way.
+        """
+        if any(_is_repeated(job.request, message) for job in self._jobs_near(message)):
+            return
+        route = self._routes.get(message.ontology)
+        diverted_to = route.divert(message) if route else None
+        key = _request_key(message) if diverted_to else _queue_key(message, _request_key(message))
+        queue = self._queues.get(key, _NO_JOBS)
+        if self._is_full(queue, message.owner):
+            self._refuse(message, Busy("too many requests; ask again later"))
+            return
+        self._open += 1
+        self.load_changed.set()
+        self._open_of[message.owner] += 1
+        pause_s = self.pause_of(message) if self.pause_of else 0.0
+        job = Job(message, self.effect_of(message), diverted_to=diverted_to, pause_s=pause_s)
+        if job.effect is Idempotency.RESUME:
+            # At arrival, so that what waits for its turn survives a kill too, and in its order.
+            note = self._spawn(self._note(message))
+            self._notes.add(note)
+            note.add_done_callback(self._notes.discard)
+        if key in self._queues:
+            self._queues[key].append(job)
+        else:
+            self._queues[key] = deque([job])
+            self._spawn(self._serve_conversation(key, self._queues[key]))
+
+    def _is_full(self, queue: deque[Job], peer: str) -> bool:
+        return (
+            self._is_closing
+            or self._open >= self._limits.max_queued
+            or len(queue) >= self._limits.max_per_conversation
+            or self._open_of[peer] >= self._limits.max_per_peer
+        )
+
+    def _refuse(self, message: AclMessage, why: SpadeLLMError) -> None:
+        others = len(self._queues) + self.delivery.unconfirmed
+        if len(self._tasks) - others < MAX_REFUSALS_WAITING:
+            self._spawn(self.delivery.deliver(error_answer(message, why)))
+
+    async def _note(self, message: AclMessage) -> None:
+        try:
+            await self._log.note(message)
+        except StorageFailed as error:
+            logger.warning("conversation %s: not durable: %s", message.conversation_id, error)
+
+    async def _serve_conversation(self, key: Hashable, queue: deque[Job]) -> None:
+        """Worker of one conversation: serves its requests in order, until there are none."""
+        try:
+            while queue:
+                job = queue[0]
+                if job.pause_left_s > 0 and not self._is_closing:
+                    with self._not_awaited_at_close():
+                        await asyncio.sleep(job.pause_left_s)
+                await self._take_slot(job)
+                try:
+                    answer = await self._answer_once(job)
+                    if answer is not None:
+                        await self.delivery.deliver(answer)
+                finally:
+                    if job.has_slot:
+                        self._slots.release()
+                self._end(queue.popleft())
+        finally:
+            for job in queue:
+                self._end(job)
+            del self._queues[key]
+
+    async def _take_slot(self, job: Job) -> None:
+        await self._slots.acquire()
+        job.has_slot = True
+
+    def _end(self, job: Job) -> None:
+        """Count it no longer."""
+        job.has_ended.set()
+        self._has_ended.set()
+        peer = job.request.owner
+        self._open -= 1
+        self.load_changed.set()
+        self._open_of[peer] -= 1
+        if not self._open_of[peer]:
+            del self._open_of[peer]
+
+    async def _answer_once(self, job: Job) -> AclMessage | None:
+        """Deduplicate: a request that was answered before gets the same answer from the log.
+
+        None: the answer was delivered and erased, or the asker has left.
+        """
+        request = job.request
+        if not self.speaks(request.ontology):
+            return error_answer(request, UnknownOntology(f"unknown ontology {request.ontology!r}"))
+        if job.effect is Idempotency.READ:
+            return await self._answer(job)
+        try:
+            row = await self._log.find(request)
+            if row is not None and not _may_run_again(job, row):
+                return None if row.is_erased else row.answer or error_answer(request, _INTERRUPTED)
+            if row is None or row.answer is not None:
+                await self._log.start(request)
+            answer = await self._answer(job)
+            if job.is_left:
+                await self._log.forget(request)
+                return None
+            await self._log.finish(request, answer)
+        except StorageFailed as error:
+            self.recent.note_storage_failure()
+            return error_answer(request, error)
+        return answer
+
+    async def _answer(self, job: Job) -> AclMessage:
+        """Error boundary: every request gets exactly one answer, without internals of ours."""
+        request = job.request
+        try:
+            answer = request.reply(Performative.INFORM, await self._run_handler(job))
+        except Unauthorised as error:
+            logger.warning("%s may not do this: %s", _log_name(request), error)
+            answer = error_answer(request, error)
+        except SpadeLLMError as error:
+            if isinstance(error, StorageFailed) and self.recent.note_storage_failure():
+                logger.error("requests fail: %s: %r", error, error.__cause__)
+            logger.info("conversation %s: %s", request.conversation_id, error)
+            answer = error_answer(request, error)
+        except Exception:
+            logger.exception("conversation %s: the handler failed", request.conversation_id)
+            answer = error_answer(request, SpadeLLMError())
+        self.recent.note(request, answer, since_s=job.since_s)
+        return answer
+
+    async def _run_handler(self, job: Job) -> str:
+        """Run the handler within its deadline, in a span of its own; returns its content.
+
+        Raises:
+            DeadlinePassed: the asker's deadline was over before.
+            Cancelled: it was stopped.
+            Failure: it took too long, or its answer is too large.
+        """
+        if job.cancelled is not None:
+            raise job.cancelled
+        message, route = job.request, self._routes[job.request.ontology]
+        handler = job.diverted_to or route.handler
+        max_time_s = route.max_time_s_of(message)
+        self._running += 1
+        try:
+            async with asyncio.timeout(self._time_left_s(message, max_time_s)) as job.scope:
+                request = Request(message, self._send, _aside=partial(self._waiting, job))
+                with (
+                    self._stopped_without_asker(job) if route.ends_with_asker else _NO_CONTEXT,
+                    self._not_awaited_at_close() if max_time_s is not None else _NO_CONTEXT,
+                    self._tracer.serving(message.ontology, message.trace_parent) as span,
+                ):
+                    if span.is_recorded:
+                        span.quote({"enduser.id": message.owner})
+                    content = await handler(request)
+                if len(content.encode()) > MAX_BODY_BYTES:
+                    raise Failure(f"the answer has over {MAX_BODY_BYTES} bytes; ask for less")
+        except (TimeoutError, asyncio.CancelledError) as error:
+            raise _stop_reason(job, error) from None
+        finally:
+            job.scope = None
+            self._running -= 1
+        if job.cancelled is not None and job.effect is Idempotency.RESUME:
+            # A stopped turn shows nothing, even if its answer was ready at that moment.
+            raise job.cancelled
+        return content
+
+    def _time_left_s(self, message: AclMessage, wanted_s: float | None) -> float:
+        max_time_s = self._limits.max_time_s if wanted_s is None else wanted_s
+        if message.reply_by is None:
+            return max_time_s
+        left = message.reply_by - datetime.now(UTC) + self._limits.clock_skew
+        if left <= timedelta(0):
+            raise DeadlinePassed("reply-by was over before the request could be started")
+        return min(max_time_s, left.total_seconds())
+
+    @asynccontextmanager
+    async def _waiting(self, job: Job) -> AsyncIterator[None]:
+        """Request.set_aside: gives the slot to others while the handler waits for a person."""
+        if job.begin_wait():
+            self._slots.release()
+            job.has_slot = False
+        try:
+            yield
+        except Exception:
+            # The handler may go on after an error: it needs a slot again.
+            await self._end_wait(job)
+            raise
+        except BaseException:
+            job.end_wait()
+            raise
+        await self._end_wait(job)
+
+    async def _end_wait(self, job: Job) -> None:
+        if job.end_wait():
+            await self._take_slot(job)
+
+    @contextmanager
+    def _not_awaited_at_close(self) -> Iterator[None]:
+        """`close` cancels the current task at once while it is in this block."""
+        task = asyncio.current_task()
+        assert task is not None  # It runs in one of ours.
+        self._cancelled_at_close.add(task)
+        try:
+            yield
+        finally:
+            self._cancelled_at_close.discard(task)
+
+    @contextmanager
+    def _stopped_without_asker(self, job: Job) -> Iterator[None]:
+        """Stops the job when its asker's connection has ended, where the network can tell."""
+        if self.is_there is None:
+            yield
+            return
+        watch = asyncio.create_task(self._watch_asker(job, self.is_there))
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    async def _watch_asker(self, job: Job, is_there: IsConnected) -> None:
+        missed = 0
+        while missed < 2:  # Twice in a row: a connection that broke is back soon.
+            await asyncio.sleep(self._limits.patience_s)
+            missed = 0 if await is_there(job.request.sender) else missed + 1
+        job.is_left = True
+        job.stop(Cancelled("its asker has left"))
+
+    def effect_of(self, message: AclMessage) -> Idempotency:
+        """What the route says; a message that it cannot read is left to its handler to refuse."""
+        route = self._routes.get(message.ontology)
+        try:
+            return route.effect_of(message) if route else Idempotency.READ
+        except Exception:
+            logger.debug("conversation %s: unreadable", message.conversation_id, exc_info=True)
+            return Idempotency.READ
+
+    def _cancel(self, message: AclMessage) -> None:
+        """Stop the request that this very sender (of a gateway: for the same principal) names,
+        running or waiting; it is answered `cancelled`."""
+        asked = (message.sender, message.principal, message.in_reply_to)
+        for job in self._jobs_near(message, asked):
+            if _request_key(job.request) == asked:
+                job.stop(Cancelled("it was cancelled"))
+
+    def stop(
+        self, peer: str, conversation_id: str | None, ontologies: Collection[str], *, only: str = ""
+    ) -> StoppedRequests:
+        """Stop the requests of this asker in one conversation (None: in all), running or waiting,
+        where they may be run again (`Effect.RESUME`). Programs are answered `cancelled`, people
+        get no answer.
+
+        `only`: the message of this id alone, or its latest version, if none came after it.
+        """
+        found = [
+            job
+            for queue in self._queues.values()
+            for job in queue
+            if job.request.asker == peer
+            and conversation_id in (None, job.request.conversation_id)
+            and job.request.ontology in ontologies
+            and job.effect is Idempotency.RESUME
+            and not (job.diverted_to or job.is_cancelled)
+        ]
+        if only:
+            found = [job for job in found[-1:] if _is_version_of(job.request, only)]
+        for job in found:
+            is_person = job.request.encoding is Encoding.PLAIN
+            job.stop(Cancelled("" if is_person else "it was stopped"))
+        return StoppedRequests(jobs=tuple(found))
+
+    def _jobs_near(self, message: AclMessage, asked: _RequestKey | None = None) -> list[Job]:
+        """Jobs of its conversation, and those diverted from it; `asked`: another request's id."""
+        asked = asked or _request_key(message)
+        keys = {_queue_key(message, asked), asked}
+        return [job for key in keys for job in self._queues.get(key, _NO_JOBS)]
+
+    async def resume(self) -> None:
+        """Take up what a killed process left unfinished: call once, when connected."""
+        for logged in await self._log.unfinished():
+            request = self.identified(logged)
+            if request is not None and self.effect_of(request) is Idempotency.RESUME:
+                self._admit(request)
+
+    async def resend(self) -> None:
+        """Send people the answers that could not leave: call after each connection."""
+        async with self._resending:
+            for answer in await self._log.unsent():
+                if answer.ontology == CHAT_TEXT and not self._is_coming(answer):
+                    await self.delivery.deliver(answer)
+
+    def _is_coming(self, answer: AclMessage) -> bool:
+        """Whether it was sent, or will be by the job that is at it."""
+        asked = (answer.receiver, "", answer.in_reply_to)
+        return self.delivery.is_unconfirmed(answer) or any(
+            _request_key(job.request) == asked for job in self._jobs_near(answer, asked)
+        )
+
+    async def has_room(self, *, below: int) -> None:
+        """Return once fewer than this are running or waiting."""
+        while self._open >= below:
+            self._has_ended.clear()
+            await self._has_ended.wait()
+
+    async def written_down(self) -> None:
+        """Return once every request received until now that is to survive a kill is in the log."""
+        if self._notes:
+            await asyncio.wait(set(self._notes))
+
+    async def scrub(self, path: str, values: Sequence[str], *, peer: str | None = None) -> None:
+        """Remove from remembered answers what a store has forgotten: AnswerLog.scrub.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        await self._log.scrub(path, values, peer=peer)
+
+    async def scrub_asked(self, asker: str, conversations: Sequence[str] | None = None) -> None:
+        """Forget the remembered answers to this asker (in these conversations):
+        AnswerLog.scrub_asked.
+
+        Raises:
+            StorageFailed: the disk refuses.
+        """
+        await self._log.scrub_asked(asker, conversations)
+
+    async def close(self, *, patience_s: float = 10.0) -> None:
+        """Refuse what comes, let what runs end within `patience_s`, then cancel it.
+
+        What may go on for hours is not waited for: it is taken up again at the next start.
+        """
+        self._is_closing = True
+        for task in self._cancelled_at_close:
+            task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                # What is sent at the end is followed until it has arrived.
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+_INTERRUPTED = Interrupted("it was interrupted, and is not run twice")
+_NO_CONTEXT = nullcontext()
+_NO_JOBS: deque[Job] = deque(maxlen=0)
+_REFUSALS_WITHOUT_EFFECT = frozenset({Performative.REFUSE, Performative.NOT_UNDERSTOOD})
+
+
+def _log_name(message: AclMessage) -> str:
+    """Sender and principal, for the log."""
+    return f"{message.sender} for {message.principal}" if message.principal else message.sender
+
+
+_RequestKey = tuple[str, str, str]
+"""Sender, whom it speaks for, and the request's own id."""
+
+
+def _request_key(message: AclMessage) -> _RequestKey:
+    return message.sender, message.principal, message.reply_with
+
+
+def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
+    """Whether it is a repeat; SPADE programs and some clients reuse an id for another request."""
+    return (
+        _request_key(one) == _request_key(other)
+        and one.ontology == other.ontology
+        and one.content == other.content
+    )
+
+
+def _is_version_of(message: AclMessage, id: str) -> bool:
+    """Whether it is the message of this id, or corrects it."""
+    return id in (message.reply_with, message.said.corrects)
+
+
+def _queue_key(message: AclMessage, asked: _RequestKey) -> Hashable:
+    """Key of the queue that keeps requests in order: a person's chat, or a peer's conversation;
+    else each request has its own. In a room each occupant has a queue."""
+    if message.ontology == CHAT_TEXT or message.conversation_id:
+        who = message.said.seat or message.principal or bare(asked[0])
+        return message.ontology, who, message.conversation_id
+    return asked
+
+
+def _may_run_again(job: Job, row: LoggedRequest) -> bool:
+    """Whether a request in the log is run again, rather than answered from there."""
+    if row.is_erased:
+        return False
+    if row.answer is None:
+        return job.effect is not Idempotency.ONCE
+    is_asked_anew = job.request.reply_by != row.reply_by
+    is_unharmed = row.answer.performative in _REFUSALS_WITHOUT_EFFECT
+    has_failed = row.answer.performative is Performative.FAILURE
+    return is_asked_anew and (is_unharmed or (has_failed and job.effect is not Idempotency.ONCE))
+
+
+def _stop_reason(job: Job, error: BaseException) -> BaseException:
+    """The error that stands for a timeout or cancellation; itself, if the task was cancelled."""
+    task = asyncio.current_task()
+    if isinstance(error, SpadeLLMError) or (task and task.cancelling()):
+        return error
+    if job.cancelled is not None or isinstance(error, asyncio.CancelledError):
+        return job.cancelled or Cancelled("it was cancelled")
+    is_late = job.scope is not None and job.scope.expired()
+    return Failure("it took longer than its deadline") if is_late else error

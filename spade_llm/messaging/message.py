@@ -1,0 +1,251 @@
+"""ACL message (FIPA): performatives, encodings, and its flat metadata form on the wire."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import MalformedContent
+from spade_llm.core.tracing import read_trace_parent
+from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, ChatMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHAT_TEXT = "chat"
+"""Ontology of what a person's chat client sends: plain text that came without metadata."""
+
+
+class Performative(StrEnum):
+    """FIPA communicative acts (FIPA00037), as `spade.fipa_message` spells them."""
+
+    REQUEST = "request"
+    AGREE = "agree"
+    INFORM = "inform"
+    REFUSE = "refuse"
+    FAILURE = "failure"
+    NOT_UNDERSTOOD = "not-understood"
+    CANCEL = "cancel"
+
+
+class Protocol(StrEnum):
+    REQUEST = "fipa-request"
+
+
+class Encoding(StrEnum):
+    """How a message is written on the wire; an answer is written as its request was."""
+
+    ACL = "acl"
+    """One `<acl/>` element: between our agents (docs/design/wire.md says why)."""
+    FORM = "form"
+    """SPADE's metadata form: to and from plain SPADE agents."""
+    PLAIN = "plain"
+    """A `<body/>` and no more: to and from people's chat clients."""
+
+
+def new_id() -> str:
+    return secrets.token_hex(16)
+
+
+def bare(jid: str) -> str:
+    """`user@host/resource` → `user@host`."""
+    return jid.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclMessage:
+    performative: Performative
+    sender: str
+    """Full JID, as stamped by the server; whatever a message claims itself is overwritten."""
+    receiver: str
+    content: str
+    ontology: str = CHAT_TEXT
+    """`name/version` of the body's schema; `chat` is plain text."""
+    protocol: str = Protocol.REQUEST
+    language: str = ""
+    """`json` for typed bodies, empty for text."""
+    conversation_id: str = ""
+    """Also the stanza's `<thread/>` (XEP-0201). Empty where a chat client sends none."""
+    reply_with: str = field(default_factory=new_id)
+    """Also the stanza's id: unique per message, equal on a retry of the same request."""
+    in_reply_to: str = ""
+    reply_by: datetime | None = None
+    """Absolute deadline, UTC."""
+    sequence: int | None = None
+    """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
+    trace_parent: str = ""
+    """Of a request: the span that it is a part of, as W3C Trace Context writes it."""
+    acts_for: str = ""
+    """Bare JID that the sender says it speaks for. Its word only: who it is worth something to
+    makes it the `principal` (runtime/gateways.py). Goes with ACL only."""
+    principal: str = ""
+    """Whom a gateway that we trust speaks for. Never read from the wire."""
+    encoding: Encoding = Encoding.ACL
+    extra: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
+    said: ChatMetadata = NO_CHAT_METADATA
+    """What a person's client says beside the text; goes with PLAIN only."""
+
+    @property
+    def owner(self) -> str:
+        """The bare JID that this message acts for: the stamped sender's, never an argument; of a
+        gateway's message, whom it speaks for."""
+        return self.principal or bare(self.sender)
+
+    @property
+    def asker(self) -> str:
+        """Who said it: the owner, except in a room, where each has a seat of their own."""
+        return self.said.seat or self.owner
+
+    @property
+    def is_terminal(self) -> bool:
+        """True for the one message that ends a request."""
+        return self.performative in TERMINAL and self.sequence is None
+
+    def reply(
+        self, performative: Performative, content: str, *, sequence: int | None = None
+    ) -> AclMessage:
+        """The answer to this message. Its id is derived, so a repeated answer is recognisable."""
+        suffix = "answer" if sequence is None else str(sequence)
+        suffix = "agree" if performative is Performative.AGREE else suffix
+        return AclMessage(
+            performative=performative,
+            sender=self.receiver,
+            receiver=self.sender,
+            content=content,
+            ontology=self.ontology,
+            protocol=self.protocol,
+            language=self.language,
+            conversation_id=self.conversation_id,
+            reply_with=f"{self.reply_with}.{suffix}",
+            in_reply_to=self.reply_with,
+            sequence=sequence,
+            encoding=self.encoding,
+            extra={key: value for key, value in self.extra.items() if key == MESSAGE_TYPE},
+            said=self.said.of_answer(),
+        )
+
+
+TERMINAL = frozenset(
+    {
+        Performative.INFORM,
+        Performative.REFUSE,
+        Performative.FAILURE,
+        Performative.NOT_UNDERSTOOD,
+    }
+)
+
+MESSAGE_TYPE = "message_type"
+"""A key of SPADE's metadata: spade_llm 0.3 tells by it which behaviour a message is for, and an
+answer has it as its request did."""
+CHAT_TYPE = "llm"
+FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
+"""What programs written for spade_llm tell a chat message by."""
+
+PRINCIPAL = "principal"
+"""Attribute of `<acl/>`: whom its sender says it speaks for."""
+
+_METADATA_FIELDS = {
+    "performative": "performative",
+    "ontology": "ontology",
+    "protocol": "protocol",
+    "language": "language",
+    "conversation_id": "conversation-id",
+    "reply_with": "reply-with",
+    "in_reply_to": "in-reply-to",
+    "reply_by": "reply-by",
+    "sequence": "sequence",
+    "trace_parent": "traceparent",
+    "acts_for": PRINCIPAL,
+}
+"""Our names → the keys of `spade.fipa_message`, which travel as SPADE metadata."""
+_KEYS = tuple(_METADATA_FIELDS.values())
+_values = attrgetter(*_METADATA_FIELDS)
+
+
+def to_metadata(message: AclMessage) -> dict[str, str]:
+    """The message's ACL parameters as flat text, without sender, receiver and content."""
+    pairs = zip(_KEYS, _values(message), strict=True)
+    said = {key: str(value) for key, value in pairs if value is not None and value != ""}
+    if message.reply_by is not None:
+        said["reply-by"] = message.reply_by.isoformat()
+    match message.encoding:
+        case Encoding.FORM:
+            return {**message.extra, **_without_principal(said)}
+        case Encoding.PLAIN:
+            return {**message.said.to_fields(), **_without_principal(said)}
+        case Encoding.ACL:
+            return said
+
+
+def _without_principal(said: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in said.items() if key != PRINCIPAL}
+
+
+def from_metadata(
+    metadata: Mapping[str, str],
+    *,
+    sender: str,
+    receiver: str,
+    content: str,
+    encoding: Encoding = Encoding.ACL,
+) -> AclMessage:
+    """Inverse of `to_metadata`; missing and empty keys take their defaults.
+
+    Raises:
+        MalformedContent: a key is present but unreadable; the message names it.
+    """
+    return AclMessage(
+        performative=_performative(metadata.get("performative") or "request"),
+        sender=sender,
+        receiver=receiver,
+        content=content,
+        ontology=metadata.get("ontology") or CHAT_TEXT,
+        protocol=metadata.get("protocol") or Protocol.REQUEST,
+        language=metadata.get("language", ""),
+        conversation_id=metadata.get("conversation-id", ""),
+        reply_with=metadata.get("reply-with") or new_id(),
+        in_reply_to=metadata.get("in-reply-to", ""),
+        reply_by=_parse_time(metadata.get("reply-by")),
+        sequence=_sequence(metadata.get("sequence")),
+        trace_parent=read_trace_parent(metadata.get("traceparent", "")),
+        acts_for=metadata.get(PRINCIPAL, "") if encoding is Encoding.ACL else "",
+        encoding=encoding,
+        extra=_extra(metadata) if encoding is Encoding.FORM else {},
+        said=ChatMetadata.from_fields(metadata) if encoding is Encoding.PLAIN else NO_CHAT_METADATA,
+    )
+
+
+def _extra(metadata: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in metadata.items() if key not in _METADATA_FIELDS.values()}
+
+
+def _performative(text: str) -> Performative:
+    try:
+        return Performative(text.lower())
+    except ValueError:
+        raise MalformedContent(
+            f"performative {text[:40]!r} is not one of the FIPA acts we speak"
+        ) from None
+
+
+def _parse_time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise MalformedContent(f"reply-by {text[:40]!r} is not an ISO 8601 date") from None
+
+
+def _sequence(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise MalformedContent(f"sequence {text[:40]!r} is not a number from 0")
+    return int(text)

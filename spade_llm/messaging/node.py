@@ -1,0 +1,74 @@
+"""Messaging node of one agent: gives incoming messages to the requester or the dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.messaging.dispatcher import Dispatcher
+from spade_llm.messaging.requester import FIRST_RETRY_S, Requester
+
+if TYPE_CHECKING:
+    from spade_llm.core.tracing import Tracer
+    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging.answer_log import AnswerLog
+    from spade_llm.messaging.dispatcher import DispatcherLimits
+    from spade_llm.messaging.transport import Bounce, Send
+
+
+class ReplyListener(Protocol):
+    """Waits for messages that are not to become requests. Neither method blocks or raises."""
+
+    def receive(self, message: AclMessage) -> bool:
+        """Take it; False: it is for somebody else."""
+        ...
+
+    def bounced(self, bounce: Bounce) -> bool:
+        """Take note; False: what was returned is none of ours."""
+        ...
+
+
+ConfirmSent = Callable[[], Awaitable[None]]
+"""Returns once our server has read all that was sent; what it returns at once has come by then."""
+
+
+async def _nothing_to_confirm() -> None:
+    """On a network that loses nothing."""
+
+
+class Node:
+    """A Receiver: asks through `requester`, answers through `dispatcher`."""
+
+    def __init__(
+        self,
+        send: Send,
+        log: AnswerLog,
+        *,
+        limits: DispatcherLimits | None = None,
+        first_retry_s: float = FIRST_RETRY_S,
+        tracer: Tracer | None = None,
+        confirm: ConfirmSent = _nothing_to_confirm,
+    ) -> None:
+        self.requester = Requester(send, first_retry_s=first_retry_s)
+        self.dispatcher = Dispatcher(send, log, limits=limits, tracer=tracer)
+        self.askers: list[ReplyListener] = [self.requester]
+        """Asked in this order whether a message is for them."""
+        self.confirm = confirm
+
+    def receive(self, message: AclMessage) -> None:
+        known = self.dispatcher.identified(message)
+        if known is not None and not self.is_awaited(known):
+            self.dispatcher.receive(known)
+
+    def is_awaited(self, message: AclMessage) -> bool:
+        """Give it to who waits for it; False: nobody does."""
+        return any(asker.receive(message) for asker in self.askers)
+
+    def bounced(self, bounce: Bounce) -> None:
+        for asker in self.askers:
+            if asker.bounced(bounce):
+                return
+
+    async def close(self, *, patience_s: float = 10.0) -> None:
+        await self.dispatcher.close(patience_s=patience_s)
+        await self.requester.close()

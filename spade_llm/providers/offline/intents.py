@@ -1,0 +1,276 @@
+"""Intents of a message, recognised by rules: remember, recall, time, calculate, greet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spade_llm.core.sentences import split_sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteToRemember:
+    """One thing to be remembered."""
+
+    category: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberIntent:
+    notes: tuple[NoteToRemember, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallIntent:
+    topic: str
+    """Words to look for; empty: everything about the person."""
+    is_personal: bool = True
+    """It is about the person, so memory is the place to look; documents come after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeIntent:
+    place: str
+    """A city, or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalculateIntent:
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreetingIntent:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmatchedIntent:
+    """No rule applies: look into what was recalled and retrieved."""
+
+    question: str
+
+
+Intent = (
+    RememberIntent | RecallIntent | TimeIntent | CalculateIntent | GreetingIntent | UnmatchedIntent
+)
+
+
+def recognise_intent(text: str) -> Intent:
+    """The first rule that applies."""
+    text = " ".join(text[:MAX_MESSAGE_CHARS].split())
+    for rule in (_remember, _time, _calculation, _memory, _statements, _greeting):
+        if wish := rule(text):
+            return wish
+    return UnmatchedIntent(question=text)
+
+
+MAX_MESSAGE_CHARS = 4000
+"""What stands behind that is not looked at by the rules."""
+
+_I = re.IGNORECASE
+_POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
+
+_REMEMBER = re.compile(
+    _POLITE + r"(?:can you |could you |puedes )?"
+    r"(?:remember|don'?t forget|note|recuerda|acu[eé]rdate(?: de)?|apunta|anota|no olvides"
+    r"|recordar)(?: that| que|:)? (?P<content>.+)$",
+    _I,
+)
+_NOT_A_NOTE = re.compile(
+    r"(?:me|my \w+|mi \w+|what|where|when|who|how|qu[eé]|d[oó]nde|cu[aá]ndo)\W*$"
+    r"|(?:what|where|when|who|how|qu[eé] |d[oó]nde|cu[aá]ndo|qui[eé]n|c[oó]mo)\b",
+    _I,
+)
+
+_TIME = re.compile(
+    r"\b(?:what(?:'s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b|what time|what day"
+    r"|tell me the (?:time|date)|current (?:time|date)\b|which day|today'?s date|date today"
+    r"|qu[eé] horas? (?:es|son)|dime la (?:hora|fecha)|qu[eé] d[ií]a|qu[eé] fecha"
+    r"|a qu[eé] d[ií]a|cu[aá]l es la (?:hora|fecha))",
+    _I,
+)
+_NOT_TIME = re.compile(
+    r"\b(?:does|do|did|was|will|should|of the|del? (?:la|el|los|las|mi)|open|abre|fue|ser[aá]"
+    r"|tomorrow|yesterday|next|last|ma[ñn]ana|ayer|pr[oó]xim[oa]|pasado)\b",
+    _I,
+)
+_PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
+_NOT_PLACE = re.compile(
+    r"\b(?:right now|now|today|please|ahora(?: mismo)?|hoy|por favor)\b|[.,;:\s]+$", _I
+)
+
+_SUM = re.compile(
+    _POLITE + r"[¿\s]*(?:what(?:'s| is| are)|how much (?:is|are)|calculate|compute"
+    r"|cu[aá]nto (?:es|son|da)|cu[aá]ntos? (?:es|son)|calcula|qu[eé] (?:es|da))?"
+    r"[:\s]*(?P<sum>[^?¿!]+?)[\s.=?!]*$",
+    _I,
+)
+_OPERATORS = (
+    (r"(\d)\s*%\s*(?:of|de)\s+", r"\1/100*"),
+    (r"\b(?:plus|m[aá]s)\b", "+"),
+    (r"\b(?:minus|menos)\b", "-"),
+    (r"\b(?:times|multiplied by|multiplicado por|por)\b", "*"),
+    (r"\b(?:divided by|over|dividido (?:por|entre)|entre)\b", "/"),
+    (r"(?:\bto the power of\b|\belevado a\b|\^)", "**"),
+    (r"(?<=\d)\s*[x×]\s*(?=\d|\()", "*"),
+    (r"÷", "/"),
+    (r"(?<=\d),(?=\d{3}(?!\d))", ""),
+    (r"(?<=\d),(?=\d)", "."),
+)
+_ARITHMETIC = re.compile(r"(?:[\d\s.+*/()-]|\b(?:sqrt|abs|round|sin|cos|tan|log|exp|pi)\b)+")
+_HAS_OPERATION = re.compile(r"\d\s*\)*\s*[+*/-]+\s*[\d(-]|\w\(")
+_LOOKS_LIKE_A_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?/\d\d?/\d{2,4}")
+
+_KNOW = re.compile(
+    r"(?:what|anything|everything|something|all)?\s*(?:do|can) you"
+    r" (?:know|remember|recall|tell me)(?: of| about)? (?P<topic>.+)"
+    r"|tell me (?:what you know )?about (?P<about>.+)"
+    r"|(?:qu[eé]|algo|todo)?\s*(?:lo que )?(?:sabes|recuerdas|te acuerdas)"
+    r"(?: de| sobre| acerca de)+ (?P<de>.+)|recuerdas (?P<recuerdas>.+)",
+    _I,
+)
+_ABOUT_ME = re.compile(
+    r"\b(?:what|where|when|who|how|which)\b.*\b(?:my|i|me|am i)\b|\bdo i\b|\bam i\b"
+    r"|[¿\b]?(?:qu[eé]|d[oó]nde|cu[aá]ndo|qui[eé]n|c[oó]mo|cu[aá]l(?:es)?|cu[aá]nt\w+)\b.*"
+    r"\b(?:mis?|me|vivo|soy|tengo|trabajo|prefiero)\b",
+    _I,
+)
+_MINE = re.compile(r"\b(?:my|i|me|mis?|m[ií])\b", _I)
+_SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
+
+_ASKS = re.compile(
+    r"[¿\s]*(?:what|where|when|who|how|which|do|am|qu[eé]|d[oó]nde|cu[aá]l|c[oó]mo)\b", _I
+)
+
+_STATEMENT_SPLIT = re.compile(
+    r"(?<=;)\s+|,?\s+(?:and|y|but|pero)\s+"
+    r"(?=(?:my|i|i'm|me|mi|vivo|soy|tengo|prefiero|trabajo|odio)\b)",
+    _I,
+)
+_STATEMENTS = (
+    (
+        "preference",
+        re.compile(
+            r"(?:i (?:really |also )?(?:like|love|prefer|hate|dislike|enjoy|don'?t like)"
+            r"|my favou?rite|(?:no )?me (?:gustan?|encantan?)|prefiero|odio|detesto"
+            r"|mis? \w+ (?:favorit|preferid)[oa]s?)\b.+",
+            _I,
+        ),
+    ),
+    (
+        "fact",
+        re.compile(
+            r"(?:my name(?:'s| is)|i(?:'m| am) called|call me|i live in|i come from"
+            r"|i(?:'m| am) from|i work (?:as|at|in|for|on)"
+            r"|i(?:'m| am) (?:an?|allergic|married|\d+ years)"
+            r"|i (?:was born|speak|study|have (?:an?|two|three|\d+))|my [\w' -]{1,40}? (?:is|are)"
+            r"|me llamo|ll[aá]mame|vivo en|trabajo (?:en|de|como|para)|soy|nac[ií] en|hablo|estudio"
+            r"|tengo|mis? [\w -]{1,40}? (?:es|son|est[aá]n?)|mi nombre es)\b.+",
+            _I,
+        ),
+    ),
+)
+
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|hola"
+    r"|buen[oa]s(?: d[ií]as| tardes| noches)?|help|ayuda|what can you do"
+    r"|qu[eé] (?:puedes|sabes) hacer|thanks?(?: you)?|gracias"
+    r"|(?:who|what) are you|are you (?:an? )?(?:ai|bot|robot|human|machine|model)"
+    r"|(?:qui[eé]n|qu[eé]) eres|eres (?:una? )?(?:ia|bot|robot|humano|m[aá]quina|modelo))"
+    r"(?: there)?[\s!.,?¡¿]*$",
+    _I,
+)
+
+
+def _remember(text: str) -> RememberIntent | None:
+    found = _REMEMBER.match(text)
+    if not found or text.endswith("?") or _NOT_A_NOTE.match(found["content"]):
+        return None
+    return RememberIntent(notes=(_note(found["content"]),))
+
+
+def _note(content: str) -> NoteToRemember:
+    for category, pattern in _STATEMENTS:
+        if pattern.match(content):
+            return NoteToRemember(category=category, content=_sentence(content))
+    return NoteToRemember(category="fact", content=_sentence(content))
+
+
+def _time(text: str) -> TimeIntent | None:
+    found = _TIME.search(text)
+    if not found or _NOT_TIME.search(text[found.end() :]):
+        return None
+    place = _PLACE.search(text[found.end() :])
+    if not place:
+        return TimeIntent(place="")
+    name = place["place"]
+    while (shorter := _NOT_PLACE.sub("", name).strip()) != name:
+        name = shorter
+    return TimeIntent(place=name)
+
+
+def _calculation(text: str) -> CalculateIntent | None:
+    found = _SUM.match(text)
+    if not found or _LOOKS_LIKE_A_DATE.search(text):
+        return None
+    expression = found["sum"].strip()
+    for pattern, operator in _OPERATORS:
+        expression = re.sub(pattern, operator, expression, flags=_I)
+    if _ARITHMETIC.fullmatch(expression) and _HAS_OPERATION.search(expression):
+        return CalculateIntent(expression="".join(expression.split()))
+    return None
+
+
+def _memory(text: str) -> RecallIntent | None:
+    question = text.strip(" ¿?!.")
+    if found := _KNOW.search(question):
+        topic = next(filter(None, found.groups())).strip()
+        if _SELF.match(topic):
+            return RecallIntent(topic="")
+        return RecallIntent(topic=topic, is_personal=bool(_MINE.search(topic)))
+    if _is_question(text) and _ABOUT_ME.search(question):
+        return RecallIntent(topic=question)
+    return None
+
+
+def _is_question(text: str) -> bool:
+    return text.endswith("?") or bool(
+        re.match(
+            r"[¿\s]*(?:what|where|when|who|how|which|do|am|qu[eé]|d[oó]nde|cu[aá]l|c[oó]mo)\b",
+            text,
+            _I,
+        )
+    )
+
+
+def _statements(text: str) -> RememberIntent | None:
+    if _is_question(text):
+        return None
+    parts = (
+        part for sentence in split_sentences(text) for part in _STATEMENT_SPLIT.split(sentence)
+    )
+    clauses = [re.sub(_POLITE, "", part, flags=_I) for part in parts]
+    notes = [note for clause in clauses if (note := _statement(clause))]
+    return RememberIntent(notes=tuple(notes[:MAX_NOTES])) if notes else None
+
+
+MAX_NOTES = 5
+"""From one message."""
+
+
+def _statement(clause: str) -> NoteToRemember | None:
+    for category, pattern in _STATEMENTS:
+        if pattern.fullmatch(clause):
+            return NoteToRemember(category=category, content=_sentence(clause))
+    return None
+
+
+def _sentence(text: str) -> str:
+    text = text.strip().rstrip(" .!;,")
+    return text[:1].upper() + text[1:]
+
+
+def _greeting(text: str) -> GreetingIntent | None:
+    return GreetingIntent() if _GREETING.match(text.lstrip(" ¡¿")) else None

@@ -1,0 +1,65 @@
+"""Language detection (English or Spanish), stop words and synonyms."""
+
+from __future__ import annotations
+
+import re
+
+from spade_llm.providers.offline.time_zones import fold_accents
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ENGLISH = _word_set(
+    "a an the and or but of in on at to for from with by is are was were be been am do does did "
+    "have has had i you he she it we they me my mine your his her its our their this that these "
+    "those what which who whom where when why how there here not no yes can could would should "
+    "will shall may might must about tell know remember please some any all so if then than as "
+    "hello hi thanks name"
+)
+SPANISH = _word_set(
+    "el la los las un una unos unas y o pero de del al en con por para sin sobre es son era fue "
+    "ser estar esta estan hay yo tu usted ella nosotros ellos me mi mis te tus su sus se lo le "
+    "les que cual cuales quien donde cuando como cuanto cuantos cuanta cuantas porque si ya "
+    "muy mas este esto estos estas ese eso esa sabes dime puedes recuerdas recuerda favor soy "
+    "hola gracias vivo llamo nombre"
+)
+STOP_WORDS = (ENGLISH | SPANISH) - {"name", "nombre", "vivo", "llamo"}
+
+SYNONYMS = (
+    _word_set("name called nombre llamo llama llaman"),
+    _word_set("live home city vivo vive ciudad"),
+    _word_set("work job trabajo trabaja profession profesion"),
+    _word_set("old age year edad ano"),
+    _word_set("born birthday nacimiento nacido naci cumpleano"),
+    _word_set("like love prefer favourite favorite enjoy")
+    | _word_set("gusta gustan prefiero favorito favorita"),
+    _word_set("hate dislike odio detesto"),
+    _word_set("colour color"),
+)
+
+
+def language_of(*texts: str) -> str:
+    """`es` or `en`, by the first text that tells; English if none does."""
+    for text in texts:
+        words = re.findall(r"\w+", fold_accents(text))
+        spanish = sum(word in SPANISH for word in words) + 2 * bool(re.search("[¿¡ñ]", text))
+        english = sum(word in ENGLISH for word in words)
+        if spanish != english:
+            return "es" if spanish > english else "en"
+    return "en"
+
+
+def key_words(text: str) -> frozenset[str]:
+    """Folded, in the singular, without stop words."""
+    return frozenset(map(_singular, set(re.findall(r"\w+", fold_accents(text))) - STOP_WORDS))
+
+
+def with_synonyms(words: frozenset[str]) -> frozenset[str]:
+    """With words of the same meaning, in both languages."""
+    return words.union(*(group for group in SYNONYMS if group & words))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word

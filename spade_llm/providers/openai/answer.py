@@ -1,0 +1,209 @@
+"""Chat answer in the OpenAI protocol: assembles a completion from a body or a stream."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from spade_llm.core.errors import EmptyModelOutput, InvalidModelOutput
+from spade_llm.providers.messages import valid_call_id
+from spade_llm.providers.model import Completion, ToolCall, Usage
+from spade_llm.providers.openai.endpoint import END_OF_STREAM
+from spade_llm.providers.openai.errors import translate_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+CUT_OFF = "length"
+"""The finish_reason of an answer that ran into its bound on tokens."""
+FINAL = {CUT_OFF, "content_filter"}
+"""An empty answer with one of these would be empty again."""
+
+
+def _as_json_text(value: object) -> object:
+    """Some servers send the arguments as an object, or null, instead of as JSON text."""
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def _empty_if_null(value: object) -> object:
+    return [] if value is None else value
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _FunctionRecord(_Record):
+    name: str | None = None
+    arguments: Annotated[str, BeforeValidator(_as_json_text)] = ""
+
+
+class _ToolCallRecord(_Record):
+    index: int | None = None
+    id: str | None = None
+    function: _FunctionRecord = Field(default_factory=_FunctionRecord)
+
+
+class _Message(_Record):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: Annotated[list[_ToolCallRecord], BeforeValidator(_empty_if_null)] = Field(
+        default_factory=list
+    )
+
+
+class _Choice(_Record):
+    message: _Message | None = None
+    delta: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(_Record):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _ChatAnswer(_Record):
+    """A whole answer or one event of a stream: they differ in `message` and `delta`."""
+
+    choices: Annotated[list[_Choice], BeforeValidator(_empty_if_null)] = Field(default_factory=list)
+    usage: _Usage | None = None
+    error: object = None
+
+
+@dataclass(slots=True)
+class _PartialCall:
+    index: int | None
+    id: str
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class AnswerAssembler:
+    """An answer under construction, from one whole message or from deltas."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        self._free_bytes = max_bytes
+        self._text: list[str] = []
+        self._calls: list[_PartialCall] = []
+        self._usage = Usage()
+        self._finish_reason = ""
+        self.is_finished = False
+        """True once the server has said so: a stream that just ends was cut off."""
+
+    def add(self, raw: bytes) -> str:
+        """Take one JSON answer or event; returns the text that it adds.
+
+        Raises:
+            InvalidModelOutput: not the promised form, or more than `max_bytes` in all.
+            ModelError: the server reports an error in it.
+        """
+        if raw == END_OF_STREAM:
+            self.is_finished = True
+            return ""
+        answer = _read(raw)
+        if answer.usage:
+            self._usage = _usage(answer.usage)
+        if not answer.choices:
+            return ""
+        choice = answer.choices[0]
+        self._finish_reason = choice.finish_reason or self._finish_reason
+        self.is_finished = self.is_finished or bool(choice.message or choice.finish_reason)
+        if choice.message:
+            return self._add_message(choice.message, self._new_call)
+        return self._add_message(choice.delta or _Message(), self._begun_call)
+
+    def completion(self) -> Completion:
+        """The finished answer.
+
+        Raises:
+            InvalidModelOutput: there is neither text nor a tool call in it, and never will be.
+            EmptyModelOutput: the same, and another attempt may do better.
+        """
+        text, calls = "".join(self._text), tuple(_finished(self._calls))
+        if not text and not calls:
+            raise _empty(self._finish_reason)
+        return Completion(
+            text=text,
+            tool_calls=calls,
+            usage=self._usage,
+            is_cut_off=self._finish_reason == CUT_OFF,
+        )
+
+    def _add_message(
+        self, message: _Message, call_for: Callable[[_ToolCallRecord], _PartialCall]
+    ) -> str:
+        text = message.content or message.refusal or ""
+        self._take(text)
+        self._text.append(text)
+        for call in message.tool_calls:
+            self._add_call(call, call_for(call))
+        return text
+
+    def _add_call(self, call: _ToolCallRecord, partial: _PartialCall) -> None:
+        self._take(call.function.arguments, call.function.name or "", call.id or "", "{}")
+        partial.name = partial.name or call.function.name or ""
+        partial.arguments.append(call.function.arguments)
+
+    def _new_call(self, call: _ToolCallRecord) -> _PartialCall:
+        self._calls.append(_PartialCall(index=call.index, id=call.id or ""))
+        return self._calls[-1]
+
+    def _begun_call(self, call: _ToolCallRecord) -> _PartialCall:
+        """The call that this delta continues, or a new one."""
+        for partial in reversed(self._calls):
+            if partial.index == call.index and not _is_new(call, partial):
+                return partial
+        return self._new_call(call)
+
+    def _take(self, *texts: str) -> None:
+        self._free_bytes -= sum(len(text.encode("utf-8", "replace")) for text in texts)
+        if self._free_bytes < 0:
+            raise InvalidModelOutput("The model's answer is larger than the limit; it was cut off.")
+
+
+def _empty(finish_reason: str) -> InvalidModelOutput:
+    if finish_reason in FINAL:
+        return InvalidModelOutput(f"The model's answer is empty ({finish_reason}).")
+    return EmptyModelOutput(f"The model's answer is empty ({finish_reason or 'no finish_reason'}).")
+
+
+def _is_new(call: _ToolCallRecord, partial: _PartialCall) -> bool:
+    """Some servers give every call the index 0, or none: then another id or a name tells."""
+    if call.index is None and call.function.name:
+        return True
+    return bool(call.id and partial.id and call.id != partial.id)
+
+
+def _read(raw: bytes) -> _ChatAnswer:
+    try:
+        answer = _ChatAnswer.model_validate_json(raw)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
+        raise InvalidModelOutput(
+            f"The model's server did not answer in the form of its protocol (at {where!r})."
+        ) from None
+    if answer.error:
+        raise translate_event(answer.error)
+    return answer
+
+
+def _usage(usage: _Usage) -> Usage:
+    return Usage(
+        prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0
+    )
+
+
+def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:
+    """With an id each, and no id twice: results are matched to calls by it."""
+    taken: set[str] = set()
+    for partial in partials:
+        call_id = valid_call_id(partial.id, taken)
+        arguments = "".join(partial.arguments) or "{}"
+        yield ToolCall(id=call_id, name=partial.name, arguments=arguments)

@@ -1,0 +1,165 @@
+"""Error translation: exceptions of the OpenAI SDK and HTTP status codes to model errors."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import aiohttp
+import httpx2
+import openai
+
+from spade_llm.core.errors import (
+    ContextTooLong,
+    InvalidModelOutput,
+    ModelDenied,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+)
+from spade_llm.providers.retry import retry_after_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+FOREIGN_ERRORS = (
+    openai.OpenAIError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    httpx2.InvalidURL,
+    aiohttp.ClientError,
+)
+"""What a call through the SDK raises: by design, and what its aiohttp client lets pass."""
+
+SERVER_MESSAGE_CHARS = 300
+
+TOO_LONG = re.compile(
+    r"context.?(length|window|size)|maximum.{0,20}(tokens|length)|too (long|many tokens)"
+    r"|prompt is too|exceeds? the (available|model'?s?) ",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """What a failed request was for, as the operator knows it."""
+
+    server: str
+    """Host and port."""
+    model: str
+    redact: Callable[[str], str] = field(repr=False)
+    """Takes the API key out of a text: servers quote it."""
+
+
+def translate(error: Exception, asked: RequestInfo) -> ModelError:
+    """Our exception for one of FOREIGN_ERRORS; the server's own words go to the DEBUG log.
+
+    Its message is for the operator: it names the server, and tells a wrong key, an unknown model, a
+    refused connection, an unknown host and a rate limit apart. It never has the key.
+    """
+    logger.debug("The model's server failed: %s", type(error).__name__)
+    for foreign, to_ours in TRANSLATIONS:
+        if isinstance(error, foreign):
+            return to_ours(error, asked)
+    return ModelError(f"{asked.server} failed ({type(error).__name__}).")
+
+
+def translate_event(error: object) -> ModelError:
+    """Our exception for an `error` object that came inside a good answer or stream."""
+    text = str(error)[:SERVER_MESSAGE_CHARS]
+    if TOO_LONG.search(text):
+        return ContextTooLong(f"The model's server says that the prompt is too long: {text!r}.")
+    return ModelUnavailable(f"The model's server broke its answer off: {text!r}.")
+
+
+def is_bad_request(error: BaseException | None) -> bool:
+    """True if the server disliked the form of the request, rather than being in trouble."""
+    return isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
+
+
+def _timed_out(error: Exception, asked: RequestInfo) -> ModelError:
+    """To the SDK's aiohttp client (3.54) a server that is not there is late, too."""
+    cause = _first_cause(error)
+    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
+        return _disconnected(error, asked)
+    return ModelUnavailable(f"{asked.server} did not answer in time.")
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Of theirs: behind it is the operating system's."""
+    while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
+        error = error.__cause__
+    return error
+
+
+def _disconnected(error: Exception, asked: RequestInfo) -> ModelError:
+    return ModelUnavailable(_why_disconnected(_first_cause(error), asked.server))
+
+
+def _why_disconnected(cause: BaseException, server: str) -> str:
+    match cause:
+        case aiohttp.ClientConnectorDNSError():
+            return f"{server}: this host name is unknown (DNS); check base_url and the network."
+        case aiohttp.ClientSSLError():
+            return f"{server}: the TLS connection failed ({type(cause).__name__}); check base_url."
+        case aiohttp.ClientConnectorError(os_error=ConnectionRefusedError()):
+            return (
+                f"{server} refuses connections: start the model's server there, or check base_url."
+            )
+        case aiohttp.ClientResponseError():
+            return f"{server} does not speak HTTP; check base_url."
+        case aiohttp.ClientConnectorError():
+            return f"{server} cannot be reached ({cause.os_error.strerror}); check the network."
+        case _:
+            return f"The connection to {server} was lost ({type(cause).__name__})."
+
+
+def _undecodable(_: Exception, asked: RequestInfo) -> ModelError:
+    return InvalidModelOutput(f"{asked.server} sent bytes that do not decode.")
+
+
+def _status(error: Exception, asked: RequestInfo) -> ModelError:
+    assert isinstance(error, openai.APIStatusError)
+    status, pause = error.status_code, retry_after_s(error.response.headers)
+    is_limit = status == 429 and error.code != "insufficient_quota"
+    if is_limit or (status == 503 and pause is not None):
+        wish = "" if pause is None else f" of {pause:g} s"
+        said = f"{asked.server} limits the rate of requests and asks for a pause{wish}"
+        return RateLimited(f"{said} (HTTP {status}).", retry_after=pause)
+    if status >= 500 or status in {408, 409, 425}:
+        return ModelUnavailable(f"{asked.server} is in trouble (HTTP {status}).")
+    return _refused(error, status, asked)
+
+
+def _refused(error: openai.APIStatusError, status: int, asked: RequestInfo) -> ModelError:
+    if error.code == "context_length_exceeded" or status == 413 or TOO_LONG.search(error.message):
+        return ContextTooLong(f"The prompt does not fit into the model (HTTP {status}).")
+    if advice := ADVICE.get(status):
+        said = advice.format(server=asked.server, model=repr(asked.model))
+        return ModelDenied(f"{said} (HTTP {status}).")
+    said = asked.redact(error.message)[:SERVER_MESSAGE_CHARS]
+    return ModelError(f"{asked.server} refused the request (HTTP {status}): {said!r}.")
+
+
+ADVICE = {
+    401: "{server} does not accept the API key: check it",
+    403: "{server} does not allow this API key to use {model}",
+    404: "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
+    429: "{server}: the account's quota is used up",
+}
+
+TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (
+    (openai.APITimeoutError, _timed_out),
+    (openai.APIConnectionError, _disconnected),
+    (openai.APIStatusError, _status),
+    (httpx2.TimeoutException, _timed_out),
+    (httpx2.DecodingError, _undecodable),
+    (httpx2.HTTPError, _disconnected),
+    (httpx2.StreamError, _disconnected),
+    (aiohttp.ClientError, _disconnected),
+)
+"""First match wins."""

@@ -1,0 +1,299 @@
+"""Chat model of an OpenAI-compatible server: streaming, retries, optional request fields.
+
+Knows nothing of HTTP: `openai_endpoint.py` does, and the openai SDK is imported only when a
+provider is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections import deque
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from spade_llm.core.errors import ConfigurationError, ModelDenied, ModelError, ModelUnavailable
+from spade_llm.providers.model import TextDelta
+from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD, build_request, with_stream
+from spade_llm.providers.retry import Attempts, ModelLimits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import Completion, Sampling, ToolSpec
+    from spade_llm.providers.openai.request import RequestBody
+
+logger = logging.getLogger(__name__)
+
+KEPT_REFUSALS = 32
+
+
+def _unsupported(field: str) -> re.Pattern[str]:
+    named = rf"\b{field}\b"
+    return re.compile(
+        rf"un(supported|known|recognized).{{0,40}}{named}|{named}.{{0,20}}not supported",
+        re.IGNORECASE,
+    )
+
+
+_COMPLAINT_OF = {
+    "stream_options": re.compile(r"stream_options"),
+    # OpenAI's reasoning models take no value but their own.
+    "temperature": re.compile(r"temperature"),
+    # A prompt that is too long is no such complaint, though it may name them.
+    "max_tokens": _unsupported("max_tokens"),
+    "max_completion_tokens": _unsupported("max_completion_tokens"),
+    "response_format": re.compile(
+        r"response_format|json.?schema|grammar|structured", re.IGNORECASE
+    ),
+}
+"""How a server's complaint about an optional field reads."""
+
+
+class OptionalFields:
+    """One server's refusals, at most KEPT_REFUSALS: it is not asked for the same again."""
+
+    def __init__(self, *, server: str) -> None:
+        self._server = server
+        self._refused: deque[str] = deque(maxlen=KEPT_REFUSALS)
+
+    def accepted(self, body: RequestBody) -> RequestBody:
+        """The request without what has been refused."""
+        left_out = [field for field in _COMPLAINT_OF if _refusal_key(body, field) in self._refused]
+        return {field: value for field, value in body.items() if field not in left_out}
+
+    def note(self, error: ModelError, body: RequestBody) -> bool:
+        """True if the error is about an optional field of this request: then ask again."""
+        from spade_llm.providers.openai.errors import is_bad_request
+
+        if not is_bad_request(error.__cause__):
+            return False
+        said = str(error.__cause__)
+        asked = self.accepted(body)
+        fields = [name for name, how in _COMPLAINT_OF.items() if name in asked and how.search(said)]
+        self._refused.extend(_refusal_key(body, field) for field in fields)
+        for field in fields:
+            logger.warning("The model's server %s takes no %s; without it.", self._server, field)
+        return bool(fields)
+
+
+def _refusal_key(body: RequestBody, field: str) -> str:
+    """Another schema may be taken where one is refused; hence the value."""
+    return f"{field} {json.dumps(body[field], sort_keys=True)}" if field in body else ""
+
+
+OPENAI_URL = "https://api.openai.com/v1"
+NO_KEY = "not-needed"
+"""What local servers get as their key: the SDK insists on one, they ignore it."""
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class OpenAIModel:
+    """A ChatModel. Close it with `aclose()`. LLMProvider makes them by their makers' names.
+
+    `timeout` bounds one attempt (in a stream: the wait for the next piece), `limits.deadline_s`
+    the whole call. A call is repeated after 429, 5xx, a lost connection or a timeout, but never
+    once a stream has yielded text.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        settings: RequestBody,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        limits: ModelLimits | None = None,
+        bound: str = TOKEN_LIMIT_FIELD,
+    ) -> None:
+        """`settings` goes into every request: `model` and, for instance, `temperature`.
+        `bound`: the server's name for the most tokens of an answer."""
+        if not settings.get("model"):
+            raise ConfigurationError("A provider needs the name of a model.")
+        from spade_llm.providers.openai.endpoint import OpenAIEndpoint
+
+        self._server = server_name(base_url)
+        self._settings = settings
+        self._bound = bound
+        self._timeout_s = timeout
+        self._limits = limits or ModelLimits()
+        self._endpoint = OpenAIEndpoint(
+            base_url=base_url, api_key=api_key, timeout_s=timeout, server=self._server
+        )
+        self._places = asyncio.Semaphore(self._limits.max_concurrency)
+        self._extras = OptionalFields(server=self._server)
+
+    @property
+    def name(self) -> str:
+        return str(self._settings["model"])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.name!r}, server={self._server!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections; calls that still run fail with ModelUnavailable."""
+        await self._endpoint.aclose()
+
+    async def check(self, *, within_s: float) -> None:
+        """Ask the server for its models, which costs no tokens.
+
+        Raises:
+            ModelError: it is away, does not accept the key, or does not list this model.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                known = await self._endpoint.models(model=self.name)
+        except TimeoutError:
+            raise ModelUnavailable(f"{self._server} did not answer in {within_s:g} s.") from None
+        names = {*known, *(one.partition(":")[0] for one in known)}  # Ollama: name:tag
+        if known and self.name not in names:
+            raise ModelDenied(f"{self._server} does not list the model {self.name!r}; check it.")
+
+    async def complete(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> Completion:
+        body = self._request(messages, tools, tool_choice, response_schema, sampling)
+        attempts = self._attempts()
+        async with self._place(attempts):
+            while True:
+                try:
+                    return await self._attempt(self._extras.accepted(body), attempts)
+                except ModelError as error:
+                    await self._prepare_next(error, body, attempts)
+
+    async def stream(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        tool_choice: str = "auto",
+        response_schema: Mapping[str, object] | None = None,
+        sampling: Sampling | None = None,
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        body = with_stream(self._request(messages, tools, tool_choice, response_schema, sampling))
+        attempts = self._attempts()
+        async with (
+            self._place(attempts),
+            aclosing(self._first_parts(body, attempts)) as parts,
+        ):
+            async for part in parts:
+                yield part
+
+    async def _first_parts(
+        self, body: RequestBody, attempts: Attempts
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        """Attempts, until one has begun to speak: from there on a failure is final."""
+        has_begun = False
+        while True:
+            try:
+                request = self._extras.accepted(body)
+                async with aclosing(self._attempt_stream(request, attempts)) as parts:
+                    async for part in parts:
+                        has_begun = True
+                        yield part
+                return
+            except ModelError as error:
+                if has_begun:
+                    raise
+                await self._prepare_next(error, body, attempts)
+
+    async def _prepare_next(self, error: ModelError, body: RequestBody, attempts: Attempts) -> None:
+        """Before the next attempt; raises `error` if there can be none."""
+        if not self._extras.note(error, body):
+            await attempts.pause_after(error)
+
+    async def _attempt(self, body: RequestBody, attempts: Attempts) -> Completion:
+        from spade_llm.providers.openai.answer import AnswerAssembler
+
+        size = self._limits.max_answer_bytes
+        async with attempts.within(self._timeout_s):
+            raw = await self._endpoint.answer(body, max_bytes=size)
+        assembly = AnswerAssembler(max_bytes=size)
+        assembly.add(raw)
+        return assembly.completion()
+
+    async def _attempt_stream(
+        self, body: RequestBody, attempts: Attempts
+    ) -> AsyncGenerator[TextDelta | Completion]:
+        from spade_llm.providers.openai.answer import AnswerAssembler
+
+        size = self._limits.max_answer_bytes
+        assembly = AnswerAssembler(max_bytes=size)
+        async with aclosing(self._endpoint.events(body, max_bytes=size)) as events:
+            while True:
+                async with attempts.within(self._timeout_s):
+                    raw = await anext(events, None)
+                if raw is None:
+                    break
+                if text := assembly.add(raw):
+                    yield TextDelta(text)
+        if not assembly.is_finished:
+            raise ModelUnavailable("The model's server ended its answer too early.")
+        yield assembly.completion()
+
+    def _request(
+        self,
+        messages: Sequence[ContextMessage],
+        tools: Sequence[ToolSpec],
+        tool_choice: str,
+        response_schema: Mapping[str, object] | None,
+        sampling: Sampling | None,
+    ) -> RequestBody:
+        return build_request(
+            messages,
+            tools,
+            settings=self._settings,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            sampling=sampling,
+            bound=self._bound,
+        )
+
+    def _attempts(self) -> Attempts:
+        return Attempts(self._limits, server=self._server)
+
+    @asynccontextmanager
+    async def _place(self, attempts: Attempts) -> AsyncIterator[None]:
+        await self._take_place(attempts)
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    async def _take_place(self, attempts: Attempts) -> None:
+        if self._places.locked():
+            async with attempts.within(self._limits.deadline_s):
+                await self._places.acquire()
+        else:
+            await self._places.acquire()
+
+
+def server_name(base_url: str) -> str:
+    """Host and port only: a URL may hold a password."""
+    try:
+        url = urlsplit(base_url)
+        host, port = url.hostname, url.port
+    except ValueError as error:
+        raise ConfigurationError(f"base_url is not an address ({error}).") from None
+    if url.scheme not in {"http", "https"} or not host:
+        raise ConfigurationError(
+            f"base_url {url.scheme}://{host or ''} is not an http(s) address; "
+            "give one such as http://localhost:11434/v1."
+        )
+    return f"{host}:{port}" if port else host

@@ -1,0 +1,142 @@
+"""Chat request in the OpenAI protocol: messages, tools, sampling, response schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.providers.messages import ContextMessage
+    from spade_llm.providers.model import Sampling, ToolSpec
+
+UNNAMED = "answer"
+LONGEST_NAME = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
+_PLAIN = {"enum", "const", "required", "type", "title", "description", "pattern", "format"}
+"""Keywords whose values hold no schema."""
+_NAMED = {"properties", "$defs", "definitions"}
+"""Keywords whose values hold schemas under names that a person chose."""
+_LEFT_OUT = {"default", "examples", "additionalProperties"}
+
+
+def response_format(schema: Mapping[str, object]) -> RequestBody:
+    """`strict`, which binds the model, where every object's fields are known."""
+    strict = strict_form(schema)
+    form = {"schema": dict(schema) if strict is None else strict, "strict": strict is not None}
+    return {"type": "json_schema", "json_schema": {"name": _name(schema), **form}}
+
+
+def strict_form(schema: Mapping[str, object]) -> object | None:
+    """What binds a model: closed objects that need every field. None: it cannot be said so."""
+    if schema.get("type") == "object":
+        with suppress(_NotStrict):
+            return _strict(schema)
+    return None
+
+
+class _NotStrict(Exception):
+    """An object whose fields have any name cannot be bound."""
+
+
+def _name(schema: Mapping[str, object]) -> str:
+    name = _NOT_IN_A_NAME.sub("_", str(schema.get("title", ""))).strip("_")
+    return name[:LONGEST_NAME] or UNNAMED
+
+
+def _strict(node: object) -> object:
+    """Closed objects that need every field, no defaults, nothing beside a `$ref`."""
+    if isinstance(node, list):
+        return [_strict(part) for part in node]
+    if not isinstance(node, Mapping):
+        return node
+    if "$ref" in node:
+        return {"$ref": node["$ref"]}
+    kept = {key: _value(key, value) for key, value in node.items() if key not in _LEFT_OUT}
+    return {**kept, **_closed(node)} if _is_object(node) else kept
+
+
+def _value(key: str, value: object) -> object:
+    if key in _PLAIN:
+        return value
+    if key in _NAMED and isinstance(value, Mapping):
+        return {name: _strict(part) for name, part in value.items()}
+    return _strict(value)
+
+
+def _is_object(node: Mapping[str, object]) -> bool:
+    kind = node.get("type")
+    return kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in node
+
+
+def _closed(node: Mapping[str, object]) -> dict[str, object]:
+    fields = node.get("properties")
+    if not isinstance(fields, Mapping) or node.get("additionalProperties") not in (None, False):
+        raise _NotStrict
+    return {"required": list(fields), "additionalProperties": False}
+
+
+RequestBody = dict[str, object]
+TOKEN_LIMIT_FIELD = "max_tokens"
+"""What the protocol calls the bound on an answer's tokens, unless a server calls it otherwise."""
+
+
+def build_request(
+    messages: Sequence[ContextMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    settings: RequestBody,
+    tool_choice: str,
+    response_schema: Mapping[str, object] | None = None,
+    sampling: Sampling | None = None,
+    bound: str = TOKEN_LIMIT_FIELD,
+) -> RequestBody:
+    """`settings` holds the model and whatever else is the same in every request."""
+    body: RequestBody = {**settings, **_with_sampling(settings, sampling, bound)}
+    body["messages"] = list(messages)
+    if tools:
+        body["tools"] = [_tool(spec) for spec in tools]
+        body["tool_choice"] = _choice(tool_choice)
+    if response_schema is not None:
+        body["response_format"] = response_format(response_schema)
+    return body
+
+
+def with_stream(body: RequestBody) -> RequestBody:
+    """Ask for the answer as a stream, with the token counts at its end."""
+    return {**body, "stream": True, "stream_options": {"include_usage": True}}
+
+
+def _with_sampling(settings: RequestBody, sampling: Sampling | None, bound: str) -> RequestBody:
+    """What this one request asks for otherwise. Whoever set the provider up decides how long an
+    answer may become: a request can only ask for less."""
+    if sampling is None:
+        return {}
+    fields: RequestBody = {}
+    if sampling.temperature is not None:
+        fields["temperature"] = sampling.temperature
+    if sampling.max_tokens is not None:
+        most = settings.get(bound)
+        wanted = sampling.max_tokens
+        fields[bound] = min(wanted, most) if isinstance(most, int) else wanted
+    return fields
+
+
+def _tool(spec: ToolSpec) -> RequestBody:
+    function: RequestBody = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": dict(spec.parameters),
+    }
+    if spec.is_strict and (form := strict_form(spec.parameters)) is not None:
+        function |= {"parameters": form, "strict": True}
+    return {"type": "function", "function": function}
+
+
+def _choice(tool_choice: str) -> object:
+    if tool_choice in {"auto", "none", "required"}:
+        return tool_choice
+    return {"type": "function", "function": {"name": tool_choice}}

@@ -1,0 +1,258 @@
+"""LRU cache of the keyword indexes of namespaces, and cache warm-up at start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.errors import StorageFailed
+from spade_llm.rag.store.chroma_index import current_collection
+from spade_llm.rag.store.index_records import PAGE_CHUNKS
+from spade_llm.search.passage_index import PassageIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spade_llm.rag.store.chroma_index import ChromaIndex
+    from spade_llm.rag.store.index_records import KeywordStore
+    from spade_llm.rag.store.registry import Registry
+    from spade_llm.rag.store.rows import Namespace
+
+_log = logging.getLogger(__name__)
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Of all indexes together; a single one that is larger is held alone. 100 000 chunks of 1000
+characters take 70 MB."""
+
+
+@dataclass(slots=True)
+class _CachedIndex:
+    index: PassageIndex = field(default_factory=PassageIndex)
+    is_loaded: bool = False
+    stale: set[int] = field(default_factory=set)
+    """Documents that have changed since they were read; bounded by those of the namespace."""
+    users: int = 0
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """An index is changed by one at a time."""
+    reading: asyncio.Task[None] | None = None
+    has_gap: bool = False
+    """There were changes since it was begun to be read that are not in `stale`."""
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_loaded and not self.index.is_worn
+
+    @property
+    def is_settled(self) -> bool:
+        """There is nothing to wait for: it is usable, or could not be read."""
+        return self.is_usable or (self.reading is not None and self.reading.done())
+
+
+class PassageIndexCache:
+    def __init__(self, store: KeywordStore, *, max_bytes: int = MAX_BYTES) -> None:
+        self._store, self._max_bytes = store, max_bytes
+        self._held: OrderedDict[int, _CachedIndex] = OrderedDict()
+        """By namespace; the one used last is at the end."""
+        self._seen: int | None = None
+        """The number of the last change that `stale` knows of."""
+        self._merging: set[asyncio.Task[None]] = set()
+        """Bounded by the indexes that are read."""
+
+    def __len__(self) -> int:
+        """Namespaces whose indexes are held."""
+        return len(self._held)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(held.index.size_bytes for held in self._held.values())
+
+    async def ready(self, namespaces: Sequence[int], *, patience_s: float) -> frozenset[int]:
+        """Those that need no waiting, after that long at the latest. The others go on being read,
+        whoever waits for them or not."""
+        wanted = {number: self._held.setdefault(number, _CachedIndex()) for number in namespaces}
+        reading = [
+            self._reading(number, one) for number, one in wanted.items() if not one.is_usable
+        ]
+        if reading:
+            await asyncio.wait(reading, timeout=patience_s)
+        return frozenset(number for number, one in wanted.items() if one.is_settled)
+
+    async def close(self) -> None:
+        reading = [held.reading for held in self._held.values() if held.reading is not None]
+        for task in (*reading, *self._merging):
+            task.cancel()
+        await asyncio.gather(*reading, *self._merging, return_exceptions=True)
+
+    async def current(self, namespaces: Sequence[int]) -> list[PassageIndex]:
+        """Theirs, with all that was committed before this was called."""
+        await self._note_changes()
+        in_use = [self._held.setdefault(number, _CachedIndex()) for number in namespaces]
+        for number, held in zip(namespaces, in_use, strict=True):
+            self._held.move_to_end(number)
+            held.users += 1
+        try:
+            for number, held in zip(namespaces, in_use, strict=True):
+                await self._bring_up(number, held)
+            return [held.index for held in in_use]
+        finally:
+            for held in in_use:
+                held.users -= 1
+
+    async def _note_changes(self) -> None:
+        if self._seen is None:
+            self._seen = await self._store.last_change()
+        seen = self._seen
+        changes = await self._store.changes(seen)
+        for change in changes:
+            # Another question may have noted them meanwhile.
+            if change.number > self._seen:
+                self._note_gap(change.number)
+                self._seen = change.number
+                held = self._held.get(change.namespace)
+                if held is not None:
+                    held.stale.add(change.document)
+            if change.is_gone:
+                self._held.pop(change.namespace, None)
+
+    def _note_gap(self, number: int) -> None:
+        if self._seen is not None and number > self._seen + 1:
+            for held in self._held.values():
+                held.is_loaded, held.has_gap = False, True
+
+    async def _bring_up(self, namespace: int, held: _CachedIndex) -> None:
+        while not held.is_usable:
+            # Read on when nobody waits any more: who asks again finds it done.
+            await asyncio.shield(self._reading(namespace, held))
+        if not held.stale:
+            return
+        async with held.alone:
+            if held.stale:
+                await self._refresh(held)
+        self._let_go()
+
+    def _reading(self, namespace: int, held: _CachedIndex) -> asyncio.Task[None]:
+        if held.reading is None or held.reading.done():
+            held.reading = asyncio.create_task(self._read(namespace, held), name="words-read")
+            held.reading.add_done_callback(_log_failure)
+        return held.reading
+
+    async def _read(self, namespace: int, held: _CachedIndex) -> None:
+        if self._seen is None:
+            self._seen = await self._store.last_change()
+        async with held.alone:
+            await self._load(namespace, held)
+        self._let_go()
+
+    async def _load(self, namespace: int, held: _CachedIndex) -> None:
+        """What is committed meanwhile is told to `stale`, too, and read once more."""
+        index = PassageIndex()
+        held.stale.clear()
+        held.has_gap = False
+        for page in await self._store.pages(namespace):
+            records = await self._store.records(page)
+            await asyncio.to_thread(index.put, records)
+        held.index, held.is_loaded = index, not held.has_gap
+        if len(index) > PAGE_CHUNKS:
+            self._merge_beside(index)
+
+    def _merge_beside(self, index: PassageIndex) -> None:
+        """Questions need not wait for it."""
+        task = asyncio.create_task(_merge_segments(index), name="words-merge")
+        self._merging.add(task)
+        task.add_done_callback(self._merging.discard)
+
+    async def _refresh(self, held: _CachedIndex) -> None:
+        documents, held.stale = held.stale, set()
+        try:
+            records = await self._store.records(sorted(documents))
+        except BaseException:
+            held.stale |= documents
+            raise
+        held.index.remove(sorted(documents.difference(records)))
+        held.index.put(records)
+        if held.index.wants_merge:
+            await _merge_segments(held.index)
+
+    def _let_go(self) -> None:
+        """Of those used longest ago, until the rest fits."""
+        size = self.size_bytes
+        idle = [number for number, held in self._held.items() if not held.users]
+        for number in idle:
+            if size <= self._max_bytes:
+                return
+            size -= self._held.pop(number).index.size_bytes
+
+
+async def _merge_segments(index: PassageIndex) -> None:
+    (await asyncio.to_thread(index.merge_job()))()
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    """Whoever waits for it is told by itself."""
+    if not task.cancelled() and task.exception() is not None:
+        _log.warning("the words of a namespace could not be read: %s", task.exception())
+
+
+MAX_WARMED_NAMESPACES = 8
+"""Namespaces."""
+WARMUP_TIMEOUT_S = 60.0
+"""Beyond it, the next namespace is begun."""
+
+
+class CacheWarmup:
+    """`start` it when the library is open, `close` it before."""
+
+    def __init__(
+        self, registry: Registry, words: PassageIndexCache, index: ChromaIndex, *, model: str | None
+    ) -> None:
+        """`model`: of the questions; vectors of others are not read."""
+        self._registry, self._words, self._index = registry, words, index
+        self._model = model
+        self._noted: set[int] = set()
+        """Bounded by the namespaces of the library, as is what waits to be noted."""
+        self._to_note: list[int] = []
+        self._warming = BackgroundTask(self.warm, name="warming")
+        self._noting = BackgroundTask(self._note, name="noting")
+
+    def start(self) -> None:
+        self._warming.wake()
+
+    async def close(self) -> None:
+        await self._warming.close()
+        await self._noting.close()
+        await self._words.close()
+
+    def asked(self, namespaces: Sequence[Namespace]) -> None:
+        new = [namespace.id for namespace in namespaces if namespace.id not in self._noted]
+        if new:
+            self._noted.update(new)
+            self._to_note += new
+            self._noting.wake()
+
+    async def warm(self) -> None:
+        """What `start` does beside us."""
+        try:
+            for namespace in await self._registry.last_asked(MAX_WARMED_NAMESPACES):
+                await self._read(namespace)
+        except StorageFailed as error:
+            _log.warning("nothing is read before it is asked: %s", error)
+
+    async def _read(self, namespace: Namespace) -> None:
+        words = self._words.ready([namespace.id], patience_s=WARMUP_TIMEOUT_S)
+        shelf = current_collection(namespace)
+        if shelf is None or namespace.model != self._model:
+            await words
+        else:
+            await asyncio.gather(words, self._index.warm(shelf))
+
+    async def _note(self) -> None:
+        while self._to_note:
+            ids, self._to_note = self._to_note, []
+            try:
+                await self._registry.note_asked(ids)
+            except StorageFailed as error:
+                _log.warning("which namespaces are asked is not noted: %s", error)

@@ -1,0 +1,220 @@
+"""Fetcher: downloads documents from allowed hosts, and reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import httpx
+
+from spade_llm.core.errors import (
+    Failure,
+    HostNotAllowed,
+    InvalidArguments,
+    NotFound,
+    StorageFailed,
+    TooLarge,
+)
+from spade_llm.rag.loading.file_kinds import file_kind, unsupported_reason
+from spade_llm.rag.loading.loader import MAX_BINARY_BYTES, FoundFile, Loader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+    from types import TracebackType
+    from typing import Self
+
+    from spade_llm.rag.contract import SourceDocument
+
+FETCH_TIMEOUT_S = 120.0
+READ_TIMEOUT_S = 20.0
+MAX_CONCURRENT_FETCHES = 4
+"""Of files that lie on the disk; others wait."""
+MAX_URL_CHARS = 2000
+MAX_STEM_CHARS = 60
+"""Of four bytes at most: file systems take names of 255."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    max_bytes: int = MAX_BINARY_BYTES
+    timeout_s: float = FETCH_TIMEOUT_S
+    """From the request to the last byte."""
+    silence_s: float = READ_TIMEOUT_S
+    """Between two of them."""
+
+
+class Fetcher:
+    """Keeps what it fetches below `directory`, which is its own, until it has been read."""
+
+    def __init__(
+        self,
+        directory: Path,
+        hosts: Callable[[], Awaitable[Collection[str]]],
+        *,
+        context: ssl.SSLContext | None = None,
+        limits: FetchLimits | None = None,
+    ) -> None:
+        """`hosts`: asked at each fetch for what is allowed. `context=None`: the system's CAs."""
+        self._directory = directory.resolve()
+        self._hosts = hosts
+        self._context = context
+        self._limits = limits or FetchLimits()
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
+
+    async def clear(self) -> None:
+        """Remove what a killed process left. Call it before the first fetch."""
+        await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    @asynccontextmanager
+    async def fetched(self, url: str, *, name: str = "") -> AsyncIterator[FoundFile]:
+        """The file, for a Loader to read, until the block ends.
+
+        `name`: of the document; its ending says how it is read. Without one, the address' own.
+
+        Raises:
+            InvalidArguments, ForeignHost: not an address or a name that is fetched.
+            NotFound: the host has no such file (any more).
+            Failure: the host failed.
+            TooLarge: it gives more than may be fetched.
+            StorageFailed: the disk refused.
+        """
+        address = await self._checked(url)
+        source = safe_file_name(name or unquote(PurePosixPath(address.path).name))
+        place = self._directory / secrets.token_hex(8)
+        async with self._turns:
+            try:
+                await self._fetch(address, place / source)
+                yield FoundFile(path=place / source, source=source)
+            finally:
+                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    async def _checked(self, url: str) -> httpx.URL:
+        address = _parse_url(url)
+        is_local = address.host in LOOPBACK
+        if address.scheme != "https" and not (address.scheme == "http" and is_local):
+            raise InvalidArguments("url must begin with https://")
+        if address.userinfo:
+            raise InvalidArguments("url must not hold a user name or a password")
+        host = f"{address.host}:{address.port or _PORTS[address.scheme]}"
+        if host not in await self._hosts():
+            raise HostNotAllowed(
+                f"url: nothing is fetched from {host!r}; upload the document to the server of this "
+                "agent"
+            )
+        return address
+
+    async def _fetch(self, address: httpx.URL, path: Path) -> None:
+        try:
+            await asyncio.to_thread(path.parent.mkdir, parents=True, mode=0o700)
+            async with asyncio.timeout(self._limits.timeout_s):
+                await self._download(address, path)
+        except TimeoutError:
+            raise Failure(f"url: not complete within {self._limits.timeout_s:g} s") from None
+        except httpx.TimeoutException as error:
+            raise Failure(f"url: silent for {self._limits.silence_s:g} s") from error
+        except httpx.HTTPError as error:
+            raise Failure(f"url: the transfer failed ({type(error).__name__})") from error
+        except OSError as error:
+            raise StorageFailed("the fetched document cannot be stored") from error
+
+    async def _download(self, address: httpx.URL, path: Path) -> None:
+        client = httpx.AsyncClient(
+            verify=self._context or ssl.create_default_context(),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=self._limits.silence_s,
+        )
+        # Unpacked by us or by nobody: a few kilobytes of gzip can be gigabytes.
+        headers = {"Accept-Encoding": "identity"}
+        async with client, client.stream("GET", address, headers=headers) as answer:
+            self._check(answer)
+            await self._save(answer, path)
+
+    def _check(self, answer: httpx.Response) -> None:
+        if answer.status_code in (404, 410):
+            raise NotFound("url: the host has no such file, or not any more")
+        if answer.is_redirect:
+            raise Failure("url: it leads elsewhere, and redirections are not followed")
+        if answer.status_code != 200:
+            raise Failure(f"url: the host answered {answer.status_code}")
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise Failure("url: the host packs what it sends, although it was told not to")
+        said = answer.headers.get("content-length", "0")
+        if not said.isdecimal() or int(said[:20]) > self._limits.max_bytes:
+            raise self._too_large()
+
+    async def _save(self, answer: httpx.Response, path: Path) -> None:
+        size = 0
+        with await asyncio.to_thread(path.open, "xb") as file:
+            async for piece in answer.aiter_raw():
+                size += len(piece)
+                if size > self._limits.max_bytes:
+                    raise self._too_large()
+                await asyncio.to_thread(file.write, piece)
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"url: larger than {self._limits.max_bytes} bytes; split the document")
+
+
+def safe_file_name(name: str) -> str:
+    """A file name without a path, with the ending that it had.
+
+    Raises:
+        InvalidArguments: of a kind that is not read.
+    """
+    last = PurePosixPath(name.replace("\\", "/")).name
+    plain = "".join(char for char in last if char.isprintable()).strip().lstrip(".")
+    if file_kind(plain) is None:
+        raise InvalidArguments(f"name {plain[:80]!r}: {unsupported_reason(plain)}")
+    path = PurePosixPath(plain)
+    return f"{path.stem[:MAX_STEM_CHARS]}{path.suffix}"
+
+
+def _parse_url(url: str) -> httpx.URL:
+    if len(url) > MAX_URL_CHARS or not url.isascii() or not url.isprintable() or " " in url:
+        raise InvalidArguments(
+            f"url must be at most {MAX_URL_CHARS} ASCII characters, the others %-encoded"
+        )
+    try:
+        return httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise InvalidArguments("url is not an address") from error
+
+
+class FetchedDocuments:
+    """An async context manager."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._loader = Loader([])
+
+    async def __aenter__(self) -> Self:
+        await self._fetcher.clear()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self._loader.close)
+
+    async def get(self, url: str, *, source: str, namespace: str) -> SourceDocument:
+        """`source`: as it is cited; its ending says how it is read. Empty: the address' own name.
+
+        Raises:
+            InvalidArguments: also a file that cannot be read; and as Fetcher.fetched.
+        """
+        async with self._fetcher.fetched(url, name=source) as file:
+            loaded = await self._loader.load(file)
+        return loaded.document(source or file.source, namespace)

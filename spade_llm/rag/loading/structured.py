@@ -1,0 +1,134 @@
+"""CSV, TSV, JSON and JSON Lines files as text."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.rag.loading.text import BoundedText, LoadedText, decode_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_COLUMNS = 1000
+MAX_NAME_CHARS = 100
+_DELIMITERS = ",;\t|"
+
+
+def parse_csv(content: bytes, *, delimiter: str | None = None) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    text = decode_text(content)
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
+    written, count = BoundedText(), 0
+    for block in _row_texts(_check_rows(rows)):
+        written.add(block + "\n\n")
+        count += 1
+    return LoadedText(text=str(written), is_markdown=False, metadata={"rows": count})
+
+
+def _delimiter(text: str) -> str:
+    """The one that the first line has most of. csv.Sniffer takes quadratic time."""
+    first = text.lstrip()[:10_000].partition("\n")[0]
+    return max(_DELIMITERS, key=first.count)
+
+
+def _check_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        for cells in rows:
+            if len(cells) > MAX_COLUMNS:
+                raise InvalidArguments(f"has more than {MAX_COLUMNS} columns; is it a CSV file?")
+            if any(cells):
+                yield cells
+    except csv.Error as error:
+        raise InvalidArguments(f"is no readable CSV: {error}; export it again") from error
+
+
+def _row_texts(rows: Iterator[list[str]]) -> Iterator[str]:
+    first = next(rows, [])
+    if _is_header(first):
+        names = [" ".join(name.split())[:MAX_NAME_CHARS] for name in first]
+    else:
+        names = []
+        yield _row_text(first, names)
+    for cells in rows:
+        yield _row_text(cells, names)
+
+
+def _is_header(cells: list[str]) -> bool:
+    names = [cell.strip() for cell in cells]
+    return all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _row_text(cells: list[str], names: list[str]) -> str:
+    named = [*names, *(f"column {number + 1}" for number in range(len(names), len(cells)))]
+    lines = zip(named, (cell.strip() for cell in cells), strict=False)
+    return "\n".join(f"{name}: {cell}" for name, cell in lines if cell)
+
+
+MAX_DEPTH = 100
+
+
+def parse_json(content: bytes) -> LoadedText:
+    """Raises InvalidArguments; the sentence goes on from the file's name."""
+    written = BoundedText()
+    for line in _value_lines(_parse_value(decode_text(content), ""), "", 0):
+        written.add(line)
+    return LoadedText(text=str(written), is_markdown=False)
+
+
+def parse_json_lines(content: bytes) -> LoadedText:
+    """One JSON value per line. Raises as parse_json."""
+    written = BoundedText()
+    for number, text in enumerate(decode_text(content).split("\n"), 1):
+        if text.strip():
+            for line in _value_lines(_parse_value(text, f"line {number} of it "), "", 0):
+                written.add(line)
+            written.add("\n")
+    return LoadedText(text=str(written), is_markdown=False)
+
+
+def _parse_value(text: str, where: str) -> object:
+    try:
+        # Numbers stay as they are written; int() refuses those of 4300 digits.
+        value: object = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except json.JSONDecodeError as error:
+        raise InvalidArguments(f"is no valid JSON: {where}{error}") from error
+    except RecursionError as error:
+        raise InvalidArguments("is JSON that is nested too deeply to be read") from error
+    return value
+
+
+def _value_lines(value: object, path: str, depth: int) -> Iterator[str]:
+    if depth > MAX_DEPTH:
+        raise InvalidArguments(f"is JSON that is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _value_lines(inner, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        for number, inner in enumerate(value):
+            yield from _value_lines(inner, f"{path}[{number}]", depth + 1)
+            yield "\n"
+    else:
+        yield _value_line(value, path)
+
+
+def _value_line(value: object, path: str) -> str:
+    shown = (
+        ", ".join(map(_format_scalar, value)) if isinstance(value, list) else _format_scalar(value)
+    )
+    return f"{path}: {shown}\n" if path else f"{shown}\n"
+
+
+def _format_scalar(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

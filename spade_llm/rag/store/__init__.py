@@ -1,0 +1,1 @@
+"""Storage of a document library: SQLite tables, vectors in Chroma."""

@@ -1,0 +1,437 @@
+"""ChromaIndex: vectors of passages in Chroma collections."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from spade_llm.core.errors import StorageFailed
+from spade_llm.rag.embedding import REINDEX_COMMAND
+from spade_llm.rag.store.chroma_client import (
+    close_client,
+    open_directory,
+    open_server,
+    remove_unused_folders,
+    translate_chroma_errors,
+)
+from spade_llm.rag.store.index_records import quantize_document
+from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES, READ_TIMEOUT_S, VectorCache
+from spade_llm.search.passage_vectors import PassageVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection
+    from numpy.typing import NDArray
+
+    from spade_llm.rag.store.index_records import VectorCopyStore
+    from spade_llm.rag.store.rows import Namespace
+
+YIELD_SHARE = 2.0
+"""So many times as long as it worked it rests: whoever waits for an answer comes first."""
+
+
+class YieldingThread:
+    """`take` it between two parts of the work."""
+
+    def __init__(self, *, after_s: float) -> None:
+        """Work that is done by then needs no rest."""
+        self._from = time.monotonic() + after_s
+        self._began = time.monotonic()
+
+    def take(self) -> None:
+        """As long as the last part took, times SHARE."""
+        now = time.monotonic()
+        if now > self._from:
+            time.sleep(YIELD_SHARE * (now - self._began))
+        self._began = time.monotonic()
+
+
+_Result = TypeVar("_Result")
+
+BATCH = 1000
+"""Vectors per removal; Chroma takes at most 5461 at once."""
+ADD_BATCH = 100
+"""Vectors per change. No other Python runs meanwhile (chromadb 1.5.9 keeps the GIL): 20 to 80 ms,
+and three times that where thousands of vectors are alike."""
+READERS = 2
+"""Threads for queries: the machine is shared with the embedder."""
+READ_BATCH = 100
+"""Vectors read into RAM at once: 4 ms, in which nothing else of Python runs."""
+BYTES_BESIDE = 100
+"""What a vector takes in RAM beside a byte per dimension, at 384."""
+MAX_HANDLES = 1000
+"""Of collections; beyond it they are found anew."""
+COPIES_TIMEOUT_S = 2.0
+"""So long a question waits for copies to be read: 100 000 take a quarter of a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionKey:
+    """A collection of its own: of one namespace, and anew with each reindexing."""
+
+    namespace_id: int
+    edition: int = 0
+
+    @property
+    def collection(self) -> str:
+        return collection_name(self.namespace_id, self.edition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorCollection:
+    """Whose vectors, and made by what."""
+
+    namespace_id: int
+    owner: str
+    namespace: str
+    model: str
+    dimension: int
+    edition: int = 0
+
+    @property
+    def place(self) -> CollectionKey:
+        return CollectionKey(namespace_id=self.namespace_id, edition=self.edition)
+
+
+def collection_name(namespace_id: int, edition: int = 0) -> str:
+    """Safe whatever the namespace is called, and never that of another one."""
+    digest = hashlib.sha256(f"spade-llm namespace {namespace_id}".encode()).hexdigest()
+    name = f"ns-{namespace_id}-{digest[:16]}"
+    return f"{name}-{edition}" if edition else name
+
+
+class ChromaIndex:
+    """Cosine similarity over the vectors of a directory, or of a Chroma server at `url`; `close`
+    it in the end."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        url: str | None = None,
+        held_bytes: int = MAX_CACHE_BYTES,
+        copies: VectorCopyStore | None = None,
+    ) -> None:
+        """`copies`: where vectors are read from before Chroma is asked; with a server, nowhere."""
+        self._copies = None if url else copies
+        self._open = partial(open_server, url) if url else partial(open_directory, directory)
+        self._directory = None if url else directory.absolute()
+        self._prefix = ""
+        self._is_closing = False
+        self._opening = threading.Lock()
+        self._client: Client | None = None
+        self._collections: dict[CollectionKey, Collection] = {}
+        """Handles, one per collection in use; finding one anew costs more than a query."""
+        patience_s = READ_TIMEOUT_S if self._copies is None else COPIES_TIMEOUT_S
+        self._cache = VectorCache(max_bytes=held_bytes, patience_s=patience_s)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="chroma-write")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="chroma-read")
+
+    async def close(self) -> None:
+        self._is_closing = True
+        await self._cache.close()
+        await asyncio.to_thread(self._readers.shutdown)
+        await asyncio.to_thread(self._writer.shutdown)
+        await asyncio.to_thread(self._close_client)
+
+    def belong_to(self, library: str) -> None:
+        """On a server there may be other libraries, with the same numbers of namespaces."""
+        self._prefix = f"{library}-" if self._directory is None else ""
+
+    async def add(
+        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+    ) -> None:
+        """Store one row per id; the same id again replaces it. Between two batches questions have
+        as much time as a batch took."""
+        for part in _slices(len(ids), ADD_BATCH):
+            began = time.monotonic()
+            await self._run(self._writer, partial(self._add, shelf, ids[part], vectors[part]))
+            self._cache.added(shelf.place, ids[part], vectors[part])
+            if part.stop < len(ids):
+                await asyncio.sleep(time.monotonic() - began)
+
+    @property
+    def has_copies(self) -> bool:
+        """Of vectors, beside the words; whoever commits chunks commits them, too."""
+        return self._copies is not None
+
+    def committed(
+        self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
+    ) -> None:
+        """To be called when the chunks of what was added are there."""
+        self._cache.committed(place, ids, vectors)
+
+    async def warm(self, shelf: VectorCollection) -> None:
+        """Begin to read them, if they fit; return soon."""
+        await self._held(shelf)
+
+    async def remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+        """Forget these; those that are not there are no error."""
+        for part in _slices(len(ids)):
+            self._cache.removed(place, ids[part])
+            await self._run(self._writer, partial(self._remove, place, ids[part]))
+
+    async def drop(self, place: CollectionKey) -> None:
+        """Forget a whole collection; one that is not there is no error."""
+        self._cache.dropped(place)
+        await self._run(self._writer, partial(self._drop, place))
+
+    async def count(self, place: CollectionKey) -> int:
+        """How many vectors are there."""
+        return await self._run(self._readers, partial(self._count, place))
+
+    async def nearest(
+        self,
+        shelf: VectorCollection,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        among: Sequence[int] | None = None,
+    ) -> Mapping[int, float]:
+        """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
+        held = await self._held(shelf)
+        if held is not None:
+            return held.nearest(vector, limit, among)
+        find = partial(self._nearest, shelf, vector, limit, among)
+        return await self._run(self._readers, find)
+
+    async def cosines(
+        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> Mapping[int, float]:
+        """How near these are to the vector; those without a vector are left out."""
+        held = await self._held(shelf)
+        if held is not None:
+            return held.cosines(vector, ids)
+        return await self._run(self._readers, partial(self._cosines, shelf, vector, ids))
+
+    async def _held(self, shelf: VectorCollection) -> PassageVectors | None:
+        return await self._cache.of(shelf.place, partial(self._read, shelf))
+
+    async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
+        """None: they are too many. What changes meanwhile is told to the cache."""
+        if self._copies is None:
+            return await asyncio.to_thread(translate_chroma_errors, partial(self._read_all, shelf))
+        return await self._read_copies(shelf, self._copies)
+
+    async def _read_copies(
+        self, shelf: VectorCollection, copies: VectorCopyStore
+    ) -> PassageVectors | None:
+        pages, count = await copies.pages(shelf.namespace_id)
+        if not self._fits(count, shelf):
+            return None
+        held = PassageVectors()
+        for documents in pages:
+            page = await copies.read(documents, shelf.edition, shelf.dimension)
+            await asyncio.to_thread(held.put_values, page.ids, page.values)
+            for missing in _deletion_groups(page.missing):
+                await self._make_copies(shelf, copies, missing, held)
+        return held
+
+    async def _make_copies(
+        self,
+        shelf: VectorCollection,
+        copies: VectorCopyStore,
+        missing: Mapping[int, Sequence[int]],
+        held: PassageVectors,
+    ) -> None:
+        """Of what was stored by an older version, or reindexed."""
+        ids = [number for some in missing.values() for number in some]
+        read = partial(self._read_some, shelf, ids)
+        found = await asyncio.to_thread(translate_chroma_errors, read)
+        if not found:
+            return
+        await asyncio.to_thread(held.put, list(found), np.stack(list(found.values())))
+        whole = {
+            document: quantize_document(some, np.stack([found[number] for number in some]))
+            for document, some in missing.items()
+            if all(number in found for number in some)
+        }
+        await copies.keep(shelf.edition, whole)
+
+    def _fits(self, count: int, shelf: VectorCollection) -> bool:
+        return self._cache.fits(count * (shelf.dimension + BYTES_BESIDE))
+
+    async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(pool, translate_chroma_errors, call)
+
+    def _open_client(self) -> Client:
+        with self._opening:
+            if self._client is None:
+                self._client = self._open()
+            return self._client
+
+    def _close_client(self) -> None:
+        with self._opening:
+            client, self._client = self._client, None
+            if client is not None:
+                close_client(client)
+
+    def _add(
+        self, shelf: VectorCollection, ids: Sequence[int], vectors: NDArray[np.float32]
+    ) -> None:
+        collection = self._find(shelf.place) or self._create(shelf)
+        collection.upsert(ids=[str(number) for number in ids], embeddings=vectors)
+
+    def _create(self, shelf: VectorCollection) -> Collection:
+        return self._open_client().get_or_create_collection(
+            self._name(shelf.place),
+            embedding_function=None,
+            configuration={"hnsw": {"space": "cosine"}},
+            metadata={"model": shelf.model, "dimension": shelf.dimension},
+        )
+
+    def _remove(self, place: CollectionKey, ids: Sequence[int]) -> None:
+        collection = self._find(place)
+        if collection is not None:
+            collection.delete(ids=[str(number) for number in ids])
+
+    def _drop(self, place: CollectionKey) -> None:
+        if self._find(place) is not None:
+            self._open_client().delete_collection(self._name(place))
+        self._collections.pop(place, None)
+        if self._directory is not None:
+            remove_unused_folders(self._directory)
+
+    def _count(self, place: CollectionKey) -> int:
+        collection = self._find(place)
+        return 0 if collection is None else collection.count()
+
+    def _nearest(
+        self,
+        shelf: VectorCollection,
+        vector: NDArray[np.float32],
+        limit: int,
+        among: Sequence[int] | None,
+    ) -> Mapping[int, float]:
+        found = self._existing(shelf).query(
+            query_embeddings=vector.reshape(1, -1),
+            ids=None if among is None else [str(number) for number in among],
+            n_results=limit,
+            include=["distances"],
+        )
+        distances = found["distances"] or [[]]
+        pairs = zip(found["ids"][0], distances[0], strict=True)
+        return {int(number): 1.0 - float(distance) for number, distance in pairs}
+
+    def _read_all(self, shelf: VectorCollection) -> PassageVectors | None:
+        collection = self._existing(shelf)
+        if not self._fits(collection.count(), shelf):
+            return None
+        held = PassageVectors()
+        for found in self._in_batches(collection, collection.get(include=[])["ids"]):
+            held.put(list(found), np.stack(list(found.values())))
+        return None if self._is_closing else held
+
+    def _read_some(
+        self, shelf: VectorCollection, ids: Sequence[int]
+    ) -> Mapping[int, NDArray[np.float32]]:
+        collection = self._existing(shelf)
+        all_found: dict[int, NDArray[np.float32]] = {}
+        for found in self._in_batches(collection, list(map(str, ids))):
+            all_found |= found
+        return all_found
+
+    def _in_batches(
+        self, collection: Collection, ids: Sequence[str]
+    ) -> Iterator[Mapping[int, NDArray[np.float32]]]:
+        """Beside the questions, which come first; ends early when the index is closed."""
+        rest = YieldingThread(after_s=READ_TIMEOUT_S)
+        for start in range(0, len(ids), READ_BATCH):
+            if self._is_closing:
+                return
+            rest.take()
+            wanted = list(ids[start : start + READ_BATCH])
+            found = collection.get(ids=wanted, include=["embeddings"])
+            if found["ids"]:
+                rows = np.asarray(found["embeddings"], np.float32)
+                yield dict(zip(map(int, found["ids"]), rows, strict=True))
+
+    def _cosines(
+        self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> Mapping[int, float]:
+        wanted = [str(number) for number in ids]
+        found = self._existing(shelf).get(ids=wanted, include=["embeddings"])
+        if not found["ids"]:
+            return {}
+        products = np.asarray(found["embeddings"], dtype=np.float32) @ vector
+        return {int(number): float(x) for number, x in zip(found["ids"], products, strict=True)}
+
+    def _existing(self, shelf: VectorCollection) -> Collection:
+        collection = self._find(shelf.place)
+        if collection is None:
+            raise StorageFailed(
+                f"the vectors of namespace {shelf.namespace!r} are missing: run `{REINDEX_COMMAND}`"
+            )
+        return collection
+
+    def _find(self, place: CollectionKey) -> Collection | None:
+        from chromadb.errors import NotFoundError
+
+        known = self._collections.get(place)
+        if known is not None:
+            return known
+        client = self._open_client()
+        try:
+            found = client.get_collection(self._name(place), embedding_function=None)
+        except NotFoundError:
+            return None
+        if len(self._collections) >= MAX_HANDLES:
+            self._collections.clear()
+        self._collections[place] = found
+        return found
+
+    def _name(self, place: CollectionKey) -> str:
+        return self._prefix + place.collection
+
+
+def _deletion_groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequence[int]]]:
+    """Of documents with about BATCH chunks: what is done is kept, should the rest be cut off."""
+    group: dict[int, Sequence[int]] = {}
+    for document, ids in chunks.items():
+        group[document] = ids
+        if sum(map(len, group.values())) >= BATCH:
+            yield group
+            group = {}
+    if group:
+        yield group
+
+
+def _slices(count: int, size: int = BATCH) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, count, size))
+
+
+def current_collection_key(namespace: Namespace) -> CollectionKey:
+    """Of the edition in use."""
+    return CollectionKey(namespace_id=namespace.id, edition=namespace.edition)
+
+
+def current_collection(namespace: Namespace) -> VectorCollection | None:
+    """None: it has no vectors."""
+    if namespace.model is None or namespace.dimension is None:
+        return None
+    return collection_for_model(namespace, model=namespace.model, dimension=namespace.dimension)
+
+
+def collection_for_model(
+    namespace: Namespace, *, model: str, dimension: int, edition: int | None = None
+) -> VectorCollection:
+    """Where vectors of this model go; without an edition, the one in use."""
+    return VectorCollection(
+        namespace_id=namespace.id,
+        owner=namespace.owner,
+        namespace=namespace.name,
+        model=model,
+        dimension=dimension,
+        edition=namespace.edition if edition is None else edition,
+    )

@@ -1,0 +1,195 @@
+"""LibraryDatabase: SQLite file of a library, with a writer and a reader connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from spade_llm.core.errors import ConfigurationError, StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+SqlValue = str | int | float | bytes | None
+
+Migration = Callable[[sqlite3.Connection], None]
+"""Changes the tables to what the next version expects, within a transaction that is not its own."""
+
+MAX_CACHED_READS = 1000
+MAX_CACHED_ROWS = 100_000
+"""Answers of `read_often`, and their rows together; the next transaction makes room."""
+_TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
+
+
+class LibraryDatabase:
+    """Open it with `async with`; not to be opened twice at a time."""
+
+    def __init__(self, path: Path, *, migrations: Sequence[Migration]) -> None:
+        self._path = path
+        self._migrations = migrations
+        self._one_writer = asyncio.Lock()
+        self._opened = AsyncExitStack()
+        self._remembered: dict[tuple[str, tuple[SqlValue, ...]], list[sqlite3.Row]] = {}
+        self._remembered_rows = 0
+        self._changes = 0
+        self._is_committing = False
+        self._reader: aiosqlite.Connection
+        self._writer: aiosqlite.Connection
+        self._glancer: sqlite3.Connection
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await asyncio.to_thread(_migrate, self._path, self._migrations)
+            self._writer = await stack.enter_async_context(_open_connection(self._path))
+            self._reader = await stack.enter_async_context(_open_connection(self._path))
+            with translate_sqlite_errors():
+                glancer = sqlite3.connect(self._path, isolation_level=None, timeout=0)
+            self._glancer = stack.enter_context(closing(glancer))
+            self._opened = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._opened.aclose()
+
+    async def read(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        with translate_sqlite_errors():
+            return list(await self._reader.execute_fetchall(sql, values))
+
+    async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        """As `read`, of a few rows by their key, in the loop's own thread: 0.1 ms, where a change
+        of threads takes up to 1."""
+        try:
+            return self._glancer.execute(sql, values).fetchall()
+        except sqlite3.OperationalError:
+            # Busy: the log is being emptied. Whoever can wait, waits.
+            return await self.read(sql, values)
+
+    async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
+        """As `read`, but the rows are remembered until the next transaction: this process is the
+        only one that writes. For what every question asks."""
+        key = (sql, tuple(values))
+        if self._is_committing:
+            # Who has seen what is in the file already must not be told what was there before.
+            return await self.read(sql, values)
+        if key in self._remembered:
+            return self._remembered[key]
+        changes = self._changes
+        rows = await self.read(sql, values)
+        if changes == self._changes and self._has_room(len(rows)):
+            self._remembered[key] = rows
+            self._remembered_rows += len(rows)
+        return rows
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """All of it or nothing; one at a time."""
+        async with self._one_writer:
+            with translate_sqlite_errors():
+                try:
+                    await self._writer.execute("BEGIN IMMEDIATE")
+                    yield self._writer
+                    self._is_committing = True
+                    await self._writer.execute("COMMIT")
+                except BaseException:
+                    await self._undone()
+                    raise
+                finally:
+                    self._is_committing = False
+                    self._forget()
+
+    def _has_room(self, rows: int) -> bool:
+        return (
+            len(self._remembered) < MAX_CACHED_READS
+            and self._remembered_rows + rows <= MAX_CACHED_ROWS
+        )
+
+    def _forget(self) -> None:
+        self._changes += 1
+        self._remembered.clear()
+        self._remembered_rows = 0
+
+    async def _undone(self) -> None:
+        """Whoever is cancelled leaves its last statement to the writer's thread, which runs it all
+        the same: so we wait for that, however often we are cancelled. Without a transaction (it
+        had been committed) there is nothing to undo."""
+        undoing = asyncio.ensure_future(self._writer.rollback())
+        is_cancelled = False
+        while not undoing.done():
+            try:
+                await asyncio.wait((undoing,))
+            except asyncio.CancelledError:
+                is_cancelled = True
+        undoing.result()
+        if is_cancelled:
+            raise asyncio.CancelledError
+
+    async def empty_log(self) -> bool:
+        """Nothing that was deleted is left in the write-ahead log. False: a reader was in the way,
+        and the next call tries again."""
+        async with self._one_writer:
+            with translate_sqlite_errors():
+                ((is_busy, _, _),) = await self._writer.execute_fetchall(_TRUNCATE_WAL)
+        return not is_busy
+
+
+@asynccontextmanager
+async def _open_connection(path: Path) -> AsyncIterator[aiosqlite.Connection]:
+    with translate_sqlite_errors():
+        # aiosqlite 0.22 leaves its thread behind when connecting fails in there.
+        sqlite3.connect(path).close()
+        connection = await aiosqlite.connect(path, isolation_level=None, timeout=5.0)
+    try:
+        connection.row_factory = sqlite3.Row
+        await connection.execute("PRAGMA foreign_keys = ON")
+        await connection.execute("PRAGMA secure_delete = ON")
+        yield connection
+    finally:
+        await connection.close()
+
+
+def _migrate(path: Path, migrations: Sequence[Migration]) -> None:
+    """Each in a transaction of its own, so that an interrupted start is taken up by the next."""
+    make_database_private(path)
+    with (
+        translate_sqlite_errors(),
+        closing(sqlite3.connect(path, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA journal_mode = WAL")
+        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        if version > len(migrations):
+            raise ConfigurationError(f"{path} was made by a newer version of this program")
+        for number, migration in enumerate(migrations[version:], start=version + 1):
+            connection.execute("BEGIN IMMEDIATE")
+            migration(connection)
+            connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+
+
+def make_database_private(path: Path) -> None:
+    """Documents are their owners' alone; SQLite gives the rights of the file to its log."""
+    path.touch(0o600)
+    if path.stat().st_uid == os.getuid():
+        path.chmod(0o600)
+
+
+@contextmanager
+def translate_sqlite_errors() -> Iterator[None]:
+    """What SQLite says becomes StorageFailed; its words go to the log by the cause."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageFailed("the document database could not be read or written") from error

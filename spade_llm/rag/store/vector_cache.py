@@ -1,0 +1,146 @@
+"""LRU cache of vector collections in RAM, with a bound in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spade_llm.search.passage_vectors import PassageVectors
+
+    Vectors = NDArray[np.float32]
+    Change = tuple[Sequence[int], Vectors | None]
+    Read = Callable[[], Awaitable[PassageVectors | None]]
+
+logger = logging.getLogger(__name__)
+
+MAX_CACHE_BYTES = 256 * 1024 * 1024
+"""Of all collections together; 100 000 vectors of 384 dimensions take 47 MB."""
+READ_TIMEOUT_S = 0.05
+"""So long a question waits for a collection to be read; a small one is there by then."""
+
+
+class _CollectionLoad:
+    """A collection on its way into RAM."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self.task = task
+        self._began = time.monotonic()
+        self.changes: list[Change] = []
+        """Made meanwhile; None: removed. Bounded by what is written while it is read."""
+
+    async def wait(self, patience_s: float) -> None:
+        """Until that long after its beginning."""
+        left_s = self._began + patience_s - time.monotonic()
+        await asyncio.wait([self.task], timeout=max(left_s, 0.0))
+
+
+class VectorCache:
+    """Places are whatever names a collection."""
+
+    def __init__(
+        self, *, max_bytes: int = MAX_CACHE_BYTES, patience_s: float = READ_TIMEOUT_S
+    ) -> None:
+        self._max_bytes, self._patience_s = max_bytes, patience_s
+        self._held: OrderedDict[Hashable, PassageVectors] = OrderedDict()
+        """The one used last is at the end."""
+        self._reading: dict[Hashable, _CollectionLoad] = {}
+        self._too_large: set[Hashable] = set()
+        """Bounded by the collections that were asked since the start."""
+
+    async def of(self, place: Hashable, read: Read) -> PassageVectors | None:
+        """None: not (yet). `read` gives None if there are too many."""
+        if place in self._held:
+            self._held.move_to_end(place)
+            return self._held[place]
+        if place in self._too_large or self._max_bytes <= 0:
+            return None
+        if place not in self._reading:
+            task = asyncio.create_task(self._read(place, read), name="vectors-read")
+            self._reading[place] = _CollectionLoad(task)
+        await self._reading[place].wait(self._patience_s)
+        return self._held.get(place)
+
+    async def settled(self) -> None:
+        """Return once all that was begun is read. The caller cancels."""
+        if self._reading:
+            await asyncio.wait([reading.task for reading in self._reading.values()])
+
+    def added(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+        self._changed(place, (ids, vectors))
+
+    def committed(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
+        """What was added is now to be read from the file: who reads it may have been too early."""
+        if place in self._reading:
+            self._reading[place].changes.append((ids, vectors))
+
+    def removed(self, place: Hashable, ids: Sequence[int]) -> None:
+        self._changed(place, (ids, None))
+
+    def dropped(self, place: Hashable) -> None:
+        self._held.pop(place, None)
+        self._too_large.discard(place)
+        reading = self._reading.pop(place, None)
+        if reading is not None:
+            reading.task.cancel()
+
+    async def close(self) -> None:
+        tasks = [reading.task for reading in self._reading.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._held.clear()
+
+    def fits(self, size_bytes: int) -> bool:
+        return size_bytes <= self._max_bytes
+
+    def _changed(self, place: Hashable, change: Change) -> None:
+        if place in self._held:
+            _apply_change(self._held[place], change)
+            self._let_go()
+        elif place in self._reading:
+            self._reading[place].changes.append(change)
+
+    async def _read(self, place: Hashable, read: Read) -> None:
+        try:
+            held = await read()
+        except StorageFailed as error:
+            logger.info("vectors are not held in RAM: %s", error)
+            del self._reading[place]
+            return
+        reading = self._reading.pop(place)
+        if held is None:
+            self._too_large.add(place)
+            return
+        for change in reading.changes:
+            _apply_change(held, change)
+        self._held[place] = held
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of worn ones, then of those used longest ago, until the rest fits."""
+        for place in [place for place, held in self._held.items() if held.is_worn]:
+            del self._held[place]
+        size = sum(held.size_bytes for held in self._held.values())
+        for place in list(self._held):
+            if size <= self._max_bytes:
+                return
+            size -= self._held.pop(place).size_bytes
+
+
+def _apply_change(held: PassageVectors, change: Change) -> None:
+    ids, vectors = change
+    if vectors is None:
+        held.remove(ids)
+    else:
+        held.put(ids, vectors)

@@ -1,0 +1,237 @@
+"""DocumentWriter: stores embedded documents in groups, in a crash-safe order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.core.background_task import BackgroundTask
+from spade_llm.core.errors import Refusal, StorageFailed
+from spade_llm.rag.contract import Access, Ingested
+from spade_llm.rag.embedding import check_model
+from spade_llm.rag.names import document_id
+from spade_llm.rag.store.chroma_index import collection_for_model, current_collection_key
+from spade_llm.rag.store.index_records import quantize_document
+from spade_llm.rag.store.registry import DocumentRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.providers.embedder import Embedder
+    from spade_llm.rag.contract import SourceDocument
+    from spade_llm.rag.loading.chunking import Passage
+    from spade_llm.rag.names import NamespaceAddress
+    from spade_llm.rag.store.chroma_index import ChromaIndex
+    from spade_llm.rag.store.grants import NamespaceGrants
+    from spade_llm.rag.store.index_records import VectorCopy
+    from spade_llm.rag.store.registry import Namespace, Registry
+    from spade_llm.rag.store.removal import OrphanCollector
+    from spade_llm.search.passage_index import KeywordRecord
+
+MAX_GROUP_CHUNKS = 1000
+"""Of the documents stored in one go, and one more document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedDocument:
+    """A document that is to be stored, and what was made of it."""
+
+    asker: str
+    address: NamespaceAddress
+    document: SourceDocument
+    content_hash: str
+    passages: Sequence[Passage]
+    words: KeywordRecord
+    vectors: NDArray[np.float32] | None
+    """None: it must do without."""
+
+
+class _WriteJob:
+    """One document on its way, and who waits for it."""
+
+    def __init__(self, prepared: PreparedDocument) -> None:
+        self.prepared = prepared
+        self.done: asyncio.Future[Ingested] = asyncio.get_running_loop().create_future()
+
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+    def stored(self, version: int) -> None:
+        if not self.done.done():
+            self.done.set_result(_ingest_result(self.prepared, version))
+
+
+@dataclass(slots=True, kw_only=True)
+class _PlacedJob:
+    """A job whose namespace takes it."""
+
+    job: _WriteJob
+    namespace: Namespace
+    ids: Sequence[int] = ()
+
+    @property
+    def prepared(self) -> PreparedDocument:
+        return self.job.prepared
+
+
+class DocumentWriter:
+    """One group at a time. `close` it in the end: what is not stored by then is not."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        index: ChromaIndex,
+        grants: NamespaceGrants,
+        sweeping: OrphanCollector,
+        *,
+        embedder: Embedder | None,
+    ) -> None:
+        self._registry = registry
+        self._index = index
+        self._grants = grants
+        self._sweeping = sweeping
+        self._embedder = embedder
+        self._waiting: deque[_WriteJob] = deque()
+        self._worker = BackgroundTask(self._run, name="storing")
+
+    async def store(self, prepared: PreparedDocument) -> Ingested:
+        """Returns when it can be found."""
+        job = _WriteJob(prepared)
+        self._waiting.append(job)
+        self._worker.wake()
+        return await job.done
+
+    async def close(self) -> None:
+        await self._worker.close()
+
+    async def _run(self) -> None:
+        group: list[_WriteJob] = []
+        try:
+            while group := self._next_group():
+                await self._store(group)
+        finally:
+            for job in (*group, *self._waiting):
+                job.fail(StorageFailed("the library was stopped"))
+
+    def _next_group(self) -> list[_WriteJob]:
+        group: list[_WriteJob] = []
+        chunks = 0
+        while self._waiting and chunks < MAX_GROUP_CHUNKS:
+            job = self._waiting.popleft()
+            if not job.done.done():
+                group.append(job)
+                chunks += len(job.prepared.passages)
+        return group
+
+    async def _store(self, group: Sequence[_WriteJob]) -> None:
+        async with self._sweeping.alone:
+            try:
+                placed = [await self._placed(job) for job in group]
+                await self._commit([one for one in placed if one is not None])
+            except StorageFailed as error:
+                for job in group:
+                    job.fail(error)
+            await self._sweeping.try_to_sweep()
+
+    async def _placed(self, job: _WriteJob) -> _PlacedJob | None:
+        """None: its namespace does not take it, now that its turn has come."""
+        try:
+            return _PlacedJob(job=job, namespace=await self._namespace(job.prepared))
+        except Refusal as error:
+            job.fail(error)
+            return None
+
+    async def _namespace(self, prepared: PreparedDocument) -> Namespace:
+        asker, address = prepared.asker, prepared.address
+        if address.owner == asker:
+            namespace = await self._registry.add_namespace(asker, address.name)
+        else:
+            (namespace,) = await self._grants.reached(address, asker=asker, access=Access.WRITE)
+        if self._embedder is not None and prepared.vectors is not None:
+            check_model(namespace, self._embedder)
+        return namespace
+
+    async def _commit(self, all_placed: Sequence[_PlacedJob]) -> None:
+        by_namespace: dict[int, list[_PlacedJob]] = {}
+        for placed in all_placed:
+            by_namespace.setdefault(placed.namespace.id, []).append(placed)
+        for some in by_namespace.values():
+            await self._give_ids(some)
+            await self._add_vectors(some)
+        records = [self._record(placed) for placed in all_placed]
+        versions = await self._registry.replace(records) if records else ()
+        for some in by_namespace.values():
+            self._tell_committed(some)
+        for placed, version in zip(all_placed, versions, strict=True):
+            placed.job.stored(version)
+
+    async def _give_ids(self, some: Sequence[_PlacedJob]) -> None:
+        """In one namespace."""
+        total = sum(len(placed.prepared.passages) for placed in some)
+        ids = iter(await self._registry.reserve(some[0].namespace.id, total))
+        for placed in some:
+            placed.ids = [next(ids) for _ in placed.prepared.passages]
+
+    async def _add_vectors(self, some: Sequence[_PlacedJob]) -> None:
+        """To one namespace."""
+        ids, rows = _embedded_vectors(some)
+        if rows and self._embedder is not None:
+            dimension = rows[0].shape[1]
+            shelf = collection_for_model(
+                some[0].namespace, model=self._embedder.name, dimension=dimension
+            )
+            await self._index.add(shelf, ids, np.concatenate(rows))
+
+    def _tell_committed(self, some: Sequence[_PlacedJob]) -> None:
+        ids, rows = _embedded_vectors(some)
+        if rows:
+            self._index.committed(
+                current_collection_key(some[0].namespace), ids, np.concatenate(rows)
+            )
+
+    def _record(self, placed: _PlacedJob) -> DocumentRecord:
+        prepared, vectors = placed.prepared, placed.prepared.vectors
+        has_vectors = self._embedder is not None and vectors is not None
+        return DocumentRecord(
+            namespace=placed.namespace,
+            source=prepared.document.source,
+            content_hash=prepared.content_hash,
+            metadata=prepared.document.metadata,
+            passages=prepared.passages,
+            ids=placed.ids,
+            words=prepared.words,
+            model=self._embedder.name if self._embedder and has_vectors else None,
+            dimension=vectors.shape[1] if vectors is not None else None,
+            copy=self._copy(placed) if has_vectors else None,
+        )
+
+    def _copy(self, placed: _PlacedJob) -> VectorCopy | None:
+        vectors = placed.prepared.vectors
+        if vectors is None or not placed.ids or not self._index.has_copies:
+            return None
+        return quantize_document(placed.ids, vectors)
+
+
+def _embedded_vectors(some: Sequence[_PlacedJob]) -> tuple[list[int], list[NDArray[np.float32]]]:
+    """Of the chunks that have one."""
+    pairs = [(one.ids, one.prepared.vectors) for one in some]
+    rows = [vectors for ids, vectors in pairs if ids and vectors is not None]
+    return [number for ids, vectors in pairs if vectors is not None for number in ids], rows
+
+
+def _ingest_result(prepared: PreparedDocument, version: int) -> Ingested:
+    address, source = prepared.address, prepared.document.source
+    return Ingested(
+        source=source,
+        namespace=address.seen_by(prepared.asker),
+        chunks=len(prepared.passages),
+        id=document_id(address.owner, address.name, source),
+        version=version,
+    )

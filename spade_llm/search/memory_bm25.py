@@ -1,0 +1,105 @@
+"""BM25 keyword scores of memories, spread to adjacent messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.search.terms import CONTENT_WEIGHT
+from spade_llm.search.words import PREFIX_CHARS, prefix_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.search.memory_index import IndexSnapshot
+    from spade_llm.search.postings import PostingList
+    from spade_llm.search.terms import QueryWord
+
+K1, B = 1.2, 0.75
+NO_SPREAD: Mapping[int, float] = {}
+NEIGHBOUR_SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
+"""What a message's words count for those around it: more for its answers than for what it answers.
+The next one (1) hears 0.7 of it."""
+
+
+class MemoryBm25:
+    """One query's view of the postings. `universe`: the rows that exist for it, None: all."""
+
+    def __init__(self, parts: IndexSnapshot, *, universe: NDArray[np.bool_] | None) -> None:
+        self._parts = parts
+        self._universe = universe
+        self._is_there = parts.table.is_alive.rows if universe is None else universe
+        self._count = int(np.count_nonzero(self._is_there))
+
+    def words(self, words: Sequence[QueryWord]) -> list[PostingList]:
+        """For each word the rows that have it."""
+        return [self._known(self._parts.postings.find(word.terms)) for word in words]
+
+    def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
+        """For each word the rows with a word that begins like it."""
+        long = [word.text for word in words if len(word.text) >= PREFIX_CHARS]
+        return [
+            self._known(self._parts.postings.find_beginning(prefix_hash(word))) for word in long
+        ]
+
+    def shares(
+        self, postings: Sequence[PostingList], spread: Mapping[int, float]
+    ) -> NDArray[np.float32]:
+        """0…1 + K1 for each row; 1 is a row of mean length that has each word once."""
+        norm = np.append(self._parts.lengths(spread, self._universe), np.float32(1))
+        times, total = np.zeros((2, len(norm)), np.float32)
+        possible = 0.0
+        for posting in postings:
+            rarity = self._rarity(posting)
+            possible += rarity
+            rows, heard = self._heard(posting, spread, times)
+            total[rows] += np.float32(rarity * (K1 + 1)) * heard / (heard + norm[rows])
+        total /= np.float32(possible or 1.0)
+        return total[:-1]
+
+    def _rarity(self, posting: PostingList) -> float:
+        among = len(posting.rows)
+        return float(np.log1p((self._count - among + 0.5) / (among + 0.5)))
+
+    def _heard(
+        self, posting: PostingList, spread: Mapping[int, float], times: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Rows that hear the word, some more than once, and how often. The last place takes what
+        nobody hears. `times`: nothing but zeros, before and after."""
+        said = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
+        if not spread or not len(self._parts.linked):
+            return posting.rows, said
+        times[posting.rows] = said
+        places = [posting.rows]
+        for place, share in spread.items():
+            rows = self._parts.reach[place][posting.rows]
+            times[rows] += np.float32(share) * said
+            places.append(rows)
+        rows = np.concatenate(places)
+        heard = times[rows]
+        times[rows] = 0
+        return rows, heard
+
+    def _known(self, posting: PostingList) -> PostingList:
+        kept = self._is_there[posting.rows]
+        return posting if kept.all() else posting.only(kept)
+
+
+def bm25_lengths(
+    words: NDArray[np.uint16],
+    universe: NDArray[np.bool_],
+    reach: Mapping[int, NDArray[np.int32]],
+    spread: Mapping[int, float],
+) -> NDArray[np.float32]:
+    """Of rows, with what they hear of others, as BM25 has them: K1 for a row of mean length."""
+    room = np.append(words.astype(np.float32) / np.float32(CONTENT_WEIGHT), np.float32(0))
+    room[:-1][~universe] = 0
+    total = room.copy()
+    for place, share in spread.items():
+        # What a row hears comes from the other side.
+        total += np.float32(share) * room[reach[-place]]
+    mean = float(total[:-1].sum(dtype=np.float64)) / max(1, int(np.count_nonzero(universe)))
+    return np.asarray(K1 * (1 - B) + K1 * B / max(mean, 1e-9) * total[:-1], np.float32)

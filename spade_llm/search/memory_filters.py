@@ -1,0 +1,95 @@
+"""Row masks of the memory index: query filter, validity in time, grant scopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.search.memory_table import UNKNOWN_STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.contract import MemoryFilter
+    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_table import RowTable
+
+    Mask = NDArray[np.bool_]
+
+
+def granted_rows(table: RowTable, scopes: Sequence[GrantScope] | None) -> Mask:
+    """What exists for who asks: also for statistics, which would tell of the rest otherwise."""
+    alive = table.is_alive.rows
+    if scopes is None:
+        return alive
+    let_in = [scope_mask(table, scope) for scope in scopes]
+    return np.asarray(np.logical_or.reduce([np.zeros(len(table), np.bool_), *let_in]) & alive)
+
+
+def scope_mask(table: RowTable, scope: GrantScope) -> Mask:
+    mask = np.ones(len(table), np.bool_)
+    if scope.tag is not None:
+        mask &= _tags_mask(table, (scope.tag,))
+    if scope.session is not None:
+        mask &= _equals_mask(table, "session", scope.session)
+    return mask
+
+
+def matching_rows(table: RowTable, which: MemoryFilter, *, now: float, with_messages: bool) -> Mask:
+    """What the filter means and is there now."""
+    mask = now < table.expires_at.rows
+    if not which.with_invalid:
+        mask &= _is_valid_at(table, which.as_of, now)
+    if not with_messages:
+        mask &= ~table.is_message
+    for part in _filter_masks(table, which):
+        mask &= part
+    return mask
+
+
+def _is_valid_at(table: RowTable, as_of: datetime | None, now: float) -> Mask:
+    """True then. A clock that was set back hides nothing of today."""
+    valid_at, created_at = table.valid_at.rows, table.created_at.rows
+    if as_of:
+        then = as_of.timestamp()
+        begun = np.where(np.isinf(valid_at), created_at, valid_at) <= then
+    else:
+        then = now
+        begun = (valid_at <= then) | (valid_at <= created_at)
+    return np.asarray(begun & (then < table.invalid_at.rows))
+
+
+def _filter_masks(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
+    for name in ("subject", "session", "category", "tier", "content_type"):
+        text = getattr(which, name)
+        if text is not None:
+            yield _equals_mask(table, name, text)
+    if which.types:
+        yield np.logical_or.reduce([_equals_mask(table, "type", type_) for type_ in which.types])
+    if which.tags:
+        yield _tags_mask(table, which.tags)
+    yield from _created_between(table, which)
+
+
+def _created_between(table: RowTable, which: MemoryFilter) -> Iterator[Mask]:
+    """Both ends belong to it."""
+    if which.created_after is not None:
+        yield table.created_at.rows >= which.created_after.timestamp()
+    if which.created_before is not None:
+        yield table.created_at.rows <= which.created_before.timestamp()
+
+
+def _equals_mask(table: RowTable, name: str, text: str) -> Mask:
+    code = table.codes[name].find(text)
+    if code == UNKNOWN_STRING:
+        return np.zeros(len(table), np.bool_)
+    column: NDArray[np.int32] = getattr(table, name).rows
+    return np.asarray(column == code)
+
+
+def _tags_mask(table: RowTable, tags: Sequence[str]) -> Mask:
+    return table.tag_codes.with_all(tags)[table.tags.rows]

@@ -1,0 +1,131 @@
+"""Fusion of keyword, vector and bonus scores: how memory recall is ranked.
+
+The weights were found on two conversations, each checked on the other; docs/design/recall.md has
+what every part is worth, and what was tried and refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.search import terms
+from spade_llm.search.memory_table import UNKNOWN_STRING
+from spade_llm.search.query_analysis import parse_dates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from spade_llm.search.memory_index import IndexSnapshot
+    from spade_llm.search.memory_table import RowTable
+
+    Row = NDArray[np.float32]
+
+KEYWORD, VECTOR, AROUND = 6.5, 6.0, 4.2
+SPEAKER, QUESTION, WHEN, LENGTH, ANSWER, DATE = 1.7, -0.7, 2.7, 0.9, 2.0, 4.5
+HALF_SATURATION = 5.0
+"""A sum of this is a score of 0.5."""
+MEAN_WORDS, MAX_WORDS = 9, 40
+"""A message with less words of content than usual seldom is what is looked for."""
+LATER_PERIOD_WEIGHT = 0.6
+"""Of the bonus for a date, for what was said within days after it."""
+MIN_NEIGHBOUR_SIMILARITY = 0.35
+"""Cosine of neighbours, about: makes a sum of their cosines that of their sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallQuery:
+    text: str
+    named: str | None
+    """The speaker whom it names, if it names one alone: of two, it may be about either."""
+    now: float
+
+
+def recall_bonuses(parts: IndexSnapshot, asked: RecallQuery, keyword: Row) -> Mapping[str, Row]:
+    """What else speaks for each row, by its name in `Why`; weighted. Those that say nothing about
+    any row are left out."""
+    table = parts.table
+    found = {"length": parts.substance}
+    if asked.named:
+        found["speaker"] = np.float32(SPEAKER) * _spoken_by(table, asked.named)
+    if terms.is_when_question(asked.text):
+        found["when"] = np.float32(WHEN) * _has_time_flag(table)
+    dated = _date_match(table, asked)
+    if dated is not None:
+        found["date"] = np.float32(DATE) * dated
+    if len(parts.questions):
+        found |= _question_scores(parts, keyword)
+    return found
+
+
+def _question_scores(parts: IndexSnapshot, keyword: Row) -> Mapping[str, Row]:
+    """A question is no answer; what follows it may be one."""
+    rows = parts.questions
+    asks, answered = np.zeros((2, len(keyword) + 1), np.float32)
+    asks[rows] = QUESTION
+    answered[parts.reach[1][rows]] = np.float32(ANSWER) * keyword[rows]
+    return {"question": asks[:-1], "answer": answered[:-1]}
+
+
+def neighbourhood_lengths(
+    has: NDArray[np.bool_], before: NDArray[np.int32], after: NDArray[np.int32]
+) -> Row:
+    """Of the sum of a row's vector and its neighbours', nearly: by how many of them there are."""
+    there = np.append(has, False).astype(np.float32)
+    several = there[:-1] + there[before[:-1]] + there[after[:-1]]
+    lengths = np.sqrt(several + several * (several - 1) * np.float32(MIN_NEIGHBOUR_SIMILARITY))
+    return np.maximum(lengths, np.float32(1))
+
+
+def fuse_scores(*, keyword: Row, vector: Row, near: Row, bonus: Row, date: Row | None) -> Row:
+    """0…1; 0 for a row that nothing but its form speaks for."""
+    total, part = np.float32(KEYWORD) * keyword, np.float32(VECTOR) * vector
+    total += part
+    total += np.multiply(near, np.float32(AROUND), out=part)
+    total += bonus
+    speaks = (keyword > 0) | (vector > 0)
+    if date is not None:
+        speaks |= date > 0
+    np.maximum(total, 0, out=total)
+    total *= speaks
+    total /= np.add(total, np.float32(HALF_SATURATION), out=part)
+    return np.asarray(total)
+
+
+def _spoken_by(table: RowTable, name: str | None) -> Row:
+    code = table.codes["speaker"].find(name) if name else UNKNOWN_STRING
+    return np.asarray(table.speaker.rows == code, np.float32)
+
+
+def _has_time_flag(table: RowTable) -> Row:
+    return (table.flags.rows & terms.TIME_FLAG > 0).astype(np.float32)
+
+
+def _date_match(table: RowTable, asked: RecallQuery) -> Row | None:
+    """None: the query says no time from which there is something."""
+    score: Row | None = None
+    made = table.created_at.rows
+    for period in parse_dates(asked.text, asked.now):
+        within = (made >= period.start) & (made < period.end)
+        later = (made >= period.end) & (made < period.later)
+        if within.any() or later.any():
+            new = np.where(within, 1, np.where(later, LATER_PERIOD_WEIGHT, 0)).astype(np.float32)
+            score = new if score is None else np.maximum(score, new)
+    return score
+
+
+def length_bonus(table: RowTable) -> Row:
+    """For how much a row has to say; weighted."""
+    return np.float32(LENGTH) * np.asarray(
+        _LENGTH_BONUS[np.minimum(table.length.rows, len(_LENGTH_BONUS) - 1)]
+    )
+
+
+_WORD_COUNTS = (
+    np.arange(MAX_WORDS * terms.CONTENT_WEIGHT + 1, dtype=np.float32) / terms.CONTENT_WEIGHT
+)
+_LENGTH_BONUS = (np.log1p(_WORD_COUNTS) - np.log1p(MEAN_WORDS)).astype(np.float32)

@@ -1,0 +1,139 @@
+"""Hits of a memory search: order, deduplication, score explanations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.contract import ScoreExplanation, SearchMode, SortBy
+from spade_llm.search.memory_filters import scope_mask
+from spade_llm.search.memory_records import IndexHit
+from spade_llm.search.memory_search import SCORE_DECIMALS, recency, retrievability
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.memory.contract import MemoryQuery
+    from spade_llm.search.memory_records import GrantScope
+    from spade_llm.search.memory_search import MemorySearch
+    from spade_llm.search.memory_table import RowTable
+
+    Row = NDArray[np.float32]
+    Rows = NDArray[np.intp]
+    Values = NDArray[np.float32] | NDArray[np.float64]
+
+OVERSAMPLING = 3
+"""So many times the limit are ordered at first: some may repeat the content of others."""
+
+
+def rank_hits(
+    search: MemorySearch,
+    table: RowTable,
+    query: MemoryQuery,
+    *,
+    now: float,
+    scopes: Sequence[GrantScope] | None,
+) -> list[IndexHit]:
+    rows, scores = search.ranked()
+    matching = np.flatnonzero((scores > 0) & (scores >= query.min_score))
+    chosen = _select_rows(table, query, rows[matching], scores[matching])
+    whys = _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
+    return [
+        IndexHit(key=int(table.key.rows[row]), score=score, why=whys.of(row) if whys else None)
+        for row, score in zip(chosen.tolist(), _exact_scores(search, chosen), strict=True)
+    ]
+
+
+def _exact_scores(search: MemorySearch, rows: Rows) -> list[float]:
+    scores = search.exact_scores(rows).astype(np.float64)
+    return [float(score) for score in scores.round(SCORE_DECIMALS)]
+
+
+def order_rows(table: RowTable, rows: Rows, scores: Values) -> Rows:
+    """Highest first; equal ones newest first, then by key."""
+    keys, made = table.key.rows[rows], table.created_at.rows[rows]
+    return rows[np.lexsort((keys, -made, -scores))]
+
+
+def _select_rows(table: RowTable, query: MemoryQuery, rows: Rows, scores: Row) -> Rows:
+    """Chosen by score and then sorted; without a least score, sorted at once."""
+    by = _sort_values(table, query)
+    if by is None:
+        return _top_rows(table, query, rows, scores)
+    if query.min_score > 0:
+        best = _top_rows(table, query, rows, scores)
+        return order_rows(table, best, by[best])
+    return _top_rows(table, query, rows, by[rows])
+
+
+def _sort_values(table: RowTable, query: MemoryQuery) -> NDArray[np.float64] | None:
+    if query.sort_by is SortBy.IMPORTANCE:
+        return table.importance.rows.astype(np.float64)
+    return table.created_at.rows if query.sort_by is SortBy.CREATED_AT else None
+
+
+def _top_rows(table: RowTable, query: MemoryQuery, rows: Rows, values: Values) -> Rows:
+    """The first ones in order."""
+    count = OVERSAMPLING * query.limit
+    while count < len(rows):
+        high = np.flatnonzero(values >= np.partition(values, -count)[-count])
+        part = _deduplicate_rows(table, query, order_rows(table, rows[high], values[high]))
+        if len(part) >= query.limit:
+            return part[: query.limit]
+        count *= 4
+    return _deduplicate_rows(table, query, order_rows(table, rows, values))[: query.limit]
+
+
+def _deduplicate_rows(table: RowTable, query: MemoryQuery, rows: Rows) -> Rows:
+    """Entries are told apart by their ids, tags and metadata, messages by their content alone. What
+    RECALL finds is quoted to a model: there a text costs its tokens once."""
+    _, first = np.unique(table.content_hash.rows[rows], return_index=True)
+    is_new = np.zeros(len(rows), np.bool_)
+    is_new[first] = True
+    if query.mode is not SearchMode.RECALL:
+        is_new |= ~table.is_message[rows]
+    return rows[is_new]
+
+
+class _ScoreExplainer:
+    def __init__(
+        self,
+        search: MemorySearch,
+        table: RowTable,
+        query: MemoryQuery,
+        *,
+        now: float,
+        scopes: Sequence[GrantScope] | None,
+    ) -> None:
+        self._search, self._table, self._query, self._now = search, table, query, now
+        self._keywords, self._vectors = search.keyword_scores, search.vector_scores
+        self._grants = [(scope.grant, scope_mask(table, scope)) for scope in scopes or ()]
+
+    def of(self, row: int) -> ScoreExplanation:
+        return ScoreExplanation(
+            keyword_score=float(self._keywords[row]),
+            keyword_rank=self._rank(self._keywords, row),
+            vector_score=float(self._vectors[row]),
+            vector_rank=self._rank(self._vectors, row),
+            bonuses=self._bonuses(row),
+            age_s=max(0.0, self._now - float(self._table.created_at.rows[row])),
+            grant=next((grant for grant, mask in self._grants if mask[row]), None),
+        )
+
+    def _rank(self, scores: Row, row: int) -> int | None:
+        if scores[row] <= 0:
+            return None
+        return int(np.count_nonzero(scores[self._search.rows] > scores[row])) + 1
+
+    def _bonuses(self, row: int) -> Mapping[str, float]:
+        at, found = np.array([row]), self._search.bonuses(row)
+        if self._query.mode is SearchMode.RECALL:
+            found["retrievability"] = float(retrievability(self._table, at, self._now)[0])
+        if self._query.importance_weight:
+            found["importance"] = float(self._table.importance.rows[row])
+        if self._query.recency_weight:
+            found["recency"] = float(recency(self._table, at, self._now)[0])
+        return {name: value for name, value in found.items() if value}

@@ -1,0 +1,321 @@
+"""OwnerIndex: the memories of one owner in RAM, searched by keywords and vectors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spade_llm.memory.contract import ANY_MEMORY, MemoryFilter, MemoryQuery
+from spade_llm.search import query_analysis
+from spade_llm.search.arrays import NO_ROW, KeyIndex
+from spade_llm.search.memory_bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_lengths
+from spade_llm.search.memory_filters import granted_rows, matching_rows
+from spade_llm.search.memory_fusion import length_bonus, neighbourhood_lengths
+from spade_llm.search.memory_hits import order_rows, rank_hits
+from spade_llm.search.memory_records import IndexHit
+from spade_llm.search.memory_search import MemorySearch
+from spade_llm.search.memory_table import AdjacentMessages, RowTable
+from spade_llm.search.postings import MAX_ROWS, InvertedIndex, read_items
+from spade_llm.search.terms import MAX_WORDS, QUESTION_FLAG, QueryWord
+from spade_llm.search.vectors import QuantizedVectors, quantize_vectors, split_packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.search.memory_records import GrantScope, IndexColumns
+
+
+class IndexSnapshot:
+    def __init__(
+        self,
+        table: RowTable,
+        postings: InvertedIndex,
+        vectors: QuantizedVectors,
+        neighbours: AdjacentMessages,
+    ) -> None:
+        self.table, self.postings, self.vectors = table, postings, vectors
+        self._neighbours = neighbours
+        self._around: tuple[int, NDArray[np.float32]] | None = None
+
+    @cached_property
+    def reach(self) -> Mapping[int, NDArray[np.int32]]:
+        return self._neighbours.reach()
+
+    @cached_property
+    def linked(self) -> NDArray[np.intp]:
+        """Rows that have a neighbour."""
+        return np.flatnonzero((self.reach[-1][:-1] >= 0) | (self.reach[1][:-1] >= 0))
+
+    @cached_property
+    def questions(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.table.flags.rows & QUESTION_FLAG)
+
+    @cached_property
+    def substance(self) -> NDArray[np.float32]:
+        return length_bonus(self.table)
+
+    def lengths_around(self) -> NDArray[np.float32]:
+        """As recall has them; vectors come later than their rows."""
+        if self._around is None or self._around[0] != self.vectors.version:
+            around = neighbourhood_lengths(self.vectors.has, self.reach[-1], self.reach[1])
+            self._around = (self.vectors.version, around)
+        return self._around[1]
+
+    def lengths(
+        self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
+        """As `lengths_of` gives them; universe None: all that is alive, which is remembered."""
+        if universe is not None:
+            return bm25_lengths(self.table.length.rows, universe, self.reach, spread)
+        return self._spread if spread is NEIGHBOUR_SPREAD else self._alone
+
+    @cached_property
+    def _spread(self) -> NDArray[np.float32]:
+        return self.lengths(NEIGHBOUR_SPREAD, self.table.is_alive.rows)
+
+    @cached_property
+    def _alone(self) -> NDArray[np.float32]:
+        return self.lengths(NO_SPREAD, self.table.is_alive.rows)
+
+
+REBUILD_SHARE = 0.5
+"""More dead rows than this: load it anew."""
+
+
+class OwnerIndex:
+    def __init__(self) -> None:
+        self._table = RowTable()
+        self._row_of = KeyIndex()
+        self._postings = InvertedIndex()
+        self._vectors = QuantizedVectors()
+        self._neighbours = AdjacentMessages(self._table)
+        self._parts = self._new_parts()
+        self._dead = 0
+
+    def __len__(self) -> int:
+        """Rows that can be found."""
+        return len(self._table) - self._dead
+
+    @property
+    def size_bytes(self) -> int:
+        parts = (self._table, self._row_of, self._postings, self._vectors, self._neighbours)
+        return sum(part.size_bytes for part in parts) + 16 * len(self._table)
+
+    @property
+    def without_vector(self) -> int:
+        """Rows that can be found by words only."""
+        return int(np.count_nonzero(self._table.is_alive.rows & ~self._vectors.has))
+
+    def has_vector(self, key: int) -> bool:
+        (row,) = self._row_of.find([key]).tolist()
+        return row != NO_ROW and bool(self._vectors.has[row])
+
+    @property
+    def is_worn(self) -> bool:
+        """Half of it is dead: an index loaded anew is smaller."""
+        return self._dead > max(1024, REBUILD_SHARE * len(self._table))
+
+    @property
+    def speakers(self) -> list[str]:
+        """Names of those who wrote the messages."""
+        return self._table.codes["speaker"].texts
+
+    def without_names(self, text: str) -> str:
+        """The query as it is to be embedded for RECALL: without the speakers' names."""
+        return query_analysis.remove_names(text, self.speakers)
+
+    def put(self, columns: IndexColumns) -> None:
+        """Add rows, or replace those with these keys. Each key once.
+
+        A row with the same content keeps its vector. Raises ValueError for terms of another
+        version, and for more than 16 million rows.
+        """
+        if not len(columns):
+            return
+        if len(self._table) + len(columns) > MAX_ROWS:
+            raise ValueError(f"an owner can have {MAX_ROWS} rows in its index at most")
+        values = self._table.encoded(columns)
+        old = self._row_of.find(columns.key)
+        same = (old != NO_ROW) & self._has_same_terms(old, values["digest"])
+        kept = {name: value[same] for name, value in values.items()}
+        self._overwrite(old[same], kept)
+        new = np.flatnonzero(~same)
+        if len(new):
+            fresh = {name: value[new] for name, value in values.items()}
+            self._append(old[new], fresh, [columns.terms[at] for at in new.tolist()])
+
+    def remove(self, keys: Sequence[int]) -> None:
+        """Unknown keys pass."""
+        rows = self._row_of.find(keys)
+        rows = rows[rows != NO_ROW]
+        if len(rows):
+            self._bury(rows)
+            self._vectors.drop(rows)
+            self._row_of.set(self._table.key.rows[rows], np.full(len(rows), NO_ROW, np.int32))
+
+    def set_vectors(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Unknown keys pass."""
+        self._set_values(keys, quantize_vectors(vectors)[0])
+
+    def set_packed(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        """As `packed.pack` gives them. Unknown keys pass."""
+        if records:
+            self._set_values(keys, split_packed(records)[0])
+
+    def search(
+        self,
+        query: MemoryQuery,
+        vector: NDArray[np.float32] | None,
+        *,
+        now: float,
+        scopes: Sequence[GrantScope] | None = None,
+    ) -> list[IndexHit]:
+        """Best first (or as `sort_by` says).
+
+        `vector`: of length 1, of the query's text (in RECALL: `without_names`); None: by words
+        alone. `scopes`: what another asker was let into; None: the owner asks.
+        """
+        universe = None if scopes is None else granted_rows(self._table, scopes)
+        mask = matching_rows(self._table, query.which, now=now, with_messages=query.with_messages)
+        mask &= self._table.is_alive.rows if universe is None else universe
+        rows = np.flatnonzero(mask)
+        search = MemorySearch(self._parts, query, vector, universe=universe, rows=rows, now=now)
+        return rank_hits(search, self._table, query, now=now, scopes=scopes)
+
+    def lacks_vectors(
+        self, which: MemoryFilter, *, now: float, scopes: Sequence[GrantScope] | None = None
+    ) -> bool:
+        """Whether some of these entries can be found by words only."""
+        mask = matching_rows(self._table, which, now=now, with_messages=False) & ~self._vectors.has
+        if scopes is None:
+            return bool((mask & self._table.is_alive.rows).any())
+        return bool((mask & granted_rows(self._table, scopes)).any())
+
+    def similar(
+        self,
+        key: int,
+        *,
+        now: float,
+        which: MemoryFilter = ANY_MEMORY,
+        limit: int = 10,
+        min_score: float = 0.0,
+        scopes: Sequence[GrantScope] | None = None,
+    ) -> list[IndexHit]:
+        """Entries that say nearly what this one says, without it; by words where one of the two has
+        no vector."""
+        (row,) = self._row_of.find([key]).tolist()
+        if row == NO_ROW:
+            return []
+        universe = None if scopes is None else granted_rows(self._table, scopes)
+        mask = matching_rows(self._table, which, now=now, with_messages=False)
+        mask &= self._table.is_alive.rows if universe is None else universe
+        mask[row] = False
+        rows = np.flatnonzero(mask)
+        scores = self._likeness(row, rows, universe)
+        chosen = (scores > 0) & (scores >= min_score)
+        best = order_rows(self._table, rows[chosen], scores[chosen])[:limit]
+        found = dict(zip(rows.tolist(), scores.tolist(), strict=True))
+        return [
+            IndexHit(key=int(self._table.key.rows[at]), score=found[at]) for at in best.tolist()
+        ]
+
+    @property
+    def wants_merge(self) -> bool:
+        """Many writes since the last merge: run a `merge_job`."""
+        return self._postings.wants_merge
+
+    def merge_job(self) -> Callable[[], Callable[[], None]]:
+        """Run it in a thread; then call what it gives, here again."""
+        return self._postings.merge_job(self._table.is_alive.rows)
+
+    def _has_same_terms(
+        self, rows: NDArray[np.int32], digests: NDArray[np.generic]
+    ) -> NDArray[np.bool_]:
+        if not len(self._table):
+            return np.zeros(len(rows), np.bool_)
+        return np.asarray(self._table.digest.rows[rows] == digests)
+
+    def _overwrite(
+        self, rows: NDArray[np.int32], values: Mapping[str, NDArray[np.generic]]
+    ) -> None:
+        if not len(rows):
+            return
+        changed = self._table.content_hash.rows[rows] != values["content_hash"]
+        self._vectors.drop(rows[changed])
+        moved = self._table.session.rows[rows] != values["session"]
+        moved |= self._table.created_at.rows[rows] != values["created_at"]
+        sessions = set(self._table.session.rows[rows[moved]].tolist())
+        self._table.overwrite(rows, values)
+        if moved.any():
+            self._relink(sessions | set(self._table.session.rows[rows[moved]].tolist()))
+
+    def _append(
+        self,
+        old: NDArray[np.int32],
+        values: Mapping[str, NDArray[np.generic]],
+        terms: Sequence[bytes],
+    ) -> None:
+        first = len(self._table)
+        rows = np.arange(first, first + len(old), dtype=np.int32)
+        replaced = old != NO_ROW
+        self._bury(old[replaced])
+        self._table.append(values)
+        self._row_of.set(self._table.key.rows[rows], rows)
+        self._postings.add(read_items(terms, first))
+        self._postings.settle(self._table.is_alive.rows)
+        self._vectors.extend(len(rows))
+        self._keep_vectors(old[replaced], rows[replaced])
+        self._vectors.drop(old[replaced])
+        self._neighbours.add(rows)
+        self._parts = self._new_parts()
+
+    def _keep_vectors(self, old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
+        hashes = self._table.content_hash.rows
+        same = hashes[old] == hashes[new]
+        self._vectors.move(old[same], new[same])
+
+    def _bury(self, rows: NDArray[np.int32]) -> None:
+        if not len(rows):
+            return
+        self._table.is_alive.rows[rows] = False
+        self._dead += len(rows)
+        self._parts = self._new_parts()
+        self._relink(set(self._table.session.rows[rows[self._table.is_message[rows]]].tolist()))
+
+    def _relink(self, sessions: set[int]) -> None:
+        if sessions:
+            self._neighbours.relink(sessions)
+            self._parts = self._new_parts()
+
+    def _set_values(self, keys: Sequence[int], values: NDArray[np.int8]) -> None:
+        rows = self._row_of.find(keys)
+        known = rows != NO_ROW
+        if known.any():
+            self._vectors.put(rows[known], values[known])
+
+    def _new_parts(self) -> IndexSnapshot:
+        """After every change of rows."""
+        return IndexSnapshot(self._table, self._postings, self._vectors, self._neighbours)
+
+    def _likeness(
+        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
+    ) -> NDArray[np.float32]:
+        vector, has = self._vectors.of(row), self._vectors.has[rows]
+        if vector is None:
+            return self._likeness_by_words(row, rows, universe)
+        likeness = np.clip(self._vectors.all_cosines(vector), 0, 1)[rows].round(5)
+        if has.all():
+            return likeness
+        return np.where(has, likeness, self._likeness_by_words(row, rows, universe))
+
+    def _likeness_by_words(
+        self, row: int, rows: NDArray[np.intp], universe: NDArray[np.bool_] | None
+    ) -> NDArray[np.float32]:
+        terms = sorted(self._postings.weights_of_row(row))[:MAX_WORDS]
+        words = [QueryWord(text="", terms=(term,)) for term in terms]
+        leg = MemoryBm25(self._parts, universe=universe)
+        return np.minimum(leg.shares(leg.words(words), NO_SPREAD), 1)[rows].round(5)

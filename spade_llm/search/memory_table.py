@@ -1,0 +1,233 @@
+"""Row table of the memory index: columns, string codes, adjacent messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from spade_llm.search.arrays import GrowableArray
+from spade_llm.search.postings import read_heads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spade_llm.search.memory_records import IndexColumns
+
+NO_STRING = 0
+UNKNOWN_STRING = -1
+
+
+class StringCodes:
+    """None is 0; others are numbered as they come. A string once seen is kept."""
+
+    def __init__(self) -> None:
+        self._numbers = _CodeNumbers({None: NO_STRING})
+
+    @property
+    def texts(self) -> list[str]:
+        """Numbered from 1."""
+        return [text for text in self._numbers if text is not None]
+
+    def of(self, texts: Sequence[str | None]) -> NDArray[np.int32]:
+        return np.fromiter(map(self._numbers.__getitem__, texts), np.int32, len(texts))
+
+    def find(self, text: str) -> int:
+        return self._numbers.get(text, UNKNOWN_STRING)
+
+
+class _CodeNumbers(dict[str | None, int]):
+    def __missing__(self, text: str | None) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+class TagCodes:
+    """Sets of tags as numbers; the empty set is 0."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, ...], int] = {(): NO_STRING}
+        self._sets_with: dict[str, set[int]] = {}
+
+    def of(self, tags: Sequence[tuple[str, ...]]) -> NDArray[np.int32]:
+        return np.fromiter(map(self._number, tags), np.int32, len(tags))
+
+    def with_all(self, tags: Sequence[str]) -> NDArray[np.bool_]:
+        """For each number: does its set have all of these."""
+        numbers = set.intersection(*(self._sets_with.get(tag, set()) for tag in tags))
+        has = np.zeros(len(self._numbers), np.bool_)
+        has[list(numbers)] = True
+        return has
+
+    def _number(self, tags: tuple[str, ...]) -> int:
+        number = self._numbers.get(tags)
+        if number is None:
+            self._numbers[tags] = number = len(self._numbers)
+            for tag in tags:
+                self._sets_with.setdefault(tag, set()).add(number)
+        return number
+
+
+TEXT_COLUMNS = ("subject", "session", "speaker", "type", "category", "tier", "content_type")
+TIME_COLUMNS = {
+    "created_at": 0.0,
+    "expires_at": np.inf,
+    "valid_at": -np.inf,
+    "invalid_at": np.inf,
+    "reviewed_at": -np.inf,
+}
+"""And what an absent one stands for."""
+BYTES_PER_STRING = 100
+
+
+class RowTable:
+    def __init__(self) -> None:
+        self.key: GrowableArray[np.int64] = GrowableArray(np.int64)
+        self.subject: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self.session: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self.speaker: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self.type: GrowableArray[np.int32] = GrowableArray(np.int16)
+        self.category: GrowableArray[np.int32] = GrowableArray(np.int16)
+        self.tier: GrowableArray[np.int32] = GrowableArray(np.int16)
+        self.content_type: GrowableArray[np.int32] = GrowableArray(np.int16)
+        self.tags: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self.created_at: GrowableArray[np.float64] = GrowableArray(np.float64)
+        self.expires_at: GrowableArray[np.float64] = GrowableArray(np.float64)
+        self.valid_at: GrowableArray[np.float64] = GrowableArray(np.float64)
+        self.invalid_at: GrowableArray[np.float64] = GrowableArray(np.float64)
+        self.reviewed_at: GrowableArray[np.float64] = GrowableArray(np.float64)
+        self.importance: GrowableArray[np.float32] = GrowableArray(np.float32)
+        self.stability: GrowableArray[np.float32] = GrowableArray(np.float32)
+        """Days; 0: never reviewed."""
+        self.content_hash: GrowableArray[np.int64] = GrowableArray(np.int64)
+        self.digest: GrowableArray[np.uint32] = GrowableArray(np.uint32)
+        """Of the terms: tells whether they changed."""
+        self.flags: GrowableArray[np.uint8] = GrowableArray(np.uint8)
+        self.length: GrowableArray[np.uint16] = GrowableArray(np.uint16)
+        """Weight of all its terms."""
+        self.is_alive: GrowableArray[np.bool_] = GrowableArray(np.bool_)
+        self.codes = {name: StringCodes() for name in TEXT_COLUMNS}
+        self.tag_codes = TagCodes()
+
+    def __len__(self) -> int:
+        return len(self.key.rows)
+
+    @property
+    def size_bytes(self) -> int:
+        strings = sum(len(codes.texts) for codes in self.codes.values())
+        return sum(array.size_bytes for _, array in self._arrays()) + BYTES_PER_STRING * strings
+
+    @property
+    def is_message(self) -> NDArray[np.bool_]:
+        return (self.key.rows & 1).astype(np.bool_)
+
+    def encoded(self, columns: IndexColumns) -> dict[str, NDArray[np.generic]]:
+        """Columns as these arrays hold them. Raises ValueError for terms of another version."""
+        flags, length = read_heads(columns.terms)
+        return {
+            "key": np.asarray(columns.key, np.int64),
+            **{name: self.codes[name].of(getattr(columns, name)) for name in TEXT_COLUMNS},
+            "tags": self.tag_codes.of(columns.tags),
+            **{
+                name: _time_column(getattr(columns, name), absent)
+                for name, absent in TIME_COLUMNS.items()
+            },
+            "importance": np.asarray(columns.importance, np.float32),
+            "stability": np.nan_to_num(np.array(columns.stability, np.float32)),
+            "content_hash": np.asarray(columns.content_hash, np.int64),
+            "digest": np.fromiter(map(crc32, columns.terms), np.uint32, len(columns)),
+            "flags": flags,
+            "length": length,
+            "is_alive": np.ones(len(columns), np.bool_),
+        }
+
+    def append(self, values: Mapping[str, NDArray[np.generic]]) -> None:
+        for name, array in self._arrays():
+            array.append(values[name])
+
+    def overwrite(self, rows: NDArray[np.int32], values: Mapping[str, NDArray[np.generic]]) -> None:
+        for name, array in self._arrays():
+            array.rows[rows] = values[name]
+
+    def _arrays(self) -> Iterator[tuple[str, GrowableArray[np.generic]]]:
+        pairs = vars(self).items()
+        return ((name, array) for name, array in pairs if isinstance(array, GrowableArray))
+
+
+def _time_column(values: Sequence[float | None], absent: float) -> NDArray[np.float64]:
+    times = np.array(values, np.float64)
+    return np.where(np.isnan(times), absent, times)
+
+
+MAX_GAP_S = 30 * 60.0
+NO_NEIGHBOUR = -1
+
+
+class AdjacentMessages:
+    def __init__(self, table: RowTable) -> None:
+        self._table = table
+        self._before: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self._after: GrowableArray[np.int32] = GrowableArray(np.int32)
+        self._last: dict[int, int] = {}
+        """Of each conversation, its newest row."""
+
+    @property
+    def size_bytes(self) -> int:
+        return self._before.size_bytes + self._after.size_bytes + 100 * len(self._last)
+
+    def add(self, rows: NDArray[np.int32]) -> None:
+        """The table's newest rows."""
+        nobody = np.full(len(rows), NO_NEIGHBOUR, np.int32)
+        self._before.append(nobody)
+        self._after.append(nobody)
+        sessions = self._table.session.rows[rows]
+        messages = rows[self._table.is_message[rows]]
+        if self._are_newest(messages):
+            tails = {self._last.get(session, NO_NEIGHBOUR) for session in set(sessions.tolist())}
+            tails.discard(NO_NEIGHBOUR)
+            self._link(np.concatenate([np.array(sorted(tails), np.int32), messages]))
+        else:
+            self.relink(set(sessions.tolist()))
+
+    def relink(self, sessions: set[int]) -> None:
+        """Anew, whatever was inserted or removed."""
+        table = self._table
+        is_meant = np.zeros(len(table.codes["session"].texts) + 1, np.bool_)
+        is_meant[list(sessions)] = True
+        rows = np.flatnonzero(is_meant[table.session.rows] & table.is_message)
+        self._before.rows[rows] = self._after.rows[rows] = NO_NEIGHBOUR
+        for session in sessions:
+            self._last.pop(session, None)
+        self._link(rows[table.is_alive.rows[rows]].astype(np.int32))
+
+    def reach(self) -> dict[int, NDArray[np.int32]]:
+        """For -2, -1, 1 and 2 places further: the row there, or NOBODY. One element more than
+        there are rows, so that nobody's neighbour is nobody."""
+        before = np.append(self._before.rows, np.int32(NO_NEIGHBOUR))
+        after = np.append(self._after.rows, np.int32(NO_NEIGHBOUR))
+        return {-2: before[before], -1: before, 1: after, 2: after[after]}
+
+    def _are_newest(self, messages: NDArray[np.int32]) -> bool:
+        """Each is newer than what its conversation has (and the rows come in order)."""
+        table, last = self._table, self._last
+        if not last:
+            return True
+        keys, sessions = table.key.rows, table.session.rows[messages].tolist()
+        pairs = zip(messages.tolist(), sessions, strict=True)
+        return all(keys[row] > keys[last[at]] for row, at in pairs if at in last)
+
+    def _link(self, rows: NDArray[np.int32]) -> None:
+        """Rows of some conversations, after which these have no others."""
+        table = self._table
+        sessions = table.session.rows[rows]
+        order = np.lexsort((table.key.rows[rows], sessions))
+        rows, sessions = rows[order], sessions[order]
+        gaps = np.abs(np.diff(table.created_at.rows[rows]))
+        pairs = np.flatnonzero((sessions[1:] == sessions[:-1]) & (gaps < MAX_GAP_S))
+        self._after.rows[rows[pairs]] = rows[pairs + 1]
+        self._before.rows[rows[pairs + 1]] = rows[pairs]
+        ends = np.append(sessions[1:] != sessions[:-1], np.ones(min(1, len(rows)), np.bool_))
+        self._last.update(zip(sessions[ends].tolist(), rows[ends].tolist(), strict=True))

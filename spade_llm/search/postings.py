@@ -1,0 +1,233 @@
+"""Inverted index: postings in immutable segments that are merged as they grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from spade_llm.search.terms import MAX_LENGTH, TERM_ITEM, TERMS_VERSION
+from spade_llm.search.words import REST_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
+
+ROW_BITS, WEIGHT_BITS = 24, 8
+MAX_ROWS = 1 << ROW_BITS
+"""Of one index: term, row and weight are sorted as one number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PostingList:
+    """Rows that have a word, each once."""
+
+    rows: NDArray[np.int32]
+    weights: NDArray[np.uint8]
+
+    def only(self, kept: NDArray[np.bool_]) -> PostingList:
+        return PostingList(rows=self.rows[kept], weights=self.weights[kept])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PostingSegment:
+    terms: NDArray[np.uint32]
+    """Sorted, each once."""
+    starts: NDArray[np.int32]
+    """Of each term's rows; one more than terms."""
+    rows: NDArray[np.int32]
+    weights: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def size_bytes(self) -> int:
+        parts = (self.terms, self.starts, self.rows, self.weights)
+        return sum(part.nbytes for part in parts)
+
+    def find(self, terms: NDArray[np.uint32]) -> list[PostingList]:
+        """Of those terms that are there."""
+        if not len(self.terms):
+            return []
+        places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        return [self._posting(place) for place in places[self.terms[places] == terms].tolist()]
+
+    def find_beginning(self, beginning: int) -> list[PostingList]:
+        """Of all terms that share it (as `stems.beginning_of` gives it)."""
+        edges = np.array([beginning << REST_BITS, (beginning + 1 << REST_BITS) - 1], np.uint32)
+        first = int(np.searchsorted(self.terms, edges[0], "left"))
+        last = int(np.searchsorted(self.terms, edges[1], "right"))
+        return [self._posting(place) for place in range(first, last)]
+
+    def weights_of_row(self, row: int) -> dict[int, int]:
+        """What one row has; looks through everything."""
+        places = np.flatnonzero(self.rows == row)
+        terms = self.terms[np.searchsorted(self.starts, places, "right") - 1]
+        return dict(zip(terms.tolist(), self.weights[places].tolist(), strict=True))
+
+    def _posting(self, place: int) -> PostingList:
+        part = slice(self.starts[place], self.starts[place + 1])
+        return PostingList(rows=self.rows[part], weights=self.weights[part])
+
+
+def build_segment(
+    terms: NDArray[np.uint32], rows: NDArray[np.int32], weights: NDArray[np.uint8]
+) -> PostingSegment:
+    packed = terms.astype(np.uint64) << np.uint64(ROW_BITS + WEIGHT_BITS)
+    packed |= rows.astype(np.uint64) << np.uint64(WEIGHT_BITS)
+    packed |= weights
+    packed.sort()
+    return _unpack_posting(packed)
+
+
+def merge_segments(
+    segments: Sequence[PostingSegment], is_alive: NDArray[np.bool_]
+) -> PostingSegment:
+    """One of some, without the rows that are gone."""
+    terms = _concatenate(np.uint32, [_postings_by_term(part) for part in segments])
+    rows = _concatenate(np.int32, [part.rows for part in segments])
+    weights = _concatenate(np.uint8, [part.weights for part in segments])
+    kept = is_alive[rows]
+    return build_segment(terms[kept], rows[kept], weights[kept])
+
+
+def _postings_by_term(segment: PostingSegment) -> NDArray[np.uint32]:
+    return np.repeat(segment.terms, np.diff(segment.starts))
+
+
+def _concatenate(dtype: type[T], parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    return np.concatenate([np.empty(0, dtype), *parts])
+
+
+def _unpack_posting(packed: NDArray[np.uint64]) -> PostingSegment:
+    every = (packed >> np.uint64(ROW_BITS + WEIGHT_BITS)).astype(np.uint32)
+    is_first = np.ones(len(every), np.bool_)
+    np.not_equal(every[1:], every[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    return PostingSegment(
+        terms=every[starts],
+        starts=np.append(starts, len(every)).astype(np.int32),
+        rows=(packed >> np.uint64(WEIGHT_BITS) & np.uint64(MAX_ROWS - 1)).astype(np.int32),
+        weights=(packed & np.uint64((1 << WEIGHT_BITS) - 1)).astype(np.uint8),
+    )
+
+
+INLINE_ITEMS = 32_768
+"""Larger merges are left to a job: this one takes 1 ms."""
+MANY_SEGMENTS = 12
+"""More than these are worth a job."""
+
+_ITEM = np.dtype([("term", "<u4"), ("weight", "u1")])
+
+
+class InvertedIndex:
+    def __init__(self) -> None:
+        self._segments: list[PostingSegment] = []
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def wants_merge(self) -> bool:
+        return len(self._segments) > MANY_SEGMENTS
+
+    def add(self, items: tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]) -> None:
+        self._segments.append(build_segment(*items))
+
+    def settle(self, is_alive: NDArray[np.bool_]) -> None:
+        """Merge the newest segments while that is quick."""
+        parts = self._segments
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
+            if len(parts[-2]) + len(parts[-1]) > INLINE_ITEMS:
+                return
+            parts[-2:] = [merge_segments(parts[-2:], is_alive)]
+
+    def merge_job(self, is_alive: NDArray[np.bool_]) -> Callable[[], Callable[[], None]]:
+        """What merges all there is now, beside us; it gives what puts the result in place."""
+        before, alive = tuple(self._segments), is_alive.copy()
+
+        def run() -> Callable[[], None]:
+            merged = merge_segments(before, alive)
+            return lambda: self._replace(before, merged)
+
+        return run
+
+    def find(self, terms: Sequence[int]) -> PostingList:
+        wanted = np.array(terms, np.uint32)
+        return _join_postings([part for segment in self._segments for part in segment.find(wanted)])
+
+    def find_beginning(self, beginning: int) -> PostingList:
+        parts = [part for one in self._segments for part in one.find_beginning(beginning)]
+        return _heaviest_per_row(_join_postings(parts))
+
+    def weights_of_row(self, row: int) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for segment in self._segments:
+            found |= segment.weights_of_row(row)
+        return found
+
+    def _replace(self, before: tuple[PostingSegment, ...], merged: PostingSegment) -> None:
+        """Unless others were merged meanwhile."""
+        if before and tuple(self._segments[: len(before)]) == before:
+            self._segments[: len(before)] = [merged]
+
+
+def read_items(
+    records: Sequence[bytes], first_row: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]:
+    """Terms, rows and weights of records that become rows from `first_row` on."""
+    counts = np.fromiter(map(len, records), np.int64, len(records)) // TERM_ITEM.size
+    return split_items(b"".join(records), counts, first_row)
+
+
+def split_items(
+    joined: bytes, counts: NDArray[np.int64], first_row: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.uint8]]:
+    """The same of records that stand one behind the other, each of so many items."""
+    items = np.frombuffer(joined, _ITEM)
+    rows = np.repeat(np.arange(first_row, first_row + len(counts), dtype=np.int32), counts)
+    is_term = np.ones(len(items), np.bool_)
+    is_term[np.cumsum(counts) - counts] = False
+    return items["term"][is_term], rows[is_term], items["weight"][is_term]
+
+
+def read_heads(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """Flags and length of each record; raises ValueError for another version's."""
+    heads = [record[: TERM_ITEM.size] for record in records]
+    return split_heads(b"".join(heads), np.ones(len(records), np.int64))
+
+
+def split_heads(
+    joined: bytes, counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """The same of records that stand one behind the other, each of so many items."""
+    items = np.frombuffer(joined, _ITEM)
+    is_whole = len(items) == counts.sum() and (counts > 0).all()
+    heads = items["term"][np.cumsum(counts) - counts] if is_whole else np.empty(0, np.uint32)
+    if len(heads) != len(counts) or (heads >> np.uint32(24) != TERMS_VERSION).any():
+        raise ValueError("terms of another version: encode them anew")
+    flags = heads >> np.uint32(16) & np.uint32(0xFF)
+    return flags.astype(np.uint8), (heads & np.uint32(MAX_LENGTH)).astype(np.uint16)
+
+
+def _join_postings(parts: Sequence[PostingList]) -> PostingList:
+    if len(parts) == 1:
+        return parts[0]
+    return PostingList(
+        rows=np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)]),
+        weights=np.concatenate([np.empty(0, np.uint8), *(part.weights for part in parts)]),
+    )
+
+
+def _heaviest_per_row(posting: PostingList) -> PostingList:
+    """The heaviest of a row's."""
+    order = np.lexsort((posting.weights, posting.rows))
+    rows, weights = posting.rows[order], posting.weights[order]
+    is_last = np.append(rows[1:] != rows[:-1], np.ones(min(1, len(rows)), np.bool_))
+    return PostingList(rows=rows[is_last], weights=weights[is_last])

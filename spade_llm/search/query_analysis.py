@@ -1,0 +1,160 @@
+"""Query analysis: dates and speaker names that a query mentions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from spade_llm.search.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_ENGLISH = "january february march april may june july august september october november december"
+_SPANISH = (
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+)
+MONTHS = {name: at for names in (_ENGLISH, _SPANISH) for at, name in enumerate(names.split(), 1)}
+MAX_YEARS = 50
+"""A month without a year is looked for in the last ones."""
+
+_MONTH = "|".join(MONTHS)
+_DATE = re.compile(
+    rf"""\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+|de\s+)?)?(?P<month>{_MONTH})\b
+    (?:\s+(?P<late_day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s*:))?
+    (?:[,\s]+(?:of\s+|del?\s+)?(?P<year>[12]\d{{3}})\b)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ISO_DATE = re.compile(r"\b([12]\d{3})-(\d\d)(?:-(\d\d))?\b")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_RELATIVE_DATE = re.compile(
+    r"\b(?:(yesterday|ayer)|(today|hoy)|last (week|month|year)|"
+    r"(?:la|el) (semana|mes|año) pasad[oa])\b",
+    re.IGNORECASE,
+)
+_DAYS = {"week": 7, "semana": 7, "month": 31, "mes": 31, "year": 366, "año": 366}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatePeriod:
+    """Seconds since 1970; a memory of it may have been made somewhat later."""
+
+    start: float
+    end: float
+
+    @property
+    def later(self) -> float:
+        """How long afterwards people still speak of it: 10 days."""
+        return self.end + 10 * 86_400.0
+
+
+def parse_dates(text: str, now: float) -> list[DatePeriod]:
+    """All that the text names; a month without a year is that of every year."""
+    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    found = [
+        *_iso_dates(text),
+        *_written_dates(_ISO_DATE.sub(" ", text), today),
+        *_relative_dates(text, today),
+    ]
+    return found or [_days(datetime(int(year), 1, 1, tzinfo=UTC), 365) for year in _years(text)]
+
+
+def _iso_dates(text: str) -> Iterator[DatePeriod]:
+    for year, month, day in _ISO_DATE.findall(text):
+        yield from _day_period(int(year), int(month), int(day) if day else None)
+
+
+def _written_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
+    for match in _DATE.finditer(text):
+        day = match["day"] or match["late_day"]
+        if match["month"] == "may" and not (day or match["year"]):
+            continue  # The verb.
+        for year in _years_of(match["year"], text, today):
+            yield from _day_period(year, MONTHS[match["month"].lower()], int(day) if day else None)
+
+
+def _years_of(year: str | None, text: str, today: datetime) -> list[int]:
+    """That of the date, else those of the text, else any."""
+    if year:
+        return [int(year)]
+    return _years(text) or list(range(today.year - MAX_YEARS, today.year + 1))
+
+
+def _years(text: str) -> list[int]:
+    return [int(year) for year in _YEAR.findall(_ISO_DATE.sub(" ", text))]
+
+
+def _day_period(year: int, month: int, day: int | None) -> Iterator[DatePeriod]:
+    try:
+        start = datetime(year, month, day or 1, tzinfo=UTC)
+    except ValueError:  # The 31st of a shorter month, or no date at all.
+        return
+    yield _days(start, 1 if day else 31)
+
+
+def _relative_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
+    for yesterday, this_day, period, periodo in _RELATIVE_DATE.findall(text):
+        back = 1 if yesterday else 0 if this_day else _DAYS[(period or periodo).lower()]
+        yield _days(today - timedelta(days=back), max(1, back))
+
+
+def _days(start: datetime, days: int) -> DatePeriod:
+    return DatePeriod(start=start.timestamp(), end=start.timestamp() + 86_400.0 * days)
+
+
+MIN_CHARS = 2
+MAX_NAMES = 2000
+"""Speakers that are looked for in a query, the first ones: an expression of 20 KB."""
+
+
+def find_names(text: str, names: Sequence[str]) -> list[str]:
+    """Those of the names that the text says, in full or by one of their words."""
+    said = {_normalized_name(match) for match in _matches_of(text, tuple(names[:MAX_NAMES]))}
+    return [name for name in names[:MAX_NAMES] if said & set(_name_forms(name))]
+
+
+def remove_names(text: str, names: Sequence[str]) -> str:
+    """The text without them, as it is to be embedded; the text itself if nothing else is left."""
+    pattern = _name_pattern(tuple(names[:MAX_NAMES]))
+    if pattern is None:
+        return text
+    bare = " ".join(pattern.sub(_remove_match, text).split())
+    return bare if re.search(r"\w", bare) else text
+
+
+def _matches_of(text: str, names: tuple[str, ...]) -> Iterable[str]:
+    pattern = _name_pattern(names)
+    if pattern is None:
+        return []
+    return [match["name"] for match in pattern.finditer(text) if _is_name(match["name"])]
+
+
+def _remove_match(match: re.Match[str]) -> str:
+    return "" if _is_name(match["name"]) else match[0]
+
+
+def _is_name(said: str) -> bool:
+    """`Will` is a name only with its capital; `anna` is one without."""
+    return said.casefold() not in STOP_WORDS or said[0].isupper()
+
+
+@lru_cache(256)
+def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    forms = sorted({form for name in names for form in _name_forms(name)}, key=len, reverse=True)
+    if not forms:
+        return None
+    choice = "|".join(map(re.escape, forms))
+    return re.compile(rf"(?<!\w)(?P<name>{choice})(?:['’]s)?(?!\w)", re.IGNORECASE)
+
+
+def _name_forms(name: str) -> list[str]:
+    """The name, and each of its words."""
+    forms = dict.fromkeys([name, *name.split()])
+    return [_normalized_name(form) for form in forms if len(form) >= MIN_CHARS]
+
+
+def _normalized_name(name: str) -> str:
+    return name.casefold()

@@ -1,0 +1,412 @@
+"""Admission control and rate limits (token bucket) per stamped sender of a stanza.
+
+is read.
+
+What comes too fast is refused with a stanza error (`resource-constraint`), programs' requests with
+`refuse` once per second, strangers in one sentence per minute; beyond that there is silence. A
+chat client that has waited for its answers is paced instead: its next message waits for its turn.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Self
+
+from spade_llm.core.errors import Busy, MalformedContent, StorageFailed, Unauthorised
+from spade_llm.core.limits import LruDict, Rate, TokenBucket, TokenBuckets
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    PRINCIPAL,
+    AclMessage,
+    Encoding,
+    ErrorBody,
+    Performative,
+    bare,
+)
+from spade_llm.messaging.principals import parse_principal
+from spade_llm.xmpp.admission_policy import TrustLevel, domain_of
+from spade_llm.xmpp.features.encryption_hint import encryption_of
+from spade_llm.xmpp.invitations import FILES, Invitations, is_code
+from spade_llm.xmpp.stanzas import message as codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.core.errors import SpadeLLMError
+    from spade_llm.xmpp.admission_policy import AdmissionPolicy
+    from spade_llm.xmpp.agent import XmppAgent
+
+STRANGER = (
+    "I only talk with people who were invited. If you have an invitation, send me: join CODE\n"
+    "Solo hablo con quienes tienen una invitación. Si tienes una, envíame: join CÓDIGO"
+)
+TOO_FAST = (
+    "That was more than I can read. What you have just sent stays unanswered: please send it again"
+    " in a minute.\n"
+    "Es más de lo que puedo leer. Lo último que enviaste queda sin respuesta: envíalo otra vez"
+    " dentro de un minuto, por favor."
+)
+WELCOME = (
+    "Welcome, you can talk with me now. Write help to see what I can do.\n"
+    "Te doy la bienvenida: ya puedes hablar conmigo. Escribe ayuda para ver qué sé hacer."
+)
+NOT_VALID = (
+    "This invitation is not valid, or not any more. Please ask for another one.\n"
+    "Esta invitación no es válida, o ya no lo es. Pide otra, por favor."
+)
+
+
+logger = logging.getLogger(__name__)
+
+MAX_SENDERS = 10_000
+"""Whose rates are known; who was silent longest is forgotten."""
+MAX_DOMAINS = 1000
+MAX_ASKED_PEERS = 1024
+"""Peers that we asked something: they may answer."""
+MAX_KNOWN_REQUESTS = 20_000
+"""Questions of programs that are known when they are asked again."""
+MAX_PAUSE_S = 10.0
+"""How long a message of a client that is paced waits; one that would wait longer is refused."""
+TURN_START_RATE = Rate(per_s=10.0, burst=4)
+"""Turns of one chat client that begin: of many messages at once the later ones wait, so that the
+work for them delays no other sender. Programs may ask a hundred things at a time."""
+REFUSED_EVERY_S = 60.0
+BUSY_EVERY_S = 1.0
+REFUSAL_RATE = Rate(per_s=50.0, burst=200)
+"""To all together."""
+JOIN_RATE = Rate(per_s=0.1, burst=5)
+"""Of one sender: codes that are answered."""
+JOIN_COMMAND = "join"
+TALK_ONTOLOGY = "spade-llm.chat/1"
+"""A program's question to a model."""
+
+_BODY = "{jabber:client}body"
+_THREAD = "{jabber:client}thread"
+_IQ = "{jabber:client}iq"
+_MESSAGE = "{jabber:client}message"
+_UNREAD = frozenset({"error", "groupchat"})
+"""The one fails a request of ours, the other is read by who knows rooms."""
+
+
+class _Sender:
+    """What is known of one bare JID."""
+
+    __slots__ = ("joins", "refused_s", "requests", "starts", "talk")
+
+    def __init__(self, talk: Rate | None, requests: Rate | None, now_s: float) -> None:
+        self.talk = TokenBucket(talk, now_s) if talk else None
+        self.requests = TokenBucket(requests, now_s) if requests else None
+        self.starts = TokenBucket(TURN_START_RATE, now_s)
+        self.joins = TokenBucket(JOIN_RATE, now_s)
+        self.refused_s = -REFUSED_EVERY_S
+
+
+class AdmissionControl:
+    def __init__(
+        self,
+        admission: AdmissionPolicy,
+        invitations: Invitations,
+        *,
+        own_domain: str,
+        send: Callable[[str], None],
+        own: str = "",
+        gateways: Collection[str] = (),
+        is_answered: Callable[[str], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`send` takes a stanza that nobody misses if it is lost. `own`: our bare JID. `gateways`:
+        bare JIDs; they are let in, and what they ask for others is counted as those others'.
+        `is_answered`: whether a bare JID has its answers to all that it said, and can be paced."""
+        self._admission = admission
+        self._gateways = frozenset(gateways)
+        self._own = own
+        self._never_counted = frozenset({"", own, own_domain, *gateways})
+        """Beside those whom we asked something: our server and ourselves, and gateways."""
+        self.is_room: Callable[[str], bool] = lambda _: False
+        """Whether we are in a room of this bare JID: what all its occupants say, and their
+        presences, come from there. Set by whoever knows rooms, which have a budget of their own."""
+        self._invitations = invitations
+        self._own_domain = own_domain
+        self._send = send
+        self._is_answered = is_answered
+        self._clock = clock
+        self._pause = ("", 0.0)
+        """Of the message that was let in last: its sender, and the seconds that it is to wait."""
+        self._signals: TokenBuckets[str] = TokenBuckets(MAX_SENDERS)
+        """By bare JID."""
+        self._senders: LruDict[tuple[str, TrustLevel], _Sender] = LruDict(MAX_SENDERS)
+        self._domains: TokenBuckets[str] = TokenBuckets(MAX_DOMAINS)
+        self._asked: LruDict[str, bool] = LruDict(MAX_ASKED_PEERS)
+        """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
+        self._heard: LruDict[int, None] = LruDict(MAX_KNOWN_REQUESTS)
+        """Of programs' questions that had their turn: `_print_of`."""
+        self._refusals = TokenBucket(REFUSAL_RATE, clock())
+
+    def __enter__(self) -> Self:
+        """Raises ConfigurationError: the file of invitations cannot be used."""
+        if not self._admission.is_open:
+            self._invitations.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._invitations.__exit__()
+
+    def note_asked(self, message: AclMessage) -> None:
+        """Whom we ask may answer."""
+        if message.performative is not Performative.REQUEST:
+            return
+        peer = bare(message.receiver)
+        is_stranger = self._standing(peer) is TrustLevel.STRANGER
+        was_stranger = self._asked.get(peer, False)
+        self._asked[peer] = is_stranger or was_stranger
+
+    def is_guest(self, jid: str) -> bool:
+        """Of those who may talk: one with limits of their own."""
+        return self._standing(jid) is not TrustLevel.KNOWN
+
+    def lets_in(self, jid: str) -> bool:
+        """Whether this bare JID may talk; an empty one where everybody may."""
+        if self._admission.is_open:
+            return True
+        return bool(jid) and self._standing(jid) is not TrustLevel.STRANGER
+
+    def admits(self, jid: str) -> bool:
+        """Whether this JID may ask for something that is no message; it counts as a request."""
+        peer, now_s = bare(jid), self._clock()
+        standing = self._standing(peer)
+        requests = self._sender(peer, standing, now_s).requests
+        return standing is not TrustLevel.STRANGER and (requests is None or requests.take(now_s))
+
+    def refuses(self, xml: Element) -> bool:
+        """Whether this stanza of the stream, no answer to an IQ of ours, comes too fast and goes no
+        further; it is answered here, if at all."""
+        self._pause = ("", 0.0)
+        jid, now_s = bare(xml.get("from", "")), self._clock()
+        is_iq = xml.tag == _IQ
+        if self._admission.limits_nothing or (self.is_room(jid) and not is_iq):
+            return False
+        if xml.tag == _MESSAGE:
+            return jid != self._own and self._refuses_message(xml, now_s)
+        is_refused = not self._takes_signal(jid, now_s)
+        if is_refused and is_iq:
+            self._answer_overload(codec.encode_overload(xml), now_s)
+        return is_refused
+
+    def _refuses_message(self, xml: Element, now_s: float) -> bool:
+        kind, (jid, standing) = xml.get("type"), self._who(xml)
+        if kind == "error":
+            return False
+        if kind == "groupchat":
+            return not self._takes_signal(jid, now_s)
+        sender = self._sender(jid, standing, now_s)
+        is_in_time = self._is_in_time(jid, sender, xml, now_s)
+        if not is_in_time:
+            self._refuse_fast(xml, sender, now_s)
+        return not is_in_time
+
+    def pause_s(self, message: AclMessage) -> float:
+        """How long the message that was let in just now waits for its turn."""
+        (sender, pause_s), self._pause = self._pause, ("", 0.0)
+        return pause_s if message.sender == sender else 0.0
+
+    def is_shut_for(self, xml: Element) -> bool:
+        """Whether this `<message/>` of somebody who is not let in goes no further; it is answered
+        here, if at all. However it came: what is read from the archive is in no hurry."""
+        if self._admission.is_open or xml.get("type") in _UNREAD:
+            return False
+        jid, standing = self._who(xml)
+        sender = self._sender(jid, standing, self._clock())
+        if _invitation_code(xml) is not None:
+            self._join(xml, jid, sender)
+            return True
+        return standing is TrustLevel.STRANGER and self._keep_out(xml, sender)
+
+    def _who(self, xml: Element) -> tuple[str, TrustLevel]:
+        """Who wants something of us. Whom a gateway lets in we do, if only as a guest."""
+        jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
+        if acl is None or jid not in self._gateways:
+            return jid, self._standing(jid)
+        principal = parse_principal(acl.get(PRINCIPAL, "")) or jid
+        standing = self._standing(principal)
+        return principal, TrustLevel.GUEST if standing is TrustLevel.STRANGER else standing
+
+    def _standing(self, jid: str) -> TrustLevel:
+        if jid in self._gateways:
+            return TrustLevel.KNOWN
+        standing = self._admission.standing(jid, self._own_domain)
+        if standing is not TrustLevel.STRANGER:
+            return standing
+        if self._asked.get(jid):
+            return TrustLevel.KNOWN
+        return TrustLevel.GUEST if self._is_invited(jid) else standing
+
+    def _is_invited(self, jid: str) -> bool:
+        try:
+            return self._invitations.is_guest(jid)
+        except StorageFailed as error:
+            logger.warning("%s is not let in: %s", jid, error)
+            return False
+
+    def _sender(self, jid: str, standing: TrustLevel, now_s: float) -> _Sender:
+        key = (jid, standing)
+        found = self._senders.get(key)
+        if found is None:
+            is_known = standing is TrustLevel.KNOWN
+            talk = self._admission.talk if is_known else self._admission.guest_talk
+            found = _Sender(talk, self._admission.requests, now_s)
+        self._senders[key] = found
+        return found
+
+    def _is_in_time(self, jid: str, sender: _Sender, xml: Element, now_s: float) -> bool:
+        is_talk = _is_talk(xml)
+        if not is_talk and xml.find(codec.ACL_TAG) is None:
+            return self._takes_signal(jid, now_s)
+        if not is_talk or self._is_repeated(xml):
+            # What we asked for may come as fast as it can.
+            return sender.requests is None or jid in self._asked or sender.requests.take(now_s)
+        buckets = [one for one in (sender.talk, self._domain(jid, now_s)) if one is not None]
+        is_chat = codec.encoding_of(xml) is Encoding.PLAIN
+        pause_s = _longest_wait_s(buckets, now_s)
+        # One message on its way at most, so that nothing piles up; programs ask again themselves.
+        if pause_s and not (is_chat and pause_s <= MAX_PAUSE_S and self._is_answered(jid)):
+            return False
+        if is_chat and buckets:
+            buckets.append(sender.starts)
+        self._pause = (xml.get("from", ""), _longest_wait_s(buckets, now_s))
+        for one in buckets:
+            one.borrow(now_s)
+        self._note_heard(xml)
+        return True
+
+    def _takes_signal(self, jid: str, now_s: float) -> bool:
+        """What we asked for may come as fast as it can here too."""
+        rate = self._admission.signals
+        if rate is None or jid in self._never_counted or jid in self._asked:
+            return True
+        return self._signals.of(jid, rate, now_s).take(now_s)
+
+    def _is_repeated(self, xml: Element) -> bool:
+        """A program that is not answered asks again; that costs no turn."""
+        return xml.find(codec.ACL_TAG) is not None and _request_fingerprint(xml) in self._heard
+
+    def _note_heard(self, xml: Element) -> None:
+        if xml.find(codec.ACL_TAG) is not None:
+            self._heard[_request_fingerprint(xml)] = None
+
+    def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
+        """Of another domain; None where no limit holds."""
+        rate, domain = self._admission.domain_talk, domain_of(jid)
+        if rate is None or domain == self._own_domain or jid in self._admission.allow:
+            return None
+        return self._domains.of(domain, rate, now_s)
+
+    def _keep_out(self, xml: Element, sender: _Sender) -> bool:
+        """Marks and states ask for nothing, and invitations to a room are read elsewhere; what is
+        encrypted without any words would be answered."""
+        if xml.find(_BODY) is None and codec.encoding_of(xml) is Encoding.PLAIN:
+            return bool(encryption_of(xml))
+        self._refuse(xml, sender, Unauthorised(_UNAUTHORISED), STRANGER)
+        return True
+
+    def _refuse_fast(self, xml: Element, sender: _Sender, now_s: float) -> None:
+        """A chat client shows the error beside the very message; what has no words gets none."""
+        if codec.encoding_of(xml) is not Encoding.PLAIN:
+            self._refuse(xml, sender, Busy(_BUSY), TOO_FAST)
+        elif _is_talk(xml):
+            self._answer_overload(codec.encode_overload(xml, text=TOO_FAST), now_s)
+
+    def _answer_overload(self, error: str, now_s: float) -> None:
+        if error and self._refusals.take(now_s):
+            self._send(error)
+
+    def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, words: str) -> None:
+        """As far as it is its time; a refusal costs more than silence."""
+        now_s = self._clock()
+        is_program = codec.encoding_of(xml) is Encoding.ACL
+        every_s = BUSY_EVERY_S if is_program else REFUSED_EVERY_S
+        if now_s - sender.refused_s < every_s or not self._refusals.take(now_s):
+            return
+        sender.refused_s = now_s
+        logger.info("%s is refused: %s", bare(xml.get("from", "")), error.code)
+        body = ErrorBody(code=error.code, detail=str(error)).encode()
+        self._answer(xml, Performative.REFUSE, body if is_program else words)
+
+    def _answer(self, xml: Element, performative: Performative, content: str) -> None:
+        """Requests only: two who refuse each other's answers would go on for ever."""
+        try:
+            message = codec.decode(xml)
+            if isinstance(message, AclMessage) and message.performative is Performative.REQUEST:
+                self._send(codec.encode(message.reply(performative, content)))
+        except MalformedContent as unreadable:
+            logger.debug("nobody is told: %s", unreadable)
+
+    def _join(self, xml: Element, jid: str, sender: _Sender) -> None:
+        if not sender.joins.take(self._clock()):
+            return
+        try:
+            is_let_in = self._admission.standing(jid, self._own_domain) is not TrustLevel.STRANGER
+            is_let_in = is_let_in or self._invitations.redeem(_invitation_code(xml) or "", jid)
+        except StorageFailed as error:
+            logger.warning("%s cannot join: %s", jid, error)
+            return
+        logger.info("%s %s", jid, "joins" if is_let_in else "has no valid invitation")
+        self._answer(xml, Performative.INFORM, WELCOME if is_let_in else NOT_VALID)
+
+
+def admission_control_of(agent: XmppAgent) -> AdmissionControl:
+    """The agent's, as its options say."""
+    options, name = agent.options, FILES.replace("*", str(agent.jid.local))
+    dispatcher = agent.node.dispatcher
+    door = AdmissionControl(
+        options.admission,
+        Invitations(options.data / name if options.data else None),
+        own_domain=str(agent.jid.domain),
+        send=agent.send_now,
+        own=str(agent.jid),
+        gateways=dispatcher.gateways,
+        is_answered=lambda jid: dispatcher.speaks(CHAT_TEXT) and not dispatcher.is_serving(jid),
+    )
+    agent.on_stanza.append(door.is_shut_for)
+    dispatcher.pause_of = door.pause_s
+    return door
+
+
+_BUSY = "too many messages at once; ask again later, and more slowly"
+_UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+
+
+def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:
+    return max((one.wait_s(now_s) for one in buckets), default=0.0)
+
+
+def _is_talk(xml: Element) -> bool:
+    """What costs a turn, or a hint; the ontology is looked at, and nothing else of it is read."""
+    acl = xml.find(codec.ACL_TAG)
+    if acl is not None:
+        return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"
+    return xml.find(_BODY) is not None or bool(encryption_of(xml))
+
+
+def _request_fingerprint(xml: Element) -> int:
+    """With all that makes a question another one to whoever answers it: its text, conversation and
+    deadline. An id alone could be used again for any number of them."""
+    acl = xml.find(codec.ACL_TAG)
+    fields = () if acl is None else tuple(sorted(acl.attrib.items()))
+    return hash(
+        (xml.get("from"), xml.get("id"), xml.findtext(_THREAD), xml.findtext(_BODY), fields)
+    )
+
+
+def _invitation_code(xml: Element) -> str | None:
+    """What a person sends to be let in."""
+    words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
+    if len(words) != 2 or codec.encoding_of(xml) is not Encoding.PLAIN:
+        return None
+    # Without the slash, too: clients take "/join" for a room's name that follows.
+    word, code = words[0].lower(), words[1]
+    is_asked = word in (f"/{JOIN_COMMAND}", f"//{JOIN_COMMAND}") or (
+        word == JOIN_COMMAND and is_code(code)
+    )
+    return code if is_asked else None

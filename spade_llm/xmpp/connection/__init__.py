@@ -1,0 +1,1 @@
+"""XMPP connection: settings, reconnect, stream management, JIDs, probes."""

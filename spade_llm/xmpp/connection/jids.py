@@ -1,0 +1,94 @@
+"""JIDs (RFC 7622): validation, normal form, account names, and a persistent resource.
+
+A server that manages streams keeps the session of a killed process for a while, and with it what
+comes for the account. Whoever takes the same resource ends that session, and what it held is
+delivered (RFC 6120 §7.7.2.2, XEP-0198 §5). Without a folder there is nobody to come back as.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from slixmpp import JID, InvalidJID
+
+from spade_llm.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOWN = 4096
+
+
+@lru_cache(KNOWN)
+def is_jid(text: str) -> bool:
+    try:
+        return bool(JID(text).domain)
+    except InvalidJID:
+        return False
+
+
+def bare_jid(text: str) -> str:
+    """Normal form of a bare JID: prepared as servers do (case, Unicode), without outer whitespace.
+
+    Raises:
+        ConfigurationError: the text is not a bare JID.
+    """
+    try:
+        jid = JID(text.strip())
+    except InvalidJID as error:
+        raise ConfigurationError(f"{text!r} is not a bare JID ({error})") from None
+    if not jid.local or "/" in text:
+        raise ConfigurationError(f"{text!r} is not a bare JID: write name@domain")
+    return str(jid.bare)
+
+
+def local_part(jid: str, *, domain: str) -> str:
+    """Return the part before the @, in its normal form.
+
+    Raises:
+        ConfigurationError: not a bare JID of this domain.
+    """
+    name, _, jid_domain = bare_jid(jid).partition("@")
+    if jid_domain != domain.lower():
+        raise ConfigurationError(f"{jid!r} is not an address at this server's domain {domain!r}")
+    return name
+
+
+def account_name(jid: str, password: str, *, domain: str) -> str:
+    """Return the local part of an account to be made.
+
+    Raises:
+        ConfigurationError: not a bare JID of this domain, or a password that no server can take.
+    """
+    name = local_part(jid, domain=domain)
+    if not password or not password.isprintable():
+        raise ConfigurationError(
+            f"the password of {jid!r} is empty or has control characters; give it another"
+        )
+    return name
+
+
+_RESOURCE = re.compile(r"llm-[0-9a-f]{8}")
+
+
+def resource_of(data: Path | None, name: str) -> str:
+    """Raises ConfigurationError: the folder cannot be written."""
+    if data is None:
+        return _new_resource()
+    path = data / f"resource-{name}"
+    try:
+        known = path.read_text("ascii", errors="replace").strip() if path.exists() else ""
+        if not _RESOURCE.fullmatch(known):
+            path.write_text(known := _new_resource(), "ascii")
+    except OSError as error:
+        raise ConfigurationError(
+            f"{str(path)!r} cannot be read or written ({error.strerror}): check who owns the folder"
+        ) from error
+    return known
+
+
+def _new_resource() -> str:
+    return f"llm-{secrets.token_hex(4)}"

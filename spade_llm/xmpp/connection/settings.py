@@ -1,0 +1,138 @@
+"""Connection settings: server addresses, fallback endpoints, and the TLS context.
+
+Wherever it is, the certificate has to be that of the JID's domain (xmpp/client.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """A server, and how far it is trusted: its certificate is always verified."""
+
+    host: str | None = None
+    """Address to connect to; None: found through the JID's domain (SRV records, RFC 6120 §3.2)."""
+    port: int = 5222
+    others: tuple[tuple[str, int], ...] = ()
+    """Further addresses of the same server: tried in turn where one does not answer."""
+    ca_path: Path | None = None
+    """A CA to trust beside the system's: a local server's own."""
+    start_timeout_s: float = 15.0
+    """The first connection must stand within this, or `start()` fails with the reason."""
+    register: bool = False
+    """Make the account in-band (XEP-0077) where the server allows it."""
+
+
+@lru_cache(maxsize=8)
+def tls_context(ca_path: Path | None) -> ssl.SSLContext:
+    """One verifying context per CA for the whole process: loading the CA store takes 26 ms.
+
+    Raises:
+        ConfigurationError: the CA file cannot be read.
+    """
+    try:
+        return ssl.create_default_context(cafile=str(ca_path) if ca_path else None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"the CA file {str(ca_path)!r} cannot be read ({error}): check [server] ca"
+        ) from None
+
+
+logger = logging.getLogger(__name__)
+
+MAX_REDIRECTS = 3
+"""Redirections in a row that are followed (RFC 6120 §4.9.3.19)."""
+MAX_PORT = 65_535
+
+
+class FallbackEndpoints:
+    def __init__(self, connection: ConnectionSettings) -> None:
+        self._known = ((connection.host, connection.port), *connection.others)
+        self._number = 0
+        self._redirected_to: tuple[str, int] | None = None
+        self._is_untried = False
+        self._hops = 0
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def now(self) -> tuple[str | None, int]:
+        """Host None: as the JID's domain says."""
+        return self._redirected_to or self._known[self._number]
+
+    def move_on(self) -> bool:
+        """This one did not work. True: every one was tried since the last time it was so."""
+        if self._is_untried:
+            self._is_untried = False
+            return False
+        self._redirected_to, self._hops = None, 0
+        self._number = (self._number + 1) % len(self._known)
+        return self._number == 0
+
+    def arrive(self) -> None:
+        self._hops = 0
+
+    def redirect(self, other: str, *, is_verified: bool) -> bool:
+        """The server says that another host is to be asked. Only one that has shown its certificate
+        may: before that, anybody on the line says so."""
+        target = _parse_endpoint(other)
+        if target is None or not is_verified or self._hops >= MAX_REDIRECTS:
+            logger.warning("the server sends us to %r: not followed", other[:200])
+            return False
+        self._hops += 1
+        self._redirected_to, self._is_untried = target, True
+        return True
+
+
+def _parse_endpoint(text: str) -> tuple[str, int] | None:
+    """`HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None: none of them."""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+    else:
+        host, colon, rest = text.partition(":")
+        rest = colon + rest
+    port = rest.removeprefix(":") or "5222"
+    is_sound = bool(host) and port.isdecimal() and len(port) <= len(str(MAX_PORT))
+    return (host, int(port)) if is_sound and 0 < int(port) <= MAX_PORT else None
+
+
+XMPP_PORT = 5222
+
+
+def parse_address(
+    text: str, *, named: str = "--server", default_port: int = XMPP_PORT
+) -> tuple[str, int]:
+    """Host and port of `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
+
+    Raises:
+        ConfigurationError: it is none of them.
+    """
+    host, port = _split_address(text, str(default_port))
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigurationError(f"{named}: {text!r} is not HOST or HOST:PORT")
+    return host, int(port)
+
+
+def full_jid(name: str, domain: str) -> str:
+    """`memory` → `memory@localhost`; a whole JID stays as it is."""
+    return name if "@" in name else f"{name}@{domain}"
+
+
+def _split_address(text: str, default_port: str) -> tuple[str, str]:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        return host, rest.removeprefix(":") if rest else default_port
+    host, colon, port = text.partition(":")
+    return host, port if colon else default_port

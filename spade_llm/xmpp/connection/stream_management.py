@@ -1,0 +1,290 @@
+"""Stream management (XEP-0198): stanza counters, acknowledgements, resumption.
+
+slixmpp 1.12 has a plugin for it. It counts stanza objects only, where ours are written as text,
+acknowledges what nobody has looked at yet, and begins after the first presence, which brings what
+the server has stored (tests/xmpp/test_stream_management.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from xml.etree.ElementTree import Element
+
+NAMESPACE = "urn:xmpp:sm:3"
+MAX_UNACKED = 4096
+MAX_UNACKED_CHARS = 32 * 1024 * 1024
+"""What is kept to be sent again; with more, a stream that drops is not resumed."""
+ASK_EVERY = 64
+"""Stanzas sent until the server is asked what has arrived, where nobody waits for it sooner."""
+ACK_WITHIN_S = 1.0
+"""Of what has come the server is told within this, and at once where it asks."""
+RESUME_WITHIN_S = 60
+"""How long we ask the server to wait for us. Prosody 0.12 goes by its configuration instead."""
+
+_MODULO = 2**32
+_STANZAS = frozenset(f"{{jabber:client}}{name}" for name in ("message", "presence", "iq"))
+_WRITTEN = ("<message", "<presence", "<iq")
+
+Receipt = asyncio.Future[bool]
+"""True: the server has all that was sent before; False: nobody knows, and nobody will."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPosition:
+    """How much of a stream had come at some time."""
+
+    stream: int
+    handled: int
+
+
+class StreamManagement:
+    """Of one client, over all its connections. `write` puts text onto the present one; `on_due` is
+    called when the server is to be told what has come, with the seconds until then."""
+
+    def __init__(self, write: Callable[[str], None], on_due: Callable[[float], None]) -> None:
+        self._write = write
+        self._on_due = on_due
+        self.is_offered = False
+        """By the server, on the present connection."""
+        self.is_on = False
+        """What is sent is counted."""
+        self.is_frozen = False
+        """What comes is not acknowledged: the server keeps it for our next session."""
+        self._is_counting_in = False
+        self._id = ""
+        self._stream = 0
+        self._handled = 0
+        self._told = 0
+        self._sent = 0
+        self._asked_for = 0
+        """Of what is sent, the server is asked whether this much has arrived."""
+        self._is_wanted = False
+        self._acked = 0
+        self._unacked: deque[str] = deque()
+        self._unacked_chars = 0
+        self._has_overflown = False
+        self._receipts: deque[tuple[int, Receipt]] = deque()
+        """By the number of the last stanza that they are for, ascending; one for each answer to a
+        person that is on its way (Dispatcher)."""
+        self._decided: asyncio.Future[bool] | None = None
+        self._acts = {
+            f"{{{NAMESPACE}}}a": self._arrived,
+            f"{{{NAMESPACE}}}r": self._asked,
+            f"{{{NAMESPACE}}}enabled": self._enabled,
+            f"{{{NAMESPACE}}}resumed": self._resumed,
+            f"{{{NAMESPACE}}}failed": self._failed,
+        }
+
+    @property
+    def may_resume(self) -> bool:
+        return bool(self._id) and not self._has_overflown
+
+    def enable(self, *, to_resume: bool = True) -> None:
+        """Ask for a new stream: from here on both sides count."""
+        self.give_up()
+        wish = f" resume='true' max='{RESUME_WITHIN_S}'" if to_resume else ""
+        self._write(f"<enable xmlns='{NAMESPACE}'{wish}/>")
+        self.is_on = True
+
+    async def resume(self) -> bool:
+        """Go on with the stream that has dropped, if the server still has it."""
+        self._decided = asyncio.get_running_loop().create_future()
+        known = f"previd={quoteattr(self._id)} h='{self._handled}'"
+        self._told = self._handled
+        self._write(f"<resume xmlns='{NAMESPACE}' {known}/>")
+        try:
+            return await self._decided
+        finally:
+            self._decided = None
+
+    def drop(self) -> None:
+        """The connection is away."""
+        self.is_on = self._is_counting_in = self.is_offered = False
+        self._decide(is_resumed=False)
+        if not self.may_resume:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Of what is unacknowledged nothing will be known any more."""
+        self._id = ""
+        self._stream += 1
+        self.is_on = self._is_counting_in = self._has_overflown = False
+        self._handled = self._told = self._sent = self._acked = self._unacked_chars = 0
+        self._asked_for, self._is_wanted = 0, False
+        self._unacked.clear()
+        while self._receipts:
+            _set(self._receipts.popleft()[1], has_arrived=False)
+
+    def note_sent(self, text: str) -> None:
+        if not self.is_on or not text.startswith(_WRITTEN):
+            return
+        self._sent += 1
+        if not self._has_overflown:
+            self._keep(text)
+        if self._sent % ASK_EVERY == 0:
+            self.ask()
+
+    def note_received(self, xml: Element) -> None:
+        """Each child of the stream, before it is looked at."""
+        if xml.tag in _STANZAS:
+            if self._is_counting_in and not self.is_frozen:
+                self._handled = (self._handled + 1) % _MODULO
+                self._on_due(ACK_WITHIN_S)
+        elif act := self._acts.get(xml.tag):
+            act(xml)
+
+    def receipt(self) -> Receipt:
+        """For all that was sent until now. Ask, or wait until somebody does."""
+        receipt: Receipt = asyncio.get_running_loop().create_future()
+        if self._sent == self._acked:
+            receipt.set_result(True)
+        else:
+            self._receipts.append((self._sent, receipt))
+        return receipt
+
+    def next_word(self) -> Receipt:
+        """Ask for one, whatever has arrived: a server that says something is there."""
+        word: Receipt = asyncio.get_running_loop().create_future()
+        self._receipts.append((self._sent, word))
+        self.ask()
+        return word
+
+    def want(self) -> None:
+        """Have the server say what has arrived, behind what leaves in this turn of the loop."""
+        self._is_wanted = True
+
+    def ask_if_wanted(self) -> None:
+        """Once for all that want it now."""
+        if self._is_wanted and self._sent != self._asked_for:
+            self.ask()
+        self._is_wanted = False
+
+    def ask(self) -> None:
+        """Have the server say what has arrived."""
+        if self.is_on:
+            self._asked_for = self._sent
+            self._write(f"<r xmlns='{NAMESPACE}'/>")
+
+    def mark(self) -> StreamPosition:
+        return StreamPosition(self._stream, self._handled)
+
+    def acknowledge(self, mark: StreamPosition) -> None:
+        """Tell the server that what had come then need not be kept for us."""
+        if self._is_counting_in and mark.stream == self._stream:
+            # One that was overtaken: a server ends a stream whose numbers go back.
+            is_ahead = (mark.handled - self._told) % _MODULO < _MODULO // 2
+            self._told = mark.handled if is_ahead else self._told
+            self._write(f"<a xmlns='{NAMESPACE}' h='{self._told}'/>")
+
+    @property
+    def is_told(self) -> bool:
+        """The server knows of all that has come."""
+        return self._told == self._handled
+
+    def _keep(self, text: str) -> None:
+        self._unacked.append(text)
+        self._unacked_chars += len(text)
+        if len(self._unacked) > MAX_UNACKED or self._unacked_chars > MAX_UNACKED_CHARS:
+            self._has_overflown = True
+            self._unacked.clear()
+
+    def _asked(self, _xml: Element) -> None:
+        self._on_due(0.0)
+
+    def _enabled(self, xml: Element) -> None:
+        self._is_counting_in = True
+        if xml.get("resume") in ("true", "1"):
+            self._id = xml.get("id", "")
+
+    def _resumed(self, xml: Element) -> None:
+        self._arrived(xml)
+        self.is_on = self._is_counting_in = True
+        for text in self._unacked:
+            self._write(text)
+        self.ask()
+        self._decide(is_resumed=True)
+
+    def _failed(self, xml: Element) -> None:
+        """A server that no longer has the stream may still know how much of it arrived."""
+        self._arrived(xml)
+        self.give_up()
+        self._decide(is_resumed=False)
+
+    def _decide(self, *, is_resumed: bool) -> None:
+        if self._decided is not None:
+            _set(self._decided, has_arrived=is_resumed)
+
+    def _arrived(self, xml: Element) -> None:
+        """`h` counts modulo 2³²; a server that counts more than was sent is not believed."""
+        said = xml.get("h", "")
+        if not said.isdecimal() or len(said) > len(str(_MODULO)):
+            return
+        new = (int(said) - self._acked) % _MODULO
+        if new > self._sent - self._acked:
+            return
+        self._acked += new
+        for _ in range(min(new, len(self._unacked))):
+            self._unacked_chars -= len(self._unacked.popleft())
+        self._settle_receipts()
+
+    def _settle_receipts(self) -> None:
+        while self._receipts and self._receipts[0][0] <= self._acked:
+            _set(self._receipts.popleft()[1], has_arrived=True)
+        if self._sent == self._acked:
+            self._has_overflown, self._unacked_chars = False, 0
+
+
+def _set(future: asyncio.Future[bool], *, has_arrived: bool) -> None:
+    if not future.done():
+        future.set_result(has_arrived)
+
+
+async def _at_once() -> None:
+    """Where nothing is written down."""
+
+
+class Acknowledger:
+    """What was acknowledged the server forgets; what was not comes again, or is stored for the next
+    session. So a message that is to survive us is written down first."""
+
+    def __init__(self) -> None:
+        self.until_safe: Callable[[], Awaitable[None]] = _at_once
+        """Returns once what has come until now survives a kill −9, or needs not; must not raise."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def due(self, management: StreamManagement, within_s: float) -> None:
+        if not within_s:
+            self._begin(management)
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(within_s, self._begin, management)
+
+    async def finish(self, management: StreamManagement) -> None:
+        """Before the stream is closed: what the server does not know by then it stores."""
+        await self._tell(management)
+        self._stop_timer()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, management: StreamManagement) -> None:
+        self._stop_timer()
+        task = asyncio.create_task(self._tell(management))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self, management: StreamManagement) -> None:
+        mark = management.mark()
+        await self.until_safe()
+        management.acknowledge(mark)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

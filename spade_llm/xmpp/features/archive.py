@@ -1,0 +1,324 @@
+"""Message archive (XEP-0313): reads what people wrote while the agent was offline.
+
+after each new stream, once and in order (XEP-0313). Knows no conversation.
+
+The place up to which the archive is dealt with is on disk. Without a place nothing is read: an
+agent that is new to an account does not answer what was said before it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from slixmpp.exceptions import IqError, IqTimeout
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
+
+from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
+from spade_llm.core.limits import LruDict
+from spade_llm.messaging import CHAT_TEXT, bare
+from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas.forms import typed_form
+from spade_llm.xmpp.stanzas.namespaces import DELAY, HINTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from slixmpp import ClientXMPP
+    from slixmpp.stanza import Message as Stanza
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+MAM = "urn:xmpp:mam:2"
+PAGE_SIZE = 50
+"""Messages of one answer; Prosody gives no more (0.12)."""
+TIMEOUT_S = 20.0
+NOT_FOUND = "item-not-found"
+
+_RESULT = f"{{{MAM}}}result"
+_FIN = f"{{{MAM}}}fin"
+_FORWARDED = "{urn:xmpp:forward:0}forwarded"
+_DELAY = f"{{{DELAY}}}delay"
+_MESSAGE = "{jabber:client}message"
+_RSM = "http://jabber.org/protocol/rsm"
+_STANZA_ID = "{urn:xmpp:sid:0}stanza-id"
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedMessage:
+    id: str
+    message: ET.Element
+    """The `<message/>` as it came, with the time (XEP-0203)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePage:
+    messages: tuple[ArchivedMessage, ...]
+    """Oldest first."""
+    last: str
+    """Empty: there are none."""
+    is_last: bool
+
+
+class MessageArchive:
+    """Of one client's account."""
+
+    def __init__(self, client: ClientXMPP) -> None:
+        self._client = client
+        self._open: dict[str, list[ArchivedMessage]] = {}
+        client.register_handler(Callback("archive", _Result(None), self._collect))
+
+    async def after(self, id: str, *, since: datetime) -> ArchivePage:
+        """What follows this one; of an empty id, all. Nothing older than `since`.
+
+        Raises:
+            PeerUnavailable: with wire_code NOT_FOUND, where the archive has it no more.
+            RequestTimeout: no answer in time.
+        """
+        return await self._page(since, {"max": str(PAGE_SIZE)} | ({"after": id} if id else {}))
+
+    async def newest(self) -> str:
+        """The id of the last one; empty: there is none. Raises as `after`."""
+        return (await self._page(None, {"max": "1", "before": ""})).last
+
+    async def _page(self, since: datetime | None, rsm: dict[str, str]) -> ArchivePage:
+        query_id = secrets.token_hex(8)
+        iq = self._client.Iq(stype="set", sto=self._client.boundjid.bare)
+        iq.append(_query(query_id, since, rsm))
+        collected = self._open[query_id] = []
+        try:
+            fin = (await iq.send(timeout=TIMEOUT_S)).xml.find(_FIN)
+        except IqTimeout:
+            raise RequestTimeout("the archive does not answer", peer=self._me) from None
+        except IqError as error:
+            condition = str(error.condition)
+            reason = f"the archive answers {condition}"
+            raise PeerUnavailable(reason, peer=self._me, wire_code=condition) from None
+        finally:
+            del self._open[query_id]
+        return _read(fin, collected)
+
+    @property
+    def _me(self) -> str:
+        return str(self._client.boundjid.bare)
+
+    def _collect(self, stanza: Stanza) -> None:
+        """Only our own account speaks for its archive, and only to what we have asked."""
+        result = stanza.xml.find(_RESULT)
+        page = self._open.get(result.get("queryid", "")) if result is not None else None
+        if page is None or stanza.xml.get("from", self._me) != self._me or len(page) >= PAGE_SIZE:
+            return
+        forwarded = result.find(_FORWARDED)
+        message = forwarded.find(_MESSAGE) if forwarded is not None else None
+        if message is None:
+            return
+        if (delay := forwarded.find(_DELAY)) is not None:
+            message.append(delay)
+        page.append(ArchivedMessage(result.get("id", ""), message))
+
+
+def archive_id(message: ET.Element) -> str:
+    """By which our archive knows a message that came just now (XEP-0359); empty: it has it not.
+
+    To be believed of a server with an archive only: others pass on what senders write.
+    """
+    account = bare(message.get("to", ""))
+    ids = (one for one in message.iterfind(_STANZA_ID) if one.get("by") == account)
+    return next((one.get("id", "") for one in ids), "")
+
+
+def _read(fin: ET.Element | None, collected: list[ArchivedMessage]) -> ArchivePage:
+    if fin is None:
+        return ArchivePage((), "", is_last=True)
+    last = fin.findtext(f"{{{_RSM}}}set/{{{_RSM}}}last") or ""
+    return ArchivePage(tuple(collected), last, is_last=fin.get("complete") == "true" or not last)
+
+
+def _query(query_id: str, since: datetime | None, rsm: dict[str, str]) -> ET.Element:
+    query = ET.Element(f"{{{MAM}}}query", {"queryid": query_id})
+    if since is not None:
+        start = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        query.append(typed_form("submit", MAM, {"start": start}))
+    paging = ET.SubElement(query, f"{{{_RSM}}}set")
+    for name, value in rsm.items():
+        ET.SubElement(paging, f"{{{_RSM}}}{name}").text = value
+    return query
+
+
+class _Result(MatcherBase):
+    def match(self, xml: Stanza) -> bool:
+        return xml.xml.tag == _MESSAGE and xml.xml.find(_RESULT) is not None
+
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE = timedelta(days=3)
+"""Nobody waits for an answer to what is older."""
+MAX_PAGES = 200
+"""Of one absence: 10 000 messages, ours among them, which is what Prosody keeps of an account. What
+is newer is not answered then."""
+MAX_MESSAGES = 500
+"""Of those, what is answered."""
+MAX_PER_SENDER = 50
+"""Of one sender, so that a flood keeps nobody else's from being read; the rest stays unanswered."""
+MAX_AT_WORK = 8
+"""Old messages wait while the agent has so much to do, and so leave room for new ones."""
+RETRY_S = 20.0
+ATTEMPTS = 3
+MAX_LIVE_IDS = 4096
+"""Ids that came live while the archive is read, not to be read again."""
+
+_KEPT_OUT = ("no-store", "no-permanent-store")
+
+
+class MissedMessages:
+    def __init__(self, agent: XmppAgent, path: Path) -> None:
+        self._agent = agent
+        self._path = path
+        self._archive: MessageArchive | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._is_reading = True
+        self._has_archive = False
+        self._is_keeping = False
+        self._live: LruDict[str, None] = LruDict(MAX_LIVE_IDS)
+        # What was refused, or a code that was used, is not to be read again later.
+        agent.on_arrival.append(self._note)
+        agent.on_client.append(self._listen)
+        agent.on_session.append(self._begin)
+
+    def _listen(self, client: ClientXMPP) -> None:
+        self._archive = MessageArchive(client)
+
+    def _begin(self) -> None:
+        """Another stream: what came to the one before may be in nobody's hands."""
+        if not self._agent.node.dispatcher.speaks(CHAT_TEXT):
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        self._is_reading = True
+        self._reading = self._agent.submit(self._read_all())
+
+    def _note(self, stanza: Element) -> None:
+        """What comes live needs not be read later."""
+        id = archive_id(stanza) if stanza.tag == "{jabber:client}message" else ""
+        if id and not (self._agent.link and self._agent.link.hands_back):
+            self._live[id] = None
+            self._keep_live()
+
+    def _keep_live(self) -> None:
+        """Once for all that came in the meantime: a flood writes no file per message."""
+        if self._has_archive and not self._is_keeping:
+            self._is_keeping = True
+            self._agent.run_errand(self._keep_once_safe())
+
+    async def _keep_once_safe(self) -> None:
+        try:
+            while self._live and not self._is_reading:
+                newest, reading = next(reversed(self._live)), self._reading
+                await self._agent.node.dispatcher.written_down()
+                # Another stream meanwhile: whoever reads the archive keeps the place.
+                if reading is self._reading:
+                    self._keep(newest)
+                    self._forget_until(newest)
+        finally:
+            self._is_keeping = False
+
+    def _forget_until(self, newest: str) -> None:
+        while self._live and self._live.popitem(last=False)[0] != newest:
+            continue
+
+    async def _read_all(self) -> None:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_S)
+            try:
+                await self._catch_up()
+                break
+            except RequestError as error:
+                logger.warning("%s: missed messages are not known: %s", self._agent.jid, error)
+        self._is_reading = False
+        self._keep_live()
+
+    async def _catch_up(self) -> None:
+        said = await self._agent.discover(str(self._agent.jid))
+        self._has_archive = MAM in said.features
+        if not self._has_archive or self._archive is None:
+            return
+        place = self._place()
+        if place is None:
+            self._keep(await self._archive.newest())
+            return
+        await self._read_from(self._archive, *place)
+
+    async def _read_from(self, archive: MessageArchive, place: str, at: datetime) -> None:
+        since = datetime.now(UTC) - MAX_AGE
+        taken: Counter[str] = Counter()
+        for _ in range(MAX_PAGES):
+            try:
+                page = await archive.after(place, since=since)
+            except PeerUnavailable as error:
+                if error.wire_code != NOT_FOUND or not place:
+                    raise
+                # It has expired there; what came since may have not.
+                place, since = "", max(at, since)
+                continue
+            for one in page.messages:
+                await self._deal_with(one, taken)
+            place = page.last or place
+            if page.is_last:
+                return
+            if taken.total() >= MAX_MESSAGES:
+                break
+        logger.warning("%s: too much was missed, the newest is left out", self._agent.jid)
+        self._keep(await archive.newest())
+
+    async def _deal_with(self, one: ArchivedMessage, taken: Counter[str]) -> None:
+        dispatcher = self._agent.node.dispatcher
+        sender = bare(one.message.get("from", ""))
+        has_share = taken[sender] < MAX_PER_SENDER and taken.total() < MAX_MESSAGES
+        if one.id not in self._live and has_share and self._is_for_us(one.message):
+            taken[sender] += 1
+            await dispatcher.has_room(below=MAX_AT_WORK)
+            self._agent.read(one.message)
+            await asyncio.sleep(0)
+            await dispatcher.written_down()
+        self._live.pop(one.id, None)
+        self._keep(one.id)
+
+    def _is_for_us(self, message: Element) -> bool:
+        """What a person said to us; who speaks for a program has asked again, or given up."""
+        is_ours = bare(message.get("from", "")) == str(self._agent.jid)
+        is_chat = message.get("type", "normal") in ("chat", "normal")
+        is_kept = all(message.find(f"{{{HINTS}}}{hint}") is None for hint in _KEPT_OUT)
+        has_body = bool(message.findtext("{jabber:client}body"))
+        return not is_ours and is_chat and is_kept and has_body and not codec.read_metadata(message)
+
+    def _place(self) -> tuple[str, datetime] | None:
+        try:
+            known = json.loads(self._path.read_text("utf-8"))
+            return str(known["id"]), datetime.fromisoformat(known["at"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("%s is not read: %s", self._path, error)
+            return None
+
+    def _keep(self, id: str) -> None:
+        """Whole or not at all, also after a kill."""
+        text = json.dumps({"id": id, "at": datetime.now(UTC).isoformat()})
+        new = self._path.with_suffix(".new")
+        try:
+            new.write_text(text, "utf-8")
+            os.replace(new, self._path)
+        except OSError as error:
+            logger.warning("%s is not written: %s", self._path, error)

@@ -1,0 +1,91 @@
+"""Bounced answers: sends answers again that another server returned, with back-off.
+
+with the same id, until it is. Knows no conversation.
+
+Our own server has had them, so nothing else would say them again. People here are not concerned:
+for them it stores what they miss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+from spade_llm.core.limits import LruDict
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare
+from spade_llm.messaging.runtime import Bounce
+from spade_llm.xmpp.admission_policy import domain_of
+from spade_llm.xmpp.stanzas import message as codec
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+MAX_SENT = 256
+"""Answers that are known again when they come back."""
+FIRST_PAUSE_S = 4.0
+MAX_PAUSE_S = 60.0
+GIVE_UP_AFTER_S = 300.0
+"""After so long without anything that came back, the pauses are short again."""
+TRANSIENT_CONDITIONS = frozenset({"remote-server-not-found", "remote-server-timeout"})
+"""What does not arrive for these may arrive later. It is tried for as long as the answer log knows
+the answer."""
+
+
+class BouncedAnswers:
+    def __init__(self, agent: XmppAgent) -> None:
+        self._agent = agent
+        self._sent: LruDict[str, AclMessage] = LruDict(MAX_SENT)
+        self._is_due = False
+        self._trying: asyncio.Task[None] | None = None
+        self._pause_s = FIRST_PAUSE_S
+        self._tried_s = float("-inf")
+        agent.on_sent.append(self._note_sent)
+        agent.on_stanza.append(self._take)
+
+    def _note_sent(self, message: AclMessage) -> None:
+        if self._is_for_elsewhere(message):
+            self._sent[message.reply_with] = message
+
+    def _is_for_elsewhere(self, message: AclMessage) -> bool:
+        """Questions of ours have somebody who waits; rooms and programs are seen to elsewhere."""
+        is_answer = message.ontology == CHAT_TEXT and message.encoding is Encoding.PLAIN
+        is_question = message.performative is Performative.REQUEST
+        is_far = domain_of(message.receiver) != str(self._agent.jid.domain)
+        return is_answer and is_far and not (is_question or message.said.room)
+
+    def _take(self, xml: Element) -> bool:
+        if xml.get("type") != "error" or not self._sent:
+            return False
+        bounce = codec.decode(xml)
+        answer = self._known(bounce) if isinstance(bounce, Bounce) else None
+        if answer is None:
+            return False
+        self._is_due = True
+        self._agent.run_errand(self._agent.node.dispatcher.delivery.not_sent(answer))
+        if self._trying is None or self._trying.done():
+            self._trying = self._agent.submit(self._try_again())
+        return True
+
+    def _known(self, bounce: Bounce) -> AclMessage | None:
+        """The pieces of a long one are called by its id and a number."""
+        id = bounce.message_id
+        answer = self._sent.get(id) or self._sent.get(id.rpartition(".")[0])
+        is_it = answer is not None and bare(answer.receiver) == bare(bounce.peer)
+        return answer if is_it and bounce.condition in TRANSIENT_CONDITIONS else None
+
+    async def _try_again(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            pause_s = self._next_pause_s()
+            await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
+            await self._agent.node.dispatcher.resend()
+
+    def _next_pause_s(self) -> float:
+        now_s = asyncio.get_running_loop().time()
+        has_rested = now_s - self._tried_s > GIVE_UP_AFTER_S
+        self._pause_s = FIRST_PAUSE_S if has_rested else min(self._pause_s * 2, MAX_PAUSE_S)
+        self._tried_s = now_s
+        return self._pause_s

@@ -1,0 +1,113 @@
+"""Encryption hint: tells the sender of an encrypted message that it cannot be read.
+
+What stands beside the encrypted text is a sentence about encryption: nobody's words to us.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from spade_llm.core.errors import RequestError
+from spade_llm.core.limits import LruDict
+from spade_llm.messaging import AclMessage, Encoding, Performative
+from spade_llm.xmpp.connection.jids import is_jid
+from spade_llm.xmpp.stanzas.namespaces import client_language
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 3600.0
+"""Between two hints in one conversation."""
+MAX_CONVERSATIONS = 4096
+"""Whose last hint is remembered; of others another may come sooner."""
+
+HINTS = {
+    "en": (
+        "I cannot read encrypted messages. Please switch encryption ({}) off for this chat, and"
+        " write it again."
+    ),
+    "es": (
+        "No puedo leer mensajes cifrados. Desactiva el cifrado ({}) en este chat y escríbelo otra"
+        " vez, por favor."
+    ),
+}
+
+_ENCRYPTED = {
+    "{eu.siacs.conversations.axolotl}encrypted": "OMEMO",
+    "{urn:xmpp:omemo:1}encrypted": "OMEMO",
+    "{urn:xmpp:omemo:2}encrypted": "OMEMO",
+    "{urn:xmpp:openpgp:0}openpgp": "OpenPGP",
+    "{jabber:x:encrypted}x": "OpenPGP",
+}
+_BODY = "{jabber:client}body"
+_THREAD = "{jabber:client}thread"
+_MAX_NAME_CHARS = 1024
+
+
+class EncryptionHint:
+    def __init__(self, agent: XmppAgent, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._agent = agent
+        self._clock = clock
+        self._told: LruDict[tuple[str, str], float] = LruDict(MAX_CONVERSATIONS)
+        """When, by bare JID and thread; the latest last."""
+        agent.on_stanza.append(self._take)
+
+    def _take(self, xml: Element) -> bool:
+        """Keys that are exchanged without a text (XEP-0384 §5.5) say nothing to a person."""
+        kind = encryption_of(xml)
+        if not kind or xml.get("type", "normal") not in ("chat", "normal"):
+            return False
+        if _has_text(xml) and self._is_time(xml):
+            self._agent.run_errand(self._tell(xml, kind))
+        return True
+
+    def _is_time(self, xml: Element) -> bool:
+        place, now = _conversation_key(xml), self._clock()
+        told = self._told.get(place)
+        if told is not None and now - told < EVERY_S:
+            return False
+        self._told[place] = now
+        return is_jid(xml.get("from", ""))
+
+    async def _tell(self, xml: Element, kind: str) -> None:
+        try:
+            await self._agent.send_acl(_hint_message(xml, kind))
+        except RequestError as error:
+            logger.warning("to %s: %s", xml.get("from"), error)
+
+
+def encryption_of(xml: Element) -> str:
+    """What a message is encrypted by; empty: it is not."""
+    return next((name for tag, name in _ENCRYPTED.items() if xml.find(tag) is not None), "")
+
+
+def _has_text(xml: Element) -> bool:
+    is_sealed = any(
+        part.tag.endswith("}payload") or (part.tag in _ENCRYPTED and bool(part.text))
+        for part in xml.iter()
+    )
+    return is_sealed or bool(xml.findtext(_BODY))
+
+
+def _conversation_key(xml: Element) -> tuple[str, str]:
+    thread = xml.findtext(_THREAD) or ""
+    return xml.get("from", "").partition("/")[0], thread[:_MAX_NAME_CHARS]
+
+
+def _hint_message(xml: Element, kind: str) -> AclMessage:
+    return AclMessage(
+        performative=Performative.NOT_UNDERSTOOD,
+        sender="",
+        receiver=xml.get("from", ""),
+        content=HINTS[client_language(xml)].format(kind),
+        conversation_id=_conversation_key(xml)[1],
+        in_reply_to=xml.get("id", "")[:_MAX_NAME_CHARS],
+        encoding=Encoding.PLAIN,
+    )

@@ -1,0 +1,235 @@
+"""Peer features: presences of others, and cached service discovery of their clients.
+
+Only disco#info and the software's name are ever asked, and of full JIDs only: disco#items ends the
+stream on some servers.
+
+conversation.
+
+Asked once for each `ver` that a presence shows, and for each connection that shows none. Nobody
+can speak for another's client by showing its `ver` (XEP-0115 §9.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slixmpp.exceptions import IqError, IqTimeout
+
+from spade_llm.core.errors import PeerUnavailable, RequestError, RequestTimeout
+from spade_llm.core.limits import LruDict
+from spade_llm.messaging import bare
+from spade_llm.xmpp.stanzas.announcement import MAX_FACT_CHARS, read_announcement
+from spade_llm.xmpp.stanzas.message import CORRECTION
+from spade_llm.xmpp.stanzas.namespaces import DISCO_INFO, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from slixmpp import ClientXMPP
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.stanzas.announcement import Announcement
+
+DISCOVERY_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerPresence:
+    """A presence of somebody who lets us see it."""
+
+    jid: str
+    """Full, as stamped."""
+    is_available: bool
+    is_ours: bool = False
+    """It says that it runs this software: then it understands our requests."""
+    ver: str = ""
+    """Of their capabilities (XEP-0115): another one when something of them has changed."""
+    node: str = ""
+    """Identifier of the software (XEP-0115), as its maker chose it: `https://dino.im`."""
+
+
+async def discover(
+    client: ClientXMPP, jid: str, *, timeout_s: float = DISCOVERY_TIMEOUT_S
+) -> Announcement:
+    """What the one at this full JID says of itself.
+
+    Raises:
+        PeerUnavailable: nobody is there, or it does not say.
+        RequestTimeout: no answer in time, as on servers that carry no requests between clients.
+    """
+    try:
+        answer = await client["xep_0030"].get_info(jid=jid, cached=False, timeout=timeout_s)
+    except IqError as error:
+        condition = str(error.condition)
+        reason = f"{jid} does not say what it is: {condition}"
+        raise PeerUnavailable(reason, peer=jid, wire_code=condition) from None
+    except IqTimeout:
+        raise RequestTimeout(f"{jid} did not say in time what it is", peer=jid) from None
+    query = answer.xml.find(f"{{{DISCO_INFO}}}query")
+    if query is None:
+        raise PeerUnavailable(f"{jid} does not say what it is", peer=jid)
+    return read_announcement(query)
+
+
+async def software_of(
+    client: ClientXMPP, jid: str, *, timeout_s: float = DISCOVERY_TIMEOUT_S
+) -> str:
+    """Name of the software at this full JID (XEP-0092); empty if it does not say in time."""
+    try:
+        answer = await client.make_iq_get(VERSION, ito=jid).send(timeout=timeout_s)
+    except (IqError, IqTimeout):
+        return ""
+    name = answer.xml.findtext(f"{{{VERSION}}}query/{{{VERSION}}}name")
+    return (name or "")[:MAX_FACT_CHARS]
+
+
+FOLLOWS_CORRECTIONS = frozenset(
+    {
+        *("dino.im", "dino"),
+        *("conversejs.org", "converse.js"),
+        *("gajim.org", "gajim"),
+        *("conversations.im", "conversations"),
+    }
+)
+"""Clients that show every correction of one message: the host of their caps node (XEP-0115) and
+their name (XEP-0092), in lower case. docs/design/manners.md says why each is here, and which is
+not."""
+MAX_KNOWN = 4096
+"""People, connections, and kinds of clients that are remembered: of each, the latest."""
+MAX_CLIENTS = 8
+"""Of one person, that are remembered: the latest."""
+QUERY_TIMEOUT_S = 2.0
+"""For each of the two questions."""
+MAX_ASKED = 64
+"""Who is asked at the same time without anybody waiting for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerClient:
+    """A client program: what it announces, and what it is."""
+
+    features: frozenset[str] = frozenset()
+    software: str = ""
+    """Caps node, or name; empty: unknown."""
+
+    @property
+    def follows_corrections(self) -> bool:
+        """Whether it shows every correction of a message, however often that is corrected."""
+        return CORRECTION in self.features and _client_name(self.software) in FOLLOWS_CORRECTIONS
+
+
+_UNKNOWN = PeerClient()
+
+
+class PeerFeatures:
+    def __init__(self, agent: XmppAgent) -> None:
+        self._agent = agent
+        self._seen: LruDict[str, LruDict[str, PeerPresence]] = LruDict(MAX_KNOWN)
+        """By bare JID, then by full JID: the connections that let us see their presence."""
+        self._known: LruDict[str, PeerClient] = LruDict(MAX_KNOWN)
+        """By bare JID, node and `ver`, or by full JID where these are not shown."""
+        self._asked: dict[str, asyncio.Task[PeerClient]] = {}
+        self._silent: LruDict[str, bool] = LruDict(MAX_KNOWN)
+        """Full JIDs that did not say; not asked again unless somebody waits for it."""
+        agent.on_sighting.append(self._sight)
+
+    def known(self, jid: str) -> PeerClient | None:
+        """The client at this full JID, without asking; None: nothing is known of it."""
+        return self._known.get(self._key(jid))
+
+    def may_follow_corrections(self, jid: str) -> bool:
+        """Whether `follow_corrections` can still turn out to be true."""
+        known = [(one, self.known(one)) for one in self._clients_with(jid)]
+        return all(
+            one not in self._silent if client is None else client.follows_corrections
+            for one, client in known
+        )
+
+    async def follow_corrections(self, jid: str) -> bool:
+        """Whether the client at this full JID shows every correction of a message, and so do all
+        others of that person: a server copies to them what this one gets (XEP-0280)."""
+        clients = await asyncio.gather(*map(self.of, self._clients_with(jid)))
+        return all(client.follows_corrections for client in clients)
+
+    def knows_to_follow(self, jid: str) -> bool:
+        """As `follow_corrections`, without asking; False where that is not known."""
+        known = map(self.known, self._clients_with(jid))
+        return all(client is not None and client.follows_corrections for client in known)
+
+    def learn(self, jid: str) -> None:
+        """Ask, where nobody waits for it, so that it is known later."""
+        is_open = self.known(jid) is None and jid not in self._silent
+        if is_open and len(self._asked) < MAX_ASKED:
+            self._asking(jid)
+
+    async def of(self, jid: str) -> PeerClient:
+        """The client at this full JID; one without features where it does not say in time."""
+        key = self._key(jid)
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        return await asyncio.shield(self._asking(jid))
+
+    async def close(self) -> None:
+        """Nobody wants to know any more."""
+        asked = tuple(self._asked.values())
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    def _clients_with(self, jid: str) -> Sequence[str]:
+        """Full JIDs of all clients that this person shows us; this one in any case."""
+        return list(dict.fromkeys([jid, *self._seen.get(bare(jid), ())]))
+
+    def _sighting(self, jid: str) -> PeerPresence | None:
+        clients = self._seen.get(bare(jid))
+        return clients.get(jid) if clients else None
+
+    def _key(self, jid: str) -> str:
+        seen = self._sighting(jid)
+        return f"{bare(jid)}#{seen.node}#{seen.ver}" if seen and seen.ver else jid
+
+    def _asking(self, jid: str) -> asyncio.Task[PeerClient]:
+        key = self._key(jid)
+        task = self._asked.get(key)
+        if task is None:
+            task = self._asked[key] = asyncio.create_task(self._ask(jid, key))
+        return task
+
+    async def _ask(self, jid: str, key: str) -> PeerClient:
+        seen = self._sighting(jid)
+        try:
+            said = await self._agent.discover(jid, timeout_s=QUERY_TIMEOUT_S)
+            software = seen.node if seen else ""
+            if CORRECTION in said.features and not software:
+                software = await self._agent.software_of(jid, timeout_s=QUERY_TIMEOUT_S)
+        except RequestError:
+            self._silent[jid] = True
+            return _UNKNOWN
+        finally:
+            del self._asked[key]
+        client = PeerClient(said.features, software)
+        self._known[key] = client
+        return client
+
+    def _sight(self, seen: PeerPresence) -> None:
+        if seen.is_ours:
+            return  # Our programs enable no carbons, and no person reads there.
+        self._silent.pop(seen.jid, None)
+        person = bare(seen.jid)
+        clients = self._seen.get(person) or LruDict(MAX_CLIENTS)
+        if seen.is_available:
+            clients[seen.jid] = seen
+            self._seen[person] = clients
+            return
+        clients.pop(seen.jid, None)
+        self._known.pop(seen.jid, None)
+        if not clients:
+            self._seen.pop(person, None)
+
+
+def _client_name(software: str) -> str:
+    """`https://dino.im/` → `dino.im`."""
+    return software.strip().casefold().rpartition("://")[2].removeprefix("www.").rstrip("/")

@@ -1,0 +1,234 @@
+"""Room membership: join, self-ping (XEP-0410), rejoin with back-off; saved rooms (SQLite)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from slixmpp.exceptions import IqError, IqTimeout
+
+from spade_llm.core.errors import RequestError
+from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.xmpp.features.room_state import MAX_NICKS
+from spade_llm.xmpp.stanzas import muc
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from slixmpp import ClientXMPP
+
+    from spade_llm.xmpp.agent import XmppAgent
+    from spade_llm.xmpp.features.room_state import RoomState
+
+MAX_ROOMS = 50
+"""Of one agent, those of its configuration included."""
+MAX_OF_INVITER = 10
+"""So that others have places, too."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS rooms (
+    jid TEXT PRIMARY KEY,
+    password TEXT NOT NULL,
+    inviter TEXT NOT NULL
+);
+"""
+_ADD = "INSERT OR REPLACE INTO rooms(jid, password, inviter) VALUES (?, ?, ?)"
+_ALL = "SELECT jid, password FROM rooms ORDER BY rowid LIMIT ?"
+_COUNT = "SELECT count(*) FROM rooms WHERE inviter = ?"
+_REMOVE = "DELETE FROM rooms WHERE jid = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRoom:
+    jid: str
+    """Bare."""
+    nick: str = ""
+    """Empty: the agent's usual one."""
+    password: str = ""
+
+
+class SavedRooms:
+    def __init__(self, path: Path | None) -> None:
+        """`path=None`: in RAM only. Where there is a file, only its owner may read it: rooms have
+        passwords."""
+        self._path = path
+        self._db = SqliteFile(path, schema=_SCHEMA, what="the list of rooms")
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: the file cannot be used."""
+        self._db.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._db.close()
+
+    def all(self) -> list[KnownRoom]:
+        """Raises StorageFailed, as all of them."""
+        rows = self._db.run(_ALL, MAX_ROOMS)
+        return [KnownRoom(jid=str(jid), password=str(password)) for jid, password in rows]
+
+    def add(self, room: KnownRoom, *, inviter: str) -> None:
+        self._db.run(_ADD, room.jid, room.password, inviter)
+
+    def has_place_for(self, inviter: str) -> bool:
+        ((count,),) = self._db.run(_COUNT, inviter)
+        return int(str(count)) < MAX_OF_INVITER
+
+    def remove(self, jid: str) -> None:
+        self._db.run(_REMOVE, jid)
+
+
+logger = logging.getLogger(__name__)
+
+JOIN_TIMEOUT_S = 10.0
+FIRST_PAUSE_S = 1.0
+MAX_PAUSE_S = 300.0
+KICKED_PAUSE_S = 60.0
+"""Before a configured room that put us out is entered again."""
+PING_EVERY_S = 60.0
+PING_TIMEOUT_S = 20.0
+
+NICK_TAKEN = "conflict"
+ROOM_CLOSED_CONDITIONS = frozenset(
+    {"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"}
+)
+"""Answers of a room that does not want us."""
+NO_ROOM = frozenset({"service-unavailable", "subscription-required"})
+"""What a server answers in the name of a person (RFC 6121 §8.5)."""
+STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
+UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
+"""Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
+there it is a name that was changed; of Prosody it may be a room that is there no more."""
+
+
+class RoomMembership:
+    def __init__(
+        self,
+        agent: XmppAgent,
+        room: RoomState,
+        *,
+        say_again: Callable[[RoomState], Awaitable[None]],
+    ) -> None:
+        """`say_again`: called each time that we are in."""
+        self._agent = agent
+        self._room = room
+        self._say_again = say_again
+        self._pause_s = FIRST_PAUSE_S
+
+    async def run(self, *, can_give_up: bool, is_new: bool) -> None:
+        """Ends when the room does not want us, where that is an end; else with its task. `is_new`:
+        it may be none, and that is an end too."""
+        if is_new and await self._is_no_room():
+            return
+        while True:
+            condition = await self._enter()
+            if condition == "":
+                condition = await self._until_out()
+            is_unwanted = condition in ROOM_CLOSED_CONDITIONS or self._room.outing.is_for_good
+            if is_unwanted and can_give_up:
+                return
+            if condition:
+                await self._pause(condition)
+
+    async def _is_no_room(self) -> bool:
+        """A person, for instance, to whom somebody else has invited us."""
+        try:
+            said = await self._agent.discover(self._room.address)
+        except RequestError as error:
+            return error.wire_code in NO_ROOM
+        return muc.MUC not in said.features
+
+    async def _enter(self) -> str:
+        """Empty: we are in. Else why not."""
+        condition = NICK_TAKEN
+        for tried in range(MAX_NICKS):
+            condition = await self._attempt(self._room.wanted_nick + "_" * tried)
+            if condition != NICK_TAKEN:
+                break
+        if condition == "":
+            await self._look_around()
+        return condition
+
+    async def _attempt(self, nick: str) -> str:
+        entrance = self._room.begin(nick)
+        try:
+            async with asyncio.timeout(JOIN_TIMEOUT_S):
+                await self._connected()
+                self._show_ourselves()
+                return await entrance
+        except TimeoutError:
+            return "no answer"
+
+    async def _connected(self) -> None:
+        if self._agent.link is not None:
+            await self._agent.link.connected.wait()
+
+    def _show_ourselves(self) -> None:
+        presence = self._agent.client.make_presence(pto=self._room.own_address)
+        presence.xml.append(muc.join_element(self._room.password))
+        presence.send()
+
+    async def _look_around(self) -> None:
+        """What the room can do: only who says that it gives ids takes away those that somebody made
+        up."""
+        room = self._room
+        asking = asyncio.create_task(self._ask())
+        leaving = asyncio.create_task(room.is_out.wait())
+        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        asking.cancel()
+        leaving.cancel()
+        if room.is_out.is_set():
+            return
+        room.is_settled.set()
+        logger.info("%s is in %s as %s", self._agent.jid, room.address, room.nick)
+        await self._say_again(room)
+
+    async def _ask(self) -> None:
+        room = self._room
+        try:
+            said = await self._agent.discover(room.address)
+            room.vouches_for_ids = muc.OCCUPANT_ID in said.features
+        except RequestError as error:
+            logger.warning("%s does not say what it can do: %s", room.address, error)
+
+    async def _until_out(self) -> str:
+        """Empty: come in again at once. Else why we were put out."""
+        room = self._room
+        while room.is_in:
+            try:
+                async with asyncio.timeout(PING_EVERY_S):
+                    await room.is_out.wait()
+            except TimeoutError:
+                if not await is_occupant(self._agent.client, self._room.own_address):
+                    logger.warning("%s forgot us", room.address)
+                    room.lose()
+        self._pause_s = KICKED_PAUSE_S if room.outing.is_for_good else FIRST_PAUSE_S
+        return room.outing.reason
+
+    async def _pause(self, reason: str) -> None:
+        """Ended by another stream."""
+        room = self._room
+        logger.warning("%s is not in %s: %s", self._agent.jid, room.address, reason)
+        room.is_out.clear()
+        waiting = asyncio.create_task(room.is_out.wait())
+        try:
+            pause_s = random.uniform(self._pause_s / 2, self._pause_s)
+            await asyncio.wait({waiting}, timeout=pause_s)
+        finally:
+            waiting.cancel()
+        self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+
+
+async def is_occupant(client: ClientXMPP, occupant: str) -> bool:
+    """Whether we are this occupant (XEP-0410); True where nobody can tell."""
+    try:
+        await client["xep_0199"].send_ping(occupant, PING_TIMEOUT_S)
+    except IqError as error:
+        return error.condition in STILL_IN | UNSURE
+    except IqTimeout:
+        return True
+    return True

@@ -1,0 +1,257 @@
+"""Room state: occupants, recent lines, and the rate limit of answers in one room.
+
+A chain of answers ends by their count (hops), by how many went to programs since a person last
+said something, and at the latest by what one minute allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from spade_llm.core.limits import SlidingWindow
+from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, SEAT_SEPARATOR, TRANSIENT_PREFIX
+from spade_llm.xmpp.stanzas.mentions import visible_nick
+from spade_llm.xmpp.stanzas.muc import BANNED, NEW_NICK, SELF, SHUT_DOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spade_llm.messaging import ChatMetadata
+    from spade_llm.xmpp.stanzas.muc import RoomPresence
+
+MAX_HOPS = 4
+"""Of a chain of programs' answers: what has come so far is not answered."""
+MAX_TO_PROGRAMS = 4
+"""Answers to programs since a person said something in the room."""
+PER_MINUTE = 20
+"""Answers in one room."""
+PER_ASKER = 8
+"""Of those, to one occupant."""
+MINUTE_S = 60.0
+
+
+class RoomAnswerDecision(Enum):
+    ANSWER = auto()
+    REFUSE = auto()
+    """Say so in a sentence: once a minute for each occupant."""
+    SILENCE = auto()
+
+
+class RoomRateLimit:
+    """Limits the answers in one room: per minute (sliding window), per chain of programs."""
+
+    def __init__(self, *, per_minute: int = PER_MINUTE, clock: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._answered: SlidingWindow[str] = SlidingWindow(MINUTE_S, clock)
+        self._refused: SlidingWindow[str] = SlidingWindow(MINUTE_S, clock)
+        self._to_programs = 0
+
+    def person_spoke(self) -> None:
+        """A chain of programs is none any more."""
+        self._to_programs = 0
+
+    def verdict(self, asker: str, *, hops: int, is_program: bool) -> RoomAnswerDecision:
+        """Counts what it allows."""
+        if is_program:
+            return self._for_program(asker, hops)
+        self.person_spoke()
+        if not self._is_free_for(asker):
+            return self._refusal(asker)
+        self._answered.add(asker)
+        return RoomAnswerDecision.ANSWER
+
+    def _for_program(self, asker: str, hops: int) -> RoomAnswerDecision:
+        """A refusal would be one more thing to answer."""
+        is_over = hops >= MAX_HOPS or self._to_programs >= MAX_TO_PROGRAMS
+        if is_over or not self._is_free_for(asker):
+            return RoomAnswerDecision.SILENCE
+        self._to_programs += 1
+        self._answered.add(asker)
+        return RoomAnswerDecision.ANSWER
+
+    def _is_free_for(self, asker: str) -> bool:
+        is_free = self._answered.count() < self._per_minute
+        return is_free and self._answered.count(asker) < PER_ASKER
+
+    def _refusal(self, asker: str) -> RoomAnswerDecision:
+        if self._refused.count(asker) or self._refused.count() >= self._per_minute:
+            return RoomAnswerDecision.SILENCE
+        self._refused.add(asker)
+        return RoomAnswerDecision.REFUSE
+
+
+MAX_OCCUPANTS = 5000
+"""That are known by name; of others nothing is kept."""
+MAX_LINES = 20
+MAX_LINE_CHARS = 400
+"""Of what people say to each other: the last of it, as context."""
+MAX_PENDING_LINES = 16
+MAX_NICKS = 4
+"""Names that are tried: the wanted one, and so many with one more `_`."""
+SETTLE_S = 5.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Occupant:
+    nick: str
+    real: str = ""
+    stated_id: str = ""
+    """As the room says; it counts only where the room vouches for it."""
+    sitting: str = field(default_factory=lambda: TRANSIENT_PREFIX + secrets.token_hex(6))
+    """Ours, from when they came to when they go."""
+    is_program: bool | None = None
+    """None: nobody has asked yet."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RoomExit:
+    """How we came to be out of a room."""
+
+    is_for_good: bool = False
+    """Somebody wants us out."""
+    reason: str = ""
+
+
+class RoomState:
+    def __init__(self, address: str, nick: str, *, password: str = "", per_minute: int) -> None:
+        self.address = address
+        self.wanted_nick = self.nick = nick
+        self.password = password
+        self.is_in = False
+        self.has_let_us_in = False
+        """Until it has, it is an address that somebody gave us, and may be a person's."""
+        self.vouches_for_ids = False
+        """It says that it gives ids (XEP-0421), and so takes away those that somebody made up."""
+        self.outing = RoomExit()
+        self.is_out = asyncio.Event()
+        """Set when we are in no longer, or should look whether we are."""
+        self.is_settled = asyncio.Event()
+        """What there is to know of the room is known."""
+        self.budget = RoomRateLimit(per_minute=per_minute, clock=asyncio.get_running_loop().time)
+        self.entrance: asyncio.Future[str] | None = None
+        """Of the attempt that runs: the condition that ends it; empty where we are in."""
+        self.unsaid: deque[str] = deque(maxlen=MAX_PENDING_LINES)
+        """Ids of what the room gave back because we were not in it."""
+        self._occupants: dict[str, Occupant] = {}
+        self._talk: deque[str] = deque(maxlen=MAX_LINES)
+
+    @property
+    def own_address(self) -> str:
+        return f"{self.address}/{self.nick}"
+
+    def begin(self, nick: str) -> asyncio.Future[str]:
+        """An attempt to enter; whoever was in it comes again."""
+        self.nick = nick
+        self.is_out.clear()
+        self.is_settled.clear()
+        self.outing = RoomExit()
+        self._occupants.clear()
+        self._talk.clear()
+        self.entrance = asyncio.get_running_loop().create_future()
+        return self.entrance
+
+    def lose(self) -> None:
+        """We are out, without anybody having wanted it."""
+        self.is_in = False
+        self.outing = RoomExit()
+        self._conclude("connection lost")
+        self.is_out.set()
+
+    def see(self, seen: RoomPresence) -> None:
+        match seen.kind:
+            case "available":
+                self._welcome(seen)
+            case "unavailable":
+                self._farewell(seen)
+            case "error":
+                self._conclude(seen.condition or "undefined-condition")
+
+    def hear(self, nick: str, text: str) -> None:
+        """Something that nobody said to us."""
+        line = " ".join(text.split())[:MAX_LINE_CHARS]
+        self._talk.append(f"{visible_nick(nick)}: {line}")
+
+    @property
+    def talk(self) -> tuple[str, ...]:
+        """Oldest first."""
+        return tuple(self._talk)
+
+    def forget(self, peer: str) -> None:
+        """All talk goes, if this bare JID, or who has this seat, may have taken part."""
+        is_seat = peer.endswith(SEAT_SEPARATOR + self.address)
+        if is_seat or any(peer == one.real for one in self._occupants.values()):
+            self._talk.clear()
+
+    def occupant(self, nick: str) -> Occupant:
+        """Whom the room has not shown is nobody whom we could know again."""
+        return self._occupants.get(nick) or Occupant(nick=nick)
+
+    def said_by(
+        self, occupant: Occupant, *, hops: int, said: ChatMetadata = NO_CHAT_METADATA
+    ) -> ChatMetadata:
+        """`said`: what their client says beside the text. No marks: they would be everybody's."""
+        return replace(
+            said,
+            wants="",
+            room=self.address,
+            nick=occupant.nick,
+            real=occupant.real,
+            occupant=(self.vouches_for_ids and occupant.stated_id) or occupant.sitting,
+            hops=str(hops) if hops else "",
+        )
+
+    async def settled(self) -> None:
+        """Soon, or as things are."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_S):
+                await self.is_settled.wait()
+
+    def _welcome(self, seen: RoomPresence) -> None:
+        if SELF in seen.statuses:
+            self.nick, self.is_in, self.has_let_us_in = seen.nick, True, True
+            self._conclude("")
+            return
+        known = self._occupants.get(seen.nick)
+        if known is None and len(self._occupants) >= MAX_OCCUPANTS:
+            return
+        if known is None or (known.real, known.stated_id) != (seen.real, seen.occupant):
+            known = Occupant(nick=seen.nick, real=seen.real, stated_id=seen.occupant)
+            self._occupants[seen.nick] = known
+        known.is_program = known.is_program or seen.is_agent or None
+
+    def _farewell(self, seen: RoomPresence) -> None:
+        is_own = SELF in seen.statuses or seen.nick == self.nick
+        if NEW_NICK in seen.statuses and seen.new_nick:
+            self._rename(seen.nick, seen.new_nick, is_own=is_own)
+        elif is_own:
+            self._put_out(seen)
+        else:
+            self._occupants.pop(seen.nick, None)
+
+    def _rename(self, nick: str, new: str, *, is_own: bool) -> None:
+        """The same person goes on sitting there, whatever they are called."""
+        if is_own:
+            self.nick = new
+        elif (occupant := self._occupants.pop(nick, None)) is not None:
+            occupant.nick = new
+            self._occupants[new] = occupant
+
+    def _put_out(self, seen: RoomPresence) -> None:
+        was_wanted = bool(seen.statuses & {BANNED, "307", "321", "322"}) or seen.is_destroyed
+        is_passing = SHUT_DOWN in seen.statuses
+        self.is_in = False
+        codes = ", ".join(sorted(seen.statuses - {SELF}))
+        reason = "it was destroyed" if seen.is_destroyed else f"put out (status {codes or 'none'})"
+        self.outing = RoomExit(is_for_good=was_wanted and not is_passing, reason=reason)
+        self._conclude(reason)
+        self.is_out.set()
+
+    def _conclude(self, condition: str) -> None:
+        if self.entrance is not None and not self.entrance.done():
+            self.entrance.set_result(condition)

@@ -1,0 +1,144 @@
+"""Roster and presence subscriptions (RFC 6121): contacts that may see an agent.
+
+Who is allowed sees it, and nobody else: a request of others is declined, and of an account that is
+an agent's own, those who were allowed once and are not any more are taken off before its first
+presence. Probes are answered by the server, by the same list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from slixmpp import JID
+from slixmpp.exceptions import IqError, IqTimeout
+
+from spade_llm.core.errors import PeerUnavailable
+from spade_llm.messaging import bare
+from spade_llm.xmpp.features import peer_features
+from spade_llm.xmpp.stanzas.announcement import NODE, read_node
+
+if TYPE_CHECKING:
+    from slixmpp import ClientXMPP
+    from slixmpp.stanza import Presence
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+logger = logging.getLogger(__name__)
+
+PRESENCE_TIMEOUT_S = 2 * peer_features.DISCOVERY_TIMEOUT_S
+"""For the roster, and the server's word."""
+_SEES_US = ("from", "both")
+_SEEN = ("to", "both")
+
+
+class Roster:
+    def __init__(self, agent: XmppAgent) -> None:
+        options = agent.options
+        self._agent = agent
+        self.allowed = frozenset((*options.allowed, str(agent.jid.domain)))
+        """JIDs and domains; `*`: everybody."""
+        self._watched = set(options.announce_to)
+        self._is_own_account = options.identity is not None
+        """A person's, whom a program logs in for, has contacts of theirs."""
+        self.nick = options.identity.named(str(agent.jid.local)) if options.identity else None
+        self._has_appeared = asyncio.Event()
+        agent.on_client.append(self._listen)
+
+    def allows(self, asker: str) -> bool:
+        """Whether this bare JID may see us, and so our full JID."""
+        return bool({"*", asker, JID(asker).domain} & self.allowed)
+
+    def watch(self, jid: str) -> None:
+        if jid in self._watched:
+            return
+        self._watched.add(jid)
+        if self._agent.link and self._agent.link.connected.is_set():
+            self._agent.run_errand(self._ask_to_see(frozenset({jid})))
+
+    def sees(self, jid: str) -> bool:
+        is_known = bool(self._agent.link) and jid in self._client.client_roster
+        return is_known and self._client.client_roster[jid]["subscription"] in _SEEN
+
+    def appear(self) -> None:
+        """Show ourselves after a connection, and ask to see whom we watch."""
+        if not self._is_own_account:
+            self._show()
+        self._agent.run_errand(self._look_at_roster())
+
+    async def until_shown(self) -> None:
+        """Return once our server has told those who may see us that we are there, or does not in
+        time: whoever is told that we have started may rely on it."""
+        link = self._agent.link
+        try:
+            async with asyncio.timeout(PRESENCE_TIMEOUT_S):
+                await self._has_appeared.wait()
+                if link is not None:
+                    # slixmpp's stanzas leave in a task of their own, and are counted then.
+                    await link.client.waiting_queue.join()
+                    await link.confirm()
+        except (TimeoutError, PeerUnavailable):
+            logger.warning("%s: the server has not confirmed our presence", self._agent.jid)
+
+    def _show(self) -> None:
+        self._agent.show_presence()
+        self._has_appeared.set()
+
+    async def _look_at_roster(self) -> None:
+        await self._get_roster()
+        if self._is_own_account:
+            self._take_off()
+            self._show()
+        self._subscribe(frozenset(self._watched))
+
+    @property
+    def _client(self) -> ClientXMPP:
+        return self._agent.client
+
+    def _listen(self, client: ClientXMPP) -> None:
+        client.add_event_handler("presence_subscribe", self._decide)
+        client.add_event_handler("presence_available", self._note_twin)
+
+    def _note_twin(self, presence: Presence) -> None:
+        """Another resource of an agent's own account, which runs this software: what people write
+        goes to both. Of the same folder there is one process only."""
+        jid = str(presence["from"])
+        is_other = jid != self._agent.address and bare(jid) == str(self._agent.jid)
+        if self._is_own_account and is_other and read_node(presence.xml) == NODE:
+            logger.warning("another process is logged in as %s: both answer what people write", jid)
+
+    def _decide(self, presence: Presence) -> None:
+        asker = presence["from"].bare
+        if not self.allows(asker):
+            self._client.send_presence(pto=asker, ptype="unsubscribed")
+            return
+        self._client.send_presence(pto=asker, ptype="subscribed")
+        self._client.send_presence(pto=asker, ptype="subscribe", pnick=self.nick)
+        self._client.send_presence(pto=asker)
+
+    async def _ask_to_see(self, wanted: frozenset[str]) -> None:
+        await self._get_roster()
+        self._subscribe(wanted)
+
+    async def _get_roster(self) -> None:
+        try:
+            await self._client.get_roster(timeout=peer_features.DISCOVERY_TIMEOUT_S)
+        except (IqError, IqTimeout) as error:
+            logger.warning("%s: no roster: %s", self._agent.jid, error)
+
+    def _subscribe(self, wanted: frozenset[str]) -> None:
+        roster = self._client.client_roster
+        for jid in wanted:
+            if roster[jid]["subscription"] not in _SEEN:
+                self._client.send_presence(pto=jid, ptype="subscribe", pnick=self.nick)
+
+    def _take_off(self) -> None:
+        """The server tells them that we are gone, and answers their probes no more."""
+        roster = self._client.client_roster
+        for jid in [one for one in roster if roster[one]["subscription"] in _SEES_US]:
+            if not self.allows(jid):
+                logger.info("%s is not allowed to see %s any more", jid, self._agent.jid)
+                self._client.send_presence(pto=jid, ptype="unsubscribed")
+                if jid not in self._watched and roster[jid]["subscription"] == "both":
+                    self._client.send_presence(pto=jid, ptype="unsubscribe")

@@ -1,0 +1,1 @@
+"""XMPP servers started by this package: a private Prosody and an embedded server."""

@@ -1,0 +1,1 @@
+"""Embedded XMPP server: pyjabber's streams with a router and a store of our own."""

@@ -1,0 +1,34 @@
+"""Launcher script: runs a program that the kernel ends together with its parent process.
+
+Run as a script: `python -I -S parent_bound.py PARENT_PID PROGRAM ARGUMENT...`. The process id stays
+the same, so whoever started this script has started the program. On systems without
+`PR_SET_PDEATHSIG` (anything but Linux) it only becomes the program; there the next start ends
+what was left over (see server_process.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Bind to the parent given as first argument, then run the rest as a command."""
+    bind_to_parent(int(sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])
+
+
+def bind_to_parent(parent_pid: int) -> None:
+    """Ask for SIGTERM when the parent ends; exits at once if it already has."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Stanza router: hands each incoming message to the component that claims it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from slixmpp.stanza import Message
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher.base import MatcherBase
+
+from spade_llm.core.errors import MalformedContent, RequestError
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    CHAT_TYPE,
+    MESSAGE_TYPE,
+    PRINCIPAL,
+    AclMessage,
+    Encoding,
+    ErrorBody,
+    Performative,
+)
+from spade_llm.messaging.runtime import Bounce
+from spade_llm.xmpp.spade_adapters import Behaviour
+from spade_llm.xmpp.spade_classes import SpadeMessage
+from spade_llm.xmpp.stanzas import message as codec
+from spade_llm.xmpp.stanzas.message import MAX_NAME_CHARS, encoding_of, read_metadata
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from slixmpp import ClientXMPP
+
+    from spade_llm.xmpp.agent import XmppAgent
+
+
+def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | None:
+    """Not-understood, in words for people; None in answer to an answer, or two would go on."""
+    fields = read_metadata(xml)
+    if fields.get("in-reply-to"):
+        return None
+    encoding = encoding_of(xml)
+    is_person = encoding is Encoding.PLAIN
+    return AclMessage(
+        performative=Performative.NOT_UNDERSTOOD,
+        sender="",
+        receiver=xml.get("from", ""),
+        content=str(error) if is_person else ErrorBody(code=error.code, detail=str(error)).encode(),
+        ontology=_if_short(fields.get("ontology")),
+        conversation_id=_if_short(fields.get("conversation-id")),
+        in_reply_to=_if_short(fields.get("reply-with") or xml.get("id")),
+        encoding=encoding,
+    )
+
+
+def _if_short(name: str | None) -> str:
+    return name if name and len(name) <= MAX_NAME_CHARS else ""
+
+
+logger = logging.getLogger(__name__)
+
+
+class StanzaRouter:
+    def __init__(self, agent: XmppAgent) -> None:
+        self._agent = agent
+
+    def listen(self) -> None:
+        """To the client that the agent has now."""
+        client = self._agent.client
+        client.register_handler(
+            Callback("inbox", _AnyMessage(None), lambda one: self.take(one.xml))
+        )
+        client.on_acl = self._take_acl
+
+    def _take_acl(self, xml: Element) -> None:
+        """As slixmpp calls its handlers: what goes wrong with one message is no end of the line."""
+        try:
+            self.take(xml)
+        except Exception:
+            logger.exception("a message of %s could not be taken", xml.get("from"))
+
+    def take(self, xml: Element) -> None:
+        """A `<message/>` as it came."""
+        if codec.is_from_self(xml, self._agent.address):
+            return
+        if any(take(xml) for take in self._agent.on_stanza):
+            return
+        try:
+            incoming = codec.decode(xml)
+        except MalformedContent as error:
+            self._reject(xml, error)
+            return
+        if isinstance(incoming, Bounce):
+            self._agent.node.bounced(incoming)
+            return
+        known = incoming and self._agent.node.dispatcher.identified(incoming)
+        if incoming is not None and known is None:
+            return
+        if not self._is_answer(known) and not self._is_claimed(xml):
+            self._receive(known, xml)
+
+    def _is_answer(self, message: AclMessage | None) -> bool:
+        return message is not None and self._agent.node.is_awaited(message)
+
+    def _is_claimed(self, xml: Element) -> bool:
+        """Give it to the user's behaviours whose template asks for it."""
+        wanting = [b for b in self._agent.behaviours if b.template]
+        return bool(wanting) and self._offer(xml, wanting)
+
+    def _offer(self, xml: Element, behaviours: list[object]) -> bool:
+        if not behaviours:
+            return False
+        message = _spade_message(xml, self._agent.client)
+        takers = [b for b in behaviours if b.match(message)]  # type: ignore[attr-defined]  # SPADE
+        for behaviour in takers:
+            self._agent.submit(behaviour.enqueue(message))  # type: ignore[attr-defined]  # SPADE
+        return bool(takers)
+
+    def _receive(self, message: AclMessage | None, xml: Element) -> None:
+        """For a handler that speaks it, else for who hears text, or has no template."""
+        is_spoken = message is not None and self._agent.node.dispatcher.speaks(message.ontology)
+        is_heard = not is_spoken and message is not None and self._is_heard(message)
+        is_taken = not is_spoken and self._offer(xml, self._users_without_template())
+        if message is None or is_heard or is_taken:
+            return
+        if (is_spoken or not _is_talk(message)) and not self._is_handed_back(message):
+            self._agent.node.dispatcher.receive(message)
+
+    def _is_handed_back(self, message: AclMessage) -> bool:
+        asks_again = message.encoding is Encoding.ACL or message.reply_by is not None
+        return bool(self._agent.link and self._agent.link.hands_back) and not asks_again
+
+    def _is_heard(self, message: AclMessage) -> bool:
+        if message.ontology != CHAT_TEXT or self._agent.on_text is None:
+            return False
+        self._agent.on_text(message)
+        return True
+
+    def _users_without_template(self) -> list[object]:
+        """Our own behaviours (xmpp/behaviour.py) take no messages: theirs come through the node."""
+        return [b for b in self._agent.behaviours if not (b.template or isinstance(b, Behaviour))]
+
+    def _reject(self, xml: Element, error: MalformedContent) -> None:
+        answer = not_understood_reply(xml, error)
+        if answer is not None:
+            self._agent.run_errand(self._send_quietly(answer))
+
+    async def _send_quietly(self, message: AclMessage) -> None:
+        try:
+            await self._agent.send_acl(message)
+        except RequestError as error:
+            logger.warning("to %s: %s", message.receiver, error)
+
+
+def _is_talk(message: AclMessage) -> bool:
+    """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
+    model would take `not-understood` for something said, and answer that, for ever."""
+    return message.encoding is Encoding.PLAIN or message.extra.get(MESSAGE_TYPE) == CHAT_TYPE
+
+
+class _AnyMessage(MatcherBase):
+    def match(self, xml: Message) -> bool:
+        return bool(xml.xml.tag == "{jabber:client}message")
+
+
+def _spade_message(xml: Element, client: ClientXMPP) -> SpadeMessage:
+    """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
+    parameters of an `<acl/>`. A `principal` is there only where a gateway of ours has said it: not
+    what is written so in SPADE's own form, which anybody may."""
+    message = SpadeMessage.from_node(Message(client, xml, recv=True))
+    message.thread = message.thread or xml.findtext("{jabber:client}thread")
+    metadata = codec.read_metadata(xml)
+    if codec.encoding_of(xml) is not Encoding.ACL:
+        metadata.pop(PRINCIPAL, None)
+    message._metadata.pop(PRINCIPAL, None)
+    for key, value in metadata.items():
+        message.set_metadata(key, value)
+    return message

@@ -1,0 +1,106 @@
+"""Mentions (XEP-0372) and replies with their quotation (XEP-0461), in rooms and chats."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+from xml.sax.saxutils import quoteattr
+
+from spade_llm.xmpp.stanzas.namespaces import FALLBACK, REPLY
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from spade_llm.messaging import ChatMetadata
+
+REFERENCES = "urn:xmpp:reference:0"
+HOPS = "urn:spade-llm:rooms:1"
+MAX_HOPS_READ = 1000
+MAX_NICK_CHARS = 64
+"""That are shown of one; servers take 1023 bytes."""
+_REFERENCE = f"{{{REFERENCES}}}reference"
+_REPLY = f"{{{REPLY}}}reply"
+_HOPS = f"{{{HOPS}}}hops"
+_BLOCK = ("```", ">", "|", "- ", "* ", "#")
+"""What has to stand at the beginning of a line (XEP-0393)."""
+
+
+def text_for_nick(nick: str, body: str) -> str | None:
+    """What is said to this nick: at the beginning, or as `@nick` anywhere but in a quotation. The
+    name in front is left out. None: it is not said to it."""
+    name = re.escape(nick)
+    front = re.match(rf"\s*@?{name}(?![\w'’-])\s*[,:;]?\s*", body, re.IGNORECASE)
+    if front is not None:
+        return body[front.end() :] or body
+    own = "\n".join(line for line in body.split("\n") if not line.startswith(">"))
+    is_named = re.search(rf"(?<![\w@.])@{name}(?![\w'’-])", own, re.IGNORECASE)
+    return body if is_named else None
+
+
+def is_mentioned(xml: Element, addresses: frozenset[str]) -> bool:
+    """Whether one of these JIDs is mentioned, or replied to."""
+    uris = [
+        unquote(one.get("uri", "").removeprefix("xmpp:").partition("?")[0])
+        for one in xml.iterfind(_REFERENCE)
+        if one.get("type") == "mention"
+    ]
+    reply = xml.find(_REPLY)
+    replied = [reply.get("to", "")] if reply is not None else []
+    return not addresses.isdisjoint([*uris, *replied])
+
+
+def read_hops(xml: Element) -> int:
+    """How many programs' answers led to it, as it says itself; 0: none."""
+    said = xml.find(_HOPS)
+    count = said.get("count", "") if said is not None else ""
+    return min(int(count), MAX_HOPS_READ) if count.isdecimal() and len(count) <= 6 else 0
+
+
+def with_mention(text: str, said: ChatMetadata) -> tuple[str, str]:
+    """What is said in a room, with the nick that it is for in front, and the XML that says so too.
+    Elsewhere the text as it is, and none."""
+    if not said.room:
+        return text, ""
+    hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
+    if (
+        not said.nick or said.file
+    ):  # Clients show an address as a file where it is all that is said.
+        return text, hops
+    nick = visible_nick(said.nick)
+    uri = quoteattr(f"xmpp:{quote(said.room, safe='@')}/{quote(said.nick)}")
+    mention = (
+        f"<reference xmlns='{REFERENCES}' type='mention' begin='0' end='{len(nick)}' uri={uri}/>"
+    )
+    gap = "\n" if text.lstrip(" ").startswith(_BLOCK) else " "
+    return f"{nick}:{gap}{text}", mention + hops
+
+
+def visible_nick(nick: str) -> str:
+    """Without what nobody sees, or what turns the direction of writing. Of a long one its
+    beginning: it stands in each answer, and in front of each line of talk."""
+    return "".join(char for char in nick if char.isprintable())[:MAX_NICK_CHARS] or "?"
+
+
+MAX_QUOTED_CHARS = 500
+"""Enough to know which message is meant."""
+
+_FALLBACK = f"{{{FALLBACK}}}fallback"
+_FALLBACK_BODY = f"{{{FALLBACK}}}body"
+
+
+def without_quotation(xml: Element, body: str) -> tuple[str, str]:
+    """What was said itself, and what it quotes: the other's words stand there for older clients,
+    and XEP-0428 says where."""
+    for part in xml.iterfind(f"{_FALLBACK}[@for='{REPLY}']/{_FALLBACK_BODY}"):
+        start, end = part.get("start", "0"), part.get("end", "0")
+        if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
+            said = body[: int(start)] + body[max(int(start), int(end)) :]
+            return said, _without_markers(body[int(start) : int(end)])
+    return body, ""
+
+
+def _without_markers(quotation: str) -> str:
+    """Without the `>` before each line."""
+    lines = (line.removeprefix(">").strip() for line in quotation.strip().split("\n"))
+    return "\n".join(lines)[:MAX_QUOTED_CHARS]

@@ -1,0 +1,373 @@
+"""Message codec: AclMessage to and from `<message/>`, markers, chat states, partial answers.
+
+Between our agents the ACL parameters are the attributes of one `<acl/>` element; a plain SPADE
+agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's is
+a `<body/>` and no more. An answer is written as its request was. All carry a real `<thread/>`
+(XEP-0201), and all but those for people, or for who may be one, the hints no-store and no-copy
+(XEP-0334).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from unicodedata import category
+from xml.sax.saxutils import escape, quoteattr
+
+from spade_llm.core.errors import MalformedContent
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    CHAT_TYPE,
+    MESSAGE_TYPE,
+    AclMessage,
+    ChatMetadata,
+    Encoding,
+    Performative,
+    bare,
+    from_metadata,
+    to_metadata,
+)
+from spade_llm.messaging.message import new_id
+from spade_llm.messaging.transport import Bounce
+from spade_llm.xmpp.connection.jids import is_jid
+from spade_llm.xmpp.stanzas.mentions import with_mention, without_quotation
+from spade_llm.xmpp.stanzas.message_splitting import split_text
+from spade_llm.xmpp.stanzas.namespaces import (
+    CHAT_STATES,
+    DATA_FORM,
+    DELAY,
+    HINTS,
+    MARKERS,
+    RECEIPTS,
+    REPLY,
+    STANZA_ERRORS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from xml.etree.ElementTree import Element
+
+MAX_STANZA_BYTES = 255 * 1024
+"""Prosody and ejabberd close the sender's whole stream above 256 KB."""
+MAX_SHOWN = 80
+MAX_NAME_CHARS = 1024
+"""Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
+
+ACL_NAMESPACE = "urn:spade-llm:acl:1"
+CORRECTION = "urn:xmpp:message-correct:0"
+ACTIVE = f"<active xmlns='{CHAT_STATES}'/>"
+"""Ends what was said of typing: with a correction, clients take that back for nothing else."""
+
+ACL_TAG = f"{{{ACL_NAMESPACE}}}acl"
+_CLIENT = "{jabber:client}"
+_BODY = f"{_CLIENT}body"
+_THREAD = f"{_CLIENT}thread"
+_FORM = f"{{{DATA_FORM}}}"
+_DELAYS = frozenset({f"{{{DELAY}}}delay", "{jabber:x:delay}x"})
+_TITLE = "spade:x:metadata"
+_REPLY = f"{{{REPLY}}}reply"
+_OOB_URL = "{jabber:x:oob}x/{jabber:x:oob}url"
+_MARKS = {"displayed": MARKERS, "received": RECEIPTS}
+_RETRACTIONS = (
+    "{urn:xmpp:message-retract:1}retract",
+    "{urn:xmpp:fasten:0}apply-to/{urn:xmpp:message-retract:0}retract",
+)
+"""XEP-0424: what stands beside it is a sentence about it."""
+_MARKABLE = f"{{{MARKERS}}}markable"
+_RECEIPT = f"{{{RECEIPTS}}}request"
+_HINTS = f"<no-store xmlns='{HINTS}'/><no-copy xmlns='{HINTS}'/>"
+_UNSEEN = frozenset({"Cc", "Cf"})
+_NEEDS_NO_ESCAPE = re.compile(r"[\w .:/@+*#,;=-]*", re.ASCII).fullmatch
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 §2.2 forbids in any form, escaped or not."""
+
+
+def encode(message: AclMessage) -> str:
+    """One stanza, without `from`: the server stamps it.
+
+    Raises:
+        MalformedContent: larger than a server takes, or for nobody: servers send that back in the
+            name of what is no JID, and slixmpp 1.12 ends the connection at such a stanza.
+    """
+    if not is_jid(message.receiver):
+        raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
+    content, mention = with_mention(message.content, message.said)
+    thread = f"<thread>{_text(message.conversation_id)}</thread>" if message.conversation_id else ""
+    stanza = (
+        f"<message {_address(message)} id={_attribute(message.reply_with)}>"
+        f"<body>{_text(content)}</body>{thread}{_WRITERS[message.encoding](message)}"
+        f"{mention}</message>"
+    )
+    if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
+        raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
+    return stanza
+
+
+def _address(message: AclMessage) -> str:
+    """What is said in a room goes to all of it (XEP-0045 §7.4)."""
+    if room := message.said.room:
+        return f"type='groupchat' to={_attribute(room)}"
+    return f"type='chat' to={_attribute(message.receiver)}"
+
+
+def encode_state(receiver: str, state: str, thread: str) -> str:
+    """A chat state (XEP-0085), for instance `composing`; never stored."""
+    inner = f"<thread>{_text(thread)}</thread>" if thread else ""
+    return (
+        f"<message type='chat' to={_attribute(receiver)}>{inner}"
+        f"<{state} xmlns='{CHAT_STATES}'/>{_HINTS}</message>"
+    )
+
+
+def encode_mark(message: AclMessage) -> str:
+    """To the sender of a message who wants it: that it was shown (XEP-0333), or that it has come
+    (XEP-0184); empty where nothing is wanted."""
+    if not (namespace := _MARKS.get(message.said.wants)):
+        return ""
+    mark = f"<{message.said.wants} xmlns='{namespace}' id={_attribute(message.reply_with)}/>"
+    return (
+        f"<message type='chat' to={_attribute(message.sender)} id='{new_id()}'>"
+        f"{mark}<store xmlns='{HINTS}'/></message>"
+    )
+
+
+def encode_overload(xml: Element, *, text: str = "") -> str:
+    """A stanza error that says that this stanza came too fast, and may be sent again later
+    (RFC 6120 §8.3.3.18); it repeats nothing of the stanza but its id. Empty where no stanza error
+    may answer: to an error, or to a name that is too long to send back."""
+    id, sender = xml.get("id", ""), xml.get("from", "")
+    if xml.get("type") in ("error", "result") or len(id) > MAX_NAME_CHARS or not is_jid(sender):
+        return ""
+    said = f"<text xmlns='{STANZA_ERRORS}'>{_text(text)}</text>" if text else ""
+    name = xml.tag.rpartition("}")[2]
+    return (
+        f"<{name} type='error' to={_attribute(sender)} id={_attribute(id)}><error type='wait'>"
+        f"<resource-constraint xmlns='{STANZA_ERRORS}'/>{said}</error></{name}>"
+    )
+
+
+def split_message(message: AclMessage) -> Iterator[AclMessage]:
+    """A person's long answer as several messages; the last of them has its id."""
+    *first, last = split_text(message.content)
+    for number, text in enumerate(first):
+        yield replace(message, content=text, reply_with=f"{message.reply_with}.{number}")
+    yield replace(message, content=last)
+
+
+def decode(xml: Element) -> AclMessage | Bounce | None:
+    """What a `<message/>` says to an agent; None for typing, markers, rooms and old requests.
+
+    Raises:
+        MalformedContent: it carries ACL metadata that cannot be read, or names too long to keep.
+    """
+    kind = xml.get("type", "normal")
+    if kind == "error":
+        return _bounce(xml)
+    if kind not in ("chat", "normal"):
+        return None
+    acl = xml.find(ACL_TAG)
+    metadata = dict(acl.attrib) if acl is not None else _read_form(xml)
+    if not metadata:
+        return read_chat(xml)
+    if is_delayed(xml) and not _keeps(metadata):
+        return None
+    return _request(xml, metadata, Encoding.FORM if acl is None else Encoding.ACL)
+
+
+def is_delayed(xml: Element) -> bool:
+    """It is old (XEP-0203). What Prosody sends again in a resumed stream is marked too (mod_smacks
+    0.12), in our own name: that is seconds old, and who sent it still waits."""
+    marks = [child for child in xml if child.tag in _DELAYS]
+    return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
+
+
+def _keeps(metadata: Mapping[str, str]) -> bool:
+    """Whether it still counts when it was stored: nobody sends a chat message twice."""
+    is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
+    return is_chat and not metadata.get("reply-by")
+
+
+def read_metadata(xml: Element) -> dict[str, str]:
+    """The ACL parameters; empty for a person's message."""
+    acl = xml.find(ACL_TAG)
+    return dict(acl.attrib) if acl is not None else _read_form(xml)
+
+
+def encoding_of(xml: Element) -> Encoding:
+    if xml.find(ACL_TAG) is not None:
+        return Encoding.ACL
+    return Encoding.FORM if _read_form(xml) else Encoding.PLAIN
+
+
+def _read_form(xml: Element) -> dict[str, str]:
+    for form in xml.iterfind(f"{_FORM}x"):
+        if form.findtext(f"{_FORM}title") == _TITLE:
+            fields = ((f.get("var", ""), f.findtext(f"{_FORM}value")) for f in form)
+            return {name: value or "" for name, value in fields if name}
+    return {}
+
+
+def _request(xml: Element, metadata: dict[str, str], encoding: Encoding) -> AclMessage:
+    thread, id = metadata.pop("_thread_node", "") or xml.findtext(_THREAD) or "", xml.get("id", "")
+    _check_names({"id": id, "thread": thread, **metadata})
+    metadata.setdefault("conversation-id", thread)
+    metadata.setdefault("reply-with", id or new_id())
+    _name_kind(metadata)
+    return from_metadata(
+        metadata,
+        sender=xml.get("from", ""),
+        receiver=xml.get("to", ""),
+        content=xml.findtext(_BODY) or "",
+        encoding=encoding,
+    )
+
+
+def _name_kind(metadata: dict[str, str]) -> None:
+    """What spade_llm 0.3 says to other behaviours than a model's is no chat, and no answer of one
+    is a request: an assistant would answer it for ever."""
+    kind = metadata.get(MESSAGE_TYPE, CHAT_TYPE)
+    if kind != CHAT_TYPE:
+        metadata.setdefault("ontology", f"message-type:{kind}")
+    if kind.endswith(("_response", "_error")):
+        metadata.setdefault("performative", Performative.INFORM)
+
+
+def read_chat(xml: Element) -> AclMessage | None:
+    """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
+    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body") or "", "", ""
+    if body and (reply := xml.find(_REPLY)) is not None:
+        replied_to = reply.get("id", "")
+        body, quoted = without_quotation(xml, body)
+    if not _has_words(body) or any(xml.find(tag) is not None for tag in _RETRACTIONS):
+        return None
+    thread = xml.findtext(f"{_CLIENT}thread") or ""
+    _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
+    return AclMessage(
+        performative=Performative.REQUEST,
+        sender=xml.get("from", ""),
+        receiver=xml.get("to", ""),
+        content=body,
+        ontology=CHAT_TEXT,
+        encoding=Encoding.PLAIN,
+        conversation_id=thread,
+        reply_with=xml.get("id") or new_id(),
+        in_reply_to=replied_to,
+        said=replace(_said_about(xml), quotes=quoted),
+    )
+
+
+def _has_words(text: str) -> bool:
+    """Whether there is anything in it that can be seen."""
+    return any(not char.isspace() and category(char) not in _UNSEEN for char in text)
+
+
+def _said_about(xml: Element) -> ChatMetadata:
+    correction = xml.find(f"{{{CORRECTION}}}replace")
+    said = ChatMetadata(
+        corrects=correction.get("id", "") if correction is not None else "",
+        file=(xml.findtext(_OOB_URL) or "").strip(),
+        wants=_wanted_marks(xml),
+    )
+    _check_names({"corrected id": said.corrects, "address of the file": said.file})
+    return said
+
+
+def _wanted_marks(xml: Element) -> str:
+    """Nothing where it was kept for us, for who sent it does not look any more; nor where it has
+    no id to name."""
+    if is_delayed(xml) or not xml.get("id"):
+        return ""
+    if xml.find(_MARKABLE) is not None:
+        return "displayed"
+    return "received" if xml.find(_RECEIPT) is not None else ""
+
+
+def _check_names(names: Mapping[str, str]) -> None:
+    for name, value in names.items():
+        if len(value) > MAX_NAME_CHARS:
+            reason = f"the {name[:40]} is longer than {MAX_NAME_CHARS} characters"
+            raise MalformedContent(reason)
+
+
+def _bounce(xml: Element) -> Bounce:
+    error = xml.find(f"{_CLIENT}error")
+    names = [child.tag.rpartition("}")[2] for child in error] if error is not None else []
+    conditions = [name for name in names if name != "text"]
+    return Bounce(
+        message_id=xml.get("id", ""),
+        peer=xml.get("from", ""),
+        condition=conditions[0] if conditions else "undefined-condition",
+    )
+
+
+def is_from_self(xml: Element, own: str) -> bool:
+    """True for our own message coming back: carbons, reflections, or a mirror."""
+    return bare(xml.get("from", "")) in ("", bare(own))
+
+
+def _acl(message: AclMessage) -> str:
+    """What the stanza itself says already (its id, its thread) is not said again."""
+    fields = to_metadata(message)
+    del fields["reply-with"]
+    fields.pop("conversation-id", None)
+    attributes = "".join(f" {key}={_attribute(value)}" for key, value in fields.items())
+    return f"<acl xmlns='{ACL_NAMESPACE}'{attributes}/>{_HINTS}"
+
+
+def _form(message: AclMessage) -> str:
+    fields = to_metadata(message)
+    if message.conversation_id:
+        fields["_thread_node"] = message.conversation_id
+    rows = "".join(
+        f"<field var={_attribute(key)} type='text-single'><value>{_text(value)}</value></field>"
+        for key, value in fields.items()
+    )
+    form = f"<x xmlns='{DATA_FORM}' type='form'><title>{_TITLE}</title>{rows}</x>"
+    return form + _form_hints(message)
+
+
+def _form_hints(message: AclMessage) -> str:
+    """A message of our own accord may be for a person who is away."""
+    is_said = message.ontology == CHAT_TEXT and message.performative is Performative.REQUEST
+    return "" if is_said else _HINTS
+
+
+def _plain(message: AclMessage) -> str:
+    said, written = message.said, ""
+    if said.corrects:
+        written += f"<replace xmlns={_attribute(CORRECTION)} id={_attribute(said.corrects)}/>"
+    if said.file:
+        written += f"<x xmlns='jabber:x:oob'><url>{_text(said.file)}</url></x>"
+    is_answer = bool(message.in_reply_to) and message.performative is not Performative.REQUEST
+    return written + ACTIVE if is_answer and not said.room else written
+
+
+_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}
+
+
+def xml_safe_text(text: str) -> str:
+    """What XML can carry of it."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def _text(text: str) -> str:
+    return escape(xml_safe_text(text))
+
+
+def _attribute(text: str) -> str:
+    if _NEEDS_NO_ESCAPE(text):
+        return f"'{text}'"
+    return quoteattr(xml_safe_text(text))
+
+
+_END = "</message>"
+_STILL_GROWING = (
+    f"<composing xmlns='{CHAT_STATES}'/>"
+    f"<no-store xmlns='{HINTS}'/><no-permanent-store xmlns='{HINTS}'/>"
+)
+
+
+def encode_partial(answer: AclMessage) -> str:
+    """What there is of it, to a person. Raises MalformedContent."""
+    return encode(answer).removesuffix(_END).removesuffix(ACTIVE) + _STILL_GROWING + _END

@@ -1,0 +1,262 @@
+"""Identity of an agent as vCard (XEP-0054, XEP-0292), and a generated default avatar.
+
+The card stands in both forms: vcard-temp (XEP-0054), which every client reads, and vCard4
+(XEP-0292), which newer ones prefer.
+"""
+
+from __future__ import annotations
+
+import base64
+import colorsys
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from spade_llm.core.errors import ConfigurationError
+from spade_llm.xmpp.stanzas.message import xml_safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VCARD = "vcard-temp"
+VCARD4 = "urn:ietf:params:xml:ns:vcard-4.0"
+MAX_AVATAR_BYTES = 64 * 1024
+"""As Base64 it has to fit into a stanza, beside the rest of the card."""
+MAX_AVATAR_PIXELS = 1024
+"""Of a side."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Avatar:
+    """A PNG: the one format that XEP-0084 asks of everybody."""
+
+    content: bytes
+    width: int
+    height: int
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha1(self.content, usedforsecurity=False).hexdigest()
+
+    @property
+    def base64(self) -> str:
+        return base64.b64encode(self.content).decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Of an account that is the agent's own: what other clients wrote into it is replaced."""
+
+    name: str = ""
+    """As contacts see it; empty: the JID's first part."""
+    description: str = ""
+    url: str = ""
+    avatar: Avatar | None = None
+    """None: none is published."""
+    is_published: bool = True
+    """False: the account's card and picture are left as they are."""
+    shows_load: bool = True
+    """The status line says which model it uses and how busy it is."""
+    busy_at: int = 16
+    """So many requests at once, and it does not want to be disturbed (`dnd`)."""
+    status_every_s: float = 10.0
+    """Between two changes of what its presence says."""
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError: servers end a stream at what XML cannot carry."""
+        for key in ("name", "description", "url"):
+            text = getattr(self, key)
+            if xml_safe_text(text) != text:
+                raise ConfigurationError(f"{key} {text!r}: leave control characters out")
+
+    def named(self, jid_local: str) -> str:
+        return self.name or jid_local
+
+
+def read_avatar(content: bytes) -> Avatar:
+    """Raises ConfigurationError: it is no PNG that clients can be sent."""
+    if len(content) > MAX_AVATAR_BYTES:
+        raise ConfigurationError(f"the picture has over {MAX_AVATAR_BYTES} bytes: make it smaller")
+    if not content.startswith(_PNG) or content[12:16] != b"IHDR" or len(content) < 24:
+        raise ConfigurationError("the picture is no PNG: save it as one")
+    width, height = struct.unpack(">II", content[16:24])
+    if not 0 < width <= MAX_AVATAR_PIXELS or not 0 < height <= MAX_AVATAR_PIXELS:
+        raise ConfigurationError(
+            f"the picture has {width} × {height} pixels: {MAX_AVATAR_PIXELS} at most on a side"
+        )
+    return Avatar(content=content, width=width, height=height)
+
+
+def vcard_lines(identity: Identity, *, jid: str) -> dict[str, str]:
+    """The lines of its card, by their names in vcard-temp; without those it does not have."""
+    name = identity.named(jid.partition("@")[0])
+    lines = {
+        "FN": name,
+        "NICKNAME": name,
+        "DESC": identity.description,
+        "URL": identity.url,
+        "JABBERID": jid,
+    }
+    return {key: value for key, value in lines.items() if value}
+
+
+def vcard_temp(card: Mapping[str, str], avatar: Avatar | None) -> ET.Element:
+    vcard = ET.Element(f"{{{VCARD}}}vCard")
+    for key, value in card.items():
+        ET.SubElement(vcard, f"{{{VCARD}}}{key}").text = value
+    if avatar is not None:
+        photo = ET.SubElement(vcard, f"{{{VCARD}}}PHOTO")
+        ET.SubElement(photo, f"{{{VCARD}}}TYPE").text = "image/png"
+        ET.SubElement(photo, f"{{{VCARD}}}BINVAL").text = avatar.base64
+    return vcard
+
+
+def is_same_vcard(vcard: ET.Element | None, card: Mapping[str, str], avatar: Avatar | None) -> bool:
+    """Whether a card that the server has is this one; what it adds of its own does not count."""
+    if vcard is None:
+        return False
+    lines = {key: _line(vcard, key) or _line(vcard, other) for key, other in _READ.items()}
+    picture = "".join((vcard.findtext(f"{{{VCARD}}}PHOTO/{{{VCARD}}}BINVAL") or "").split())
+    wanted = avatar.base64 if avatar else ""
+    return picture == wanted and lines == {key: card.get(key, "") for key in lines}
+
+
+def _line(vcard: ET.Element, key: str) -> str:
+    return vcard.findtext(f"{{{VCARD}}}{key}") or ""
+
+
+_READ = {"FN": "FN", "NICKNAME": "NICKNAME", "DESC": "NOTE", "URL": "URL"}
+"""Servers that make the card of a vCard4 (Prosody) keep these, one by another name."""
+_TYPES_OF_4 = {
+    "FN": ("fn", "text"),
+    "NICKNAME": ("nickname", "text"),
+    "DESC": ("note", "text"),
+    "URL": ("url", "uri"),
+    "JABBERID": ("impp", "uri"),
+}
+
+
+def vcard4(card: Mapping[str, str]) -> ET.Element:
+    """Its picture has a place of its own (XEP-0084)."""
+    vcard = ET.Element(f"{{{VCARD4}}}vcard")
+    for key, value in card.items():
+        name, kind = _TYPES_OF_4[key]
+        line = ET.SubElement(vcard, f"{{{VCARD4}}}{name}")
+        text = f"xmpp:{value}" if key == "JABBERID" else value
+        ET.SubElement(line, f"{{{VCARD4}}}{kind}").text = text
+    return vcard
+
+
+SCALE = 8
+"""Pixels of a point."""
+_GLYPHS = {
+    "assistant": """
+............
+.....#......
+.....#......
+..########..
+..#......#..
+.##.#..#.##.
+.##.#..#.##.
+..#......#..
+..#.####.#..
+..#......#..
+..########..
+............""",
+    "memory": """
+............
+..########..
+..#......#..
+..########..
+............
+..########..
+..#......#..
+..########..
+............
+..########..
+..#......#..
+..########..""",
+    "rag": """
+............
+..######....
+..#....##...
+..#....###..
+..#......#..
+..#.####.#..
+..#......#..
+..#.####.#..
+..#......#..
+..#.###..#..
+..########..
+............""",
+    "tools": """
+............
+..##....##..
+..##....##..
+..########..
+...######...
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+............""",
+    "gateway": """
+............
+.##########.
+.#........#.
+.#.#.#....#.
+.##########.
+.#........#.
+.#..#..#..#.
+.#.#....#.#.
+.#..#..#..#.
+.#........#.
+.##########.
+............""",
+}
+_OTHERS = "assistant"
+
+
+def default_avatar(kind: str, jid: str) -> bytes:
+    """A PNG of 96 × 96 pixels: always the same for the same agent."""
+    rows = _GLYPHS.get(kind, _GLYPHS[_OTHERS]).split()
+    return _png([[point == "#" for point in row for _ in range(SCALE)] for row in rows], jid)
+
+
+def _png(rows: list[list[bool]], jid: str) -> bytes:
+    """One bit for each pixel: 0 is the ground, 1 the glyph. Each row stands SCALE times."""
+    side = len(rows) * SCALE
+    lines = b"".join((b"\0" + _bits(row)) * SCALE for row in rows)
+    return b"".join(
+        (
+            b"\x89PNG\r\n\x1a\n",
+            _chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 3, 0, 0, 0)),
+            _chunk(b"PLTE", _ground(jid) + b"\xff\xff\xff"),
+            _chunk(b"IDAT", zlib.compress(lines, 9)),
+            _chunk(b"IEND", b""),
+        )
+    )
+
+
+def _bits(row: list[bool]) -> bytes:
+    return int("".join("01"[point] for point in row), 2).to_bytes(len(row) // 8)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + _crc(kind + content)
+
+
+def _crc(content: bytes) -> bytes:
+    return struct.pack(">I", zlib.crc32(content))
+
+
+def _ground(jid: str) -> bytes:
+    """Dark enough for white on it, whatever the hue."""
+    hue = int.from_bytes(hashlib.sha1(jid.encode(), usedforsecurity=False).digest()[:2], "little")
+    return bytes(round(255 * part) for part in colorsys.hls_to_rgb(hue / 65536, 0.38, 0.55))

@@ -1,0 +1,67 @@
+"""What of ours shows which answer, on disk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spade_llm.assistant.presentation import message_correction
+from spade_llm.assistant.presentation.message_correction import ShownAnswer, ShownAnswers
+from spade_llm.core.sqlite_file import BOUND_EVERY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+ADA = "ada@home"
+FIRST = ShownAnswer(peer=ADA, place=ADA, asked="m1", request="m1", turn="m1.f")
+SECOND = ShownAnswer(peer=ADA, place=ADA, asked="m2", request="m2", turn="m2.f")
+ELSEWHERE = replace(FIRST, place=f"{ADA}#thread")
+
+
+async def test_it_is_found_by_its_request_in_its_place_also_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "shown.db"
+    async with ShownAnswers(path) as shown:
+        for one in (FIRST, ELSEWHERE, SECOND):
+            await shown.put(one)
+        shown.show(FIRST, ("b1", "b2"))
+
+    async with ShownAnswers(path) as shown:
+        assert shown.of_request(ADA, "m1") == replace(FIRST, ids=("b1", "b2"))
+        assert shown.of_request(ELSEWHERE.place, "m1") == ELSEWHERE
+        assert shown.of_request(ADA, "m3") is None
+        assert shown.last(ADA) == SECOND
+
+
+async def test_a_corrected_question_is_one_with_its_answer_and_the_last_of_its_place() -> None:
+    async with ShownAnswers(None) as shown:
+        await shown.put(FIRST)
+        await shown.put(SECOND)
+        await shown.put(replace(FIRST, request="c1", turn="c1.f", ids=("b1",)))
+
+        last = shown.last(ADA)
+        assert last is not None
+        assert (last.request, last.ids) == ("c1", ("b1",))
+        assert shown.of_request(ADA, "m1") is None
+
+
+async def test_nothing_is_left_of_who_is_forgotten() -> None:
+    async with ShownAnswers(None) as shown:
+        await shown.put(ELSEWHERE)
+        await shown.put(replace(FIRST, peer="bob@home", place="bob@home"))
+
+        shown.forget(ADA)
+
+        assert shown.last(ELSEWHERE.place) is None
+        assert shown.last("bob@home") is not None
+
+
+async def test_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_correction, "MAX_ROWS", 10)
+    async with ShownAnswers(None) as shown:
+        for number in range(BOUND_EVERY + 1):
+            await shown.put(replace(FIRST, asked=str(number), request=str(number)))
+
+        assert shown.of_request(ADA, "0") is None
+        assert shown.of_request(ADA, str(BOUND_EVERY)) is not None

@@ -1,0 +1,99 @@
+"""What of the memories that were found is quoted, and what of it was of use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.assistant.turn.memory_selection import QUOTING_TOKENS, select_memories, used_memories
+from spade_llm.assistant.turn.prompt import build_prompt
+from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.context import NoContextManagement
+from spade_llm.memory.contract import MemoryEntry, MemoryType, Origin, ScoredMemory
+from spade_llm.providers.quoted_context import read_context
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def memory(content: str, *, id: str = "1", said_by: str = "") -> ScoredMemory:
+    entry = MemoryEntry(
+        id=id,
+        owner="a@x",
+        content=content,
+        type=MemoryType.EPISODIC if said_by else MemoryType.SEMANTIC,
+        origin=Origin.MESSAGE if said_by else Origin.TOLD,
+        metadata={"role": "user", "speaker": said_by} if said_by else {},
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return ScoredMemory(entry=entry, score=1.0)
+
+
+def test_the_best_come_first_until_the_tokens_are_used_up() -> None:
+    found = [memory("a" * 400), memory("b" * 4000), memory("c" * 40)]
+
+    chosen = select_memories(found, said=(), tokens=100 + 10 + 2 * QUOTING_TOKENS)
+
+    assert [one.entry.content[0] for one in chosen] == ["a", "c"]
+
+
+@given(st.lists(st.text(max_size=300)), st.integers(0, 300))
+def test_what_is_chosen_never_costs_more(contents: list[str], tokens: int) -> None:
+    chosen = select_memories([memory(content) for content in contents], said=(), tokens=tokens)
+
+    assert sum(len(one.entry.content) / 4 for one in chosen) <= tokens
+
+
+def test_what_the_model_reads_anyway_is_not_quoted_again() -> None:
+    found = [memory("my boat is Zephyr", said_by="ada"), memory("my boat is Zephyr")]
+
+    assert select_memories(found, said={"my boat is Zephyr"}) == (found[1],)
+
+
+def test_a_memory_was_used_if_the_answer_says_what_only_it_could_know() -> None:
+    found = [
+        memory("The boat of Ada is called Zephyr", id="boat"),
+        memory("The gate opens with 4711", id="gate"),
+        memory("Ada was born in Oslo", id="born"),
+        memory("The boat is called Zephyr", id="said", said_by="ada"),
+    ]
+
+    question = "What is the name of my boat, and the code of the gate?"
+    ids = used_memories(found, question=question, answer="It is Zephyr; the code is 4711.")
+
+    assert ids == ("boat", "gate")
+
+
+def test_what_only_repeats_the_question_was_not_used() -> None:
+    found = [memory("Ada has a boat")]
+
+    assert used_memories(found, question="Has Ada a boat?", answer="Ada has a boat, I think.") == ()
+
+
+def test_a_message_is_quoted_with_its_date_and_speaker_and_an_entry_by_its_type() -> None:
+    recalled = RecallResult(
+        memories=(memory("see you\nat five", said_by="Ada\n- [fact] x"), memory("b"))
+    )
+
+    prompt = build_prompt(
+        NoContextManagement(),
+        [{"role": "user", "content": "when?"}],
+        system_prompt="Be",
+        recalled=recalled,
+    )
+
+    quoted = read_context(str(prompt[-2]["content"])).memories
+    assert [(one.kind, one.text, one.date) for one in quoted] == [
+        ("message", "Ada - [fact] x: see you\nat five", "2026-11-20"),
+        ("semantic", "b", "2026-11-20"),
+    ]
+
+
+def test_what_is_doubted_comes_last() -> None:
+    doubted, sure = memory("The ferry leaves at six.", id="doubted"), memory("x", id="sure")
+    doubted = replace(doubted, entry=replace(doubted.entry, confidence=0.4))
+
+    assert select_memories([doubted, sure], said=()) == (sure, doubted)

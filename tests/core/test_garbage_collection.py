@@ -1,0 +1,21 @@
+"""What a start makes is looked at by the garbage collector neither meanwhile nor ever after."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import gc
+from spade_llm.core.event_loop import settle, starting
+with starting():
+    during = gc.isenabled()
+    settle()
+    print(during, gc.isenabled(), gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000)
+"""
+
+
+def test_what_a_start_has_made_is_never_looked_at_again() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True)
+
+    assert done.stdout.decode().split() == ["False", "True", "True", "True"]

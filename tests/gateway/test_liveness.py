@@ -1,0 +1,23 @@
+"""What comes at once is let through one by one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from spade_llm.gateway.liveness import FairYield
+
+
+async def test_of_answers_that_come_at_once_one_passes_in_a_turn_of_the_loop() -> None:
+    turnstile, turns, passed_at = FairYield(), 0, list[int]()
+
+    async def one() -> None:
+        await turnstile.passed()
+        passed_at.append(turns)
+
+    passing = [asyncio.create_task(one()) for _ in range(3)]
+    async with asyncio.timeout(5):
+        while len(passed_at) < len(passing):
+            turns += 1
+            await asyncio.sleep(0)
+
+    assert len(set(passed_at)) == 3

@@ -1,0 +1,83 @@
+"""Tokens, names and limits, each by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.core.errors import Busy, ConfigurationError, InvalidArguments
+from spade_llm.core.limits import ConcurrencyQuota
+from spade_llm.gateway.database import gateway_database, open_gateway_database
+from spade_llm.gateway.gateway import RequestRateLimiter
+from spade_llm.gateway.options import HttpOptions, OriginPolicy
+from spade_llm.gateway.tokens import USED_EVERY_S, Principal, TokenStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_token_is_kept_as_a_hash_ends_in_time_and_can_be_revoked(tmp_path: Path) -> None:
+    now = [1000.0]
+    database = gateway_database(tmp_path)
+    open_gateway_database(database)
+    tokens = TokenStore(database, clock=lambda: now[0])
+    token = tokens.create("phone", "Ada@x.org", is_admin=True, expires=2000.0)
+
+    found = tokens.principal(token)
+    now[0] += USED_EVERY_S + 1
+    tokens.principal(token)
+    (listed,) = tokens.all()
+    now[0] = 2000.0
+
+    assert found == Principal(jid="ada@x.org", is_admin=True, token="phone")
+    assert listed.used == pytest.approx(1301.0)
+    assert tokens.principal(token) is None
+    assert token.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert oct((tmp_path / "gateway.db").stat().st_mode & 0o777) == "0o600"
+    with pytest.raises(InvalidArguments, match="there is a token 'phone'"):
+        tokens.create("phone", "ada@x.org")
+    assert tokens.revoke("phone") and not tokens.revoke("phone")
+    database.close()
+
+
+def test_a_name_is_needed_where_everybody_can_reach_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"\[http\] hosts"):
+        HttpOptions(host="0.0.0.0").check()
+
+    doors = OriginPolicy(HttpOptions(host="0.0.0.0", hosts=("chat.example.org",)))
+
+    assert doors.knows_host("chat.example.org:443") and doors.knows_host("10.0.0.7:8000")
+    assert not doors.knows_host("localhost:8000") and not doors.knows_host("evil.example")
+
+
+def test_one_principal_leaves_half_of_the_room_to_others() -> None:
+    """One token must not keep everybody else from streams, uploads and RAM."""
+    quota = ConcurrencyQuota(4, busy="{} at once")
+
+    with quota.hold("ada@x.org", 1), quota.hold("ada@x.org") as add:
+        add(1)
+        with pytest.raises(Busy, match="2 at once"), quota.hold("ada@x.org", 1):
+            pass
+        with quota.hold("bob@x.org", 2), pytest.raises(Busy), quota.hold("eve@x.org", 1):
+            pass
+
+    assert quota.held == 0
+    with quota.hold("ada@x.org", 2):
+        assert quota.held == 2
+    assert RequestRateLimiter(0).take("ada@x.org")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("localhost:8000", "http://["),
+        ("localhost:8000", "http://localhost:8000, https://evil.example"),
+        ("localhost:8000", "http://evil@localhost:8000"),
+        ("evil@localhost:8000", "http://localhost:8000"),
+    ],
+)
+def test_what_no_browser_says_is_foreign(host: str, origin: str) -> None:
+    doors = OriginPolicy(HttpOptions())
+
+    assert not (doors.knows_host(host) and doors.knows_origin(origin, host))

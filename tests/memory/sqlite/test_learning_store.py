@@ -1,0 +1,249 @@
+"""What is still to be learned: nothing twice, nothing left out, nothing of what was forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
+from spade_llm.memory.contract import (
+    EpisodeDraft,
+    LearningStore,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+    Origin,
+    SearchMode,
+)
+from tests.memory.contract import ADA, BOB, NOON, said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spade_llm.memory import MemoryEntry
+    from spade_llm.memory.contract import MessageRange
+
+
+@pytest.fixture
+def learning(backend: SQLiteMemoryBackend) -> LearningStore:
+    return backend.learning()
+
+
+async def stretch_of(store: OwnedMemory, learning: LearningStore, count: int) -> MessageRange:
+    messages = [said(str(number), f"line {number}") for number in range(count)]
+    await store.observe("c", messages, subject=ADA)
+    (stretch,) = await learning.stretches()
+    return stretch
+
+
+def episode(first: int, last: int) -> EpisodeDraft:
+    draft = MemoryDraft(content=f"lines {first} to {last}", valid_at=NOON)
+    return EpisodeDraft(draft=draft, first_message=str(first), last_message=str(last))
+
+
+async def one_episode(store: OwnedMemory, learning: LearningStore) -> MemoryEntry:
+    stretch = await stretch_of(store, learning, 3)
+    await learning.keep_episodes(stretch, [episode(0, 2)])
+    (kept,) = await learning.unread_episodes()
+    return kept
+
+
+async def test_a_stretch_is_what_no_episode_holds(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 5)
+
+    assert (stretch.owner, stretch.conversation) == ("assistant@localhost", "c")
+    assert stretch.subject == ADA
+    assert [message.id for message in stretch.messages] == list("01234")
+
+
+async def test_what_a_search_gave_is_known_by_the_id_that_it_had_there(tmp_path: Path) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "memory.db", is_learned_from=True) as backend:
+        store, learning = backend.for_owner(BOB), backend.learning()
+        await store.observe("c", [said("1", "a green bicycle"), said("2", "rain")], subject=ADA)
+        query = MemoryQuery(text="bicycle", mode=SearchMode.KEYWORD, with_messages=True)
+        (hit,) = (await store.search(query)).hits
+
+        known = await learning.given(BOB, [hit.entry.id, "another"])
+        of_another = await learning.given(ADA, [hit.entry.id])
+        await store.retract("c", ["1"])
+        gone = await learning.given(BOB, [hit.entry.id])
+
+    assert known == {hit.entry.id: "a green bicycle"}
+    assert (of_another, gone) == ({}, {})
+
+
+async def test_kept_episodes_hold_their_messages(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 6)
+
+    ids = await learning.keep_episodes(stretch, [episode(0, 1), episode(3, 4)])
+
+    (left,) = await learning.stretches()
+    assert [message.id for message in left.messages] == ["5"]
+    assert [one.id for one in await store.episode_messages(ids[1])] == ["3", "4"]
+    entry = await store.get(ids[0])
+    assert (entry.origin, entry.type, entry.session) == (Origin.EPISODE, MemoryType.EPISODIC, "c")
+    assert entry.subject == ADA
+
+
+async def test_the_same_episodes_again_are_those_that_are_there(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 3)
+
+    first = await learning.keep_episodes(stretch, [episode(0, 2)])
+
+    assert await learning.keep_episodes(stretch, [episode(0, 2)]) == first
+    assert (await store.list()).total == 1
+    assert list(await learning.stretches()) == []
+
+
+async def test_the_longest_untouched_conversation_comes_first(
+    store: OwnedMemory, other_store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("old", [said("1")])
+    await other_store.observe("new", [said("1")])
+    await store.observe("old", [said("2")])
+
+    assert [one.conversation for one in await learning.stretches()] == ["new", "old"]
+
+
+async def test_a_long_stretch_is_cut(store: OwnedMemory, learning: LearningStore) -> None:
+    stretch = await stretch_of(store, learning, 450)
+
+    assert len(stretch.messages) == 400
+
+
+async def test_what_an_episode_says_is_kept_with_its_source(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+    old = await store.add(MemoryDraft(content="Ada lives in York"))
+
+    (id,) = await learning.keep_learned(
+        kept, [MemoryDraft(content="Ada lives in Bath")], invalid=[old.id]
+    )
+
+    fact = await store.get(id)
+    assert (fact.origin, fact.sources, fact.subject) == (Origin.EXTRACTED, (kept.id,), ADA)
+    assert fact.valid_at == NOON
+    assert (await store.get(old.id)).invalid_at == NOON
+    assert list(await learning.unread_episodes()) == []
+
+
+async def test_what_was_learned_once_is_not_learned_twice(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+    drafts = [MemoryDraft(content="Ada lives in Bath", confidence=0.5)]
+
+    first = await learning.keep_learned(kept, drafts)
+    again = await learning.keep_learned(kept, drafts)
+
+    assert first == again
+    assert (await store.get(first[0])).confidence == 0.5
+
+
+async def test_a_fact_that_is_found_again_is_strengthened(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    told = await store.add(MemoryDraft(content="Ada lives in Bath", subject=ADA, confidence=0.5))
+    kept = await one_episode(store, learning)
+
+    ids = await learning.keep_learned(
+        kept, [MemoryDraft(content="Ada lives in Bath", confidence=0.5)]
+    )
+
+    assert ids == [told.id]
+    assert (await store.get(told.id)).confidence == 0.75
+
+
+async def test_nothing_is_learned_from_a_forgotten_episode(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+    await store.forget([kept.id])
+
+    assert list(await learning.keep_learned(kept, [MemoryDraft(content="a trace")])) == []
+    assert (await store.list()).total == 0
+    assert list(await store.history("c")) == []
+
+
+async def test_no_episode_is_kept_of_forgotten_messages(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 3)
+    await store.forget_subject(ADA)
+
+    assert list(await learning.keep_episodes(stretch, [episode(0, 2)])) == []
+    assert (await store.list()).total == 0
+
+
+async def test_a_deleted_episode_leaves_its_messages_and_is_not_cut_again(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+
+    await store.delete(MemoryFilter(), ids=[kept.id])
+
+    assert list(await learning.stretches()) == []
+    assert list(await learning.unread_episodes()) == []
+    assert len(await store.history("c")) == 3
+
+
+async def test_a_fact_is_true_from_its_own_date_if_it_has_one(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    kept = await one_episode(store, learning)
+    earlier = NOON - timedelta(days=9)
+
+    (id,) = await learning.keep_learned(kept, [MemoryDraft(content="x y", valid_at=earlier)])
+
+    assert (await store.get(id)).valid_at == earlier
+
+
+async def test_what_is_forgotten_is_not_quoted_by_an_episode_any_more(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    stretch = await stretch_of(store, learning, 3)
+    (id,) = await learning.keep_episodes(stretch, [episode(0, 2)])
+    told = await store.add(MemoryDraft(content="line 1"))
+
+    await store.forget([told.id])
+
+    assert list(await store.peek([id])) == []
+    assert [one.id for one in await store.history("c")] == ["0", "2"]
+    assert list(await learning.stretches()) == []
+
+
+async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("c", [said("0", "Ada is ill")], subject=ADA)
+    await store.observe("c", [said("1", "Bob is well")], subject=BOB)
+    (stretch,) = await learning.stretches()
+    (id,) = await learning.keep_episodes(stretch, [episode(0, 1)])
+    assert (await store.get(id)).subject == BOB
+
+    await store.forget_subject(ADA)
+
+    assert list(await store.peek([id])) == []
+    assert [one.content for one in await store.history("c")] == ["Bob is well"]
+
+
+async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("c", [said("0", "tea"), said("1", "milk")])
+    (stretch,) = await learning.stretches()
+    draft = MemoryDraft(content="tea")
+    one = EpisodeDraft(draft=draft, first_message="0", last_message="1")
+    (id,) = await learning.keep_episodes(stretch, [one])
+
+    assert await store.forget([id]) == 1
+    assert list(await store.history("c")) == []

@@ -1,0 +1,1 @@
+"""Tests of export, import and migration of memory files."""

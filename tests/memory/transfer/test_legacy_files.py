@@ -1,0 +1,154 @@
+"""What programs of spade_llm 0.2 and 0.3 remembered is in our memory, and stays in their files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spade_llm.core.errors import InvalidArguments
+from spade_llm.memory import Category, MemoryType, SQLiteMemoryBackend
+from spade_llm.memory.contract import MemoryQuery
+from spade_llm.memory.transfer.legacy_files import ImportTarget, LegacyRecord, read_legacy_file
+from spade_llm.memory.transfer.memory_file import import_legacy_records
+from spade_llm.memory.transfer.verification import verify_memory_file
+from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    async with SQLiteMemoryBackend(path):
+        return path
+
+
+def _records(path: Path, target: ImportTarget | None = None) -> Iterator[LegacyRecord]:
+    found = read_legacy_file(path, target or ImportTarget())
+    assert found is not None
+    return found
+
+
+async def test_a_table_keeps_its_dates_and_categories(memory: Path, tmp_path: Path) -> None:
+    rows = [
+        a_row("1", "Ada likes tea", category="preference", context="said at noon", confidence=0.5),
+        a_row("2", "Questions come on Mondays", category="pattern", access_count=3),
+        a_row("3", "It speaks SQL", category="capability"),
+    ]
+    old = write_database(tmp_path / "old.db", rows)
+    before = old.read_bytes()
+
+    done = import_legacy_records(memory, _records(old))
+
+    assert (done.added, done.present, done.faults) == (3, 0, ())
+    assert old.read_bytes() == before
+    assert verify_memory_file(memory) == []
+    async with SQLiteMemoryBackend(memory) as backend:
+        sql, monday, tea = (await backend.for_owner(AGENT).list()).entries
+        found = await backend.for_owner(AGENT).search(MemoryQuery(text="tea"))
+    at = datetime.fromisoformat("2025-03-01T10:00:00.123456").astimezone(UTC)
+    assert (tea.content, tea.category, tea.type) == (
+        "Ada likes tea",
+        Category.PREFERENCE,
+        MemoryType.PROFILE,
+    )
+    assert (tea.context, tea.confidence, tea.created_at) == ("said at noon", 0.5, at)
+    assert tea.last_accessed_at is None
+    assert (monday.category, monday.access_count) == (Category.PATTERN, 3)
+    assert monday.last_accessed_at == datetime(2025, 3, 2, 10).astimezone(UTC)
+    assert sql.category is Category.CAPABILITY
+    assert [hit.entry.id for hit in found.hits] == [tea.id]
+
+
+async def test_interactions_are_facts_of_their_conversation(memory: Path, tmp_path: Path) -> None:
+    notes = {"a@x_b@y": [a_note("The API wants JSON"), a_note("It is slow")], "t-1": []}
+    old = write_interactions(tmp_path / "old.json", notes)
+
+    done = import_legacy_records(
+        memory, _records(old, ImportTarget(owner="me@x", subject="Ada@X/phone"))
+    )
+
+    assert done.added == 2
+    async with SQLiteMemoryBackend(memory) as backend:
+        entries = (await backend.for_owner("me@x").list()).entries
+    assert {entry.content for entry in entries} == {"The API wants JSON", "It is slow"}
+    assert {(one.session, one.subject, one.category) for one in entries} == {
+        ("a@x_b@y", "ada@x", Category.FACT)
+    }
+    assert entries[0].created_at == datetime(2025, 3, 1, 10).astimezone(UTC)
+
+
+async def test_the_same_file_again_changes_nothing(memory: Path, tmp_path: Path) -> None:
+    table = write_database(tmp_path / "old.db", [a_row("1"), a_row("2", "Bob rows")])
+    notes = write_interactions(tmp_path / "old.json", {"c": [a_note("x"), a_note("x")]})
+    for file in (table, notes):
+        import_legacy_records(memory, _records(file))
+
+    again = [import_legacy_records(memory, _records(file)) for file in (table, notes)]
+
+    assert [(done.added, done.present) for done in again] == [(0, 2), (0, 2)]
+
+
+async def test_a_dry_run_says_what_it_would_do_and_does_nothing(
+    memory: Path, tmp_path: Path
+) -> None:
+    old = write_database(tmp_path / "old.db", [a_row("1"), a_row("2", category="thought")])
+
+    done = import_legacy_records(memory, _records(old), is_dry_run=True)
+
+    assert (done.added, done.left_out) == (1, 1)
+    assert import_legacy_records(memory, _records(old)).added == 1
+
+
+async def test_bad_rows_are_named_and_the_rest_is_done(memory: Path, tmp_path: Path) -> None:
+    rows = [
+        a_row("good"),
+        a_row("1", category="thought"),
+        a_row("2", "  "),
+        a_row("3", confidence=7.0),
+        a_row("4", created_at="yesterday"),
+        a_row("5", access_count=-1),
+        a_row("6", b"\xff\xfe"),
+        a_row("also good", "Bob rows"),
+    ]
+    old = write_database(tmp_path / "old.db", rows)
+
+    done = import_legacy_records(memory, _records(old))
+
+    assert (done.added, done.left_out) == (2, 6)
+    assert [fault.partition(":")[0] for fault in done.faults] == [f"row {n}" for n in range(2, 8)]
+    for fault, word in zip(
+        done.faults,
+        ["category", "content", "confidence", "created_at", "access_count", "content"],
+        strict=True,
+    ):
+        assert word in fault
+
+
+async def test_bad_notes_are_named_and_the_rest_is_done(memory: Path, tmp_path: Path) -> None:
+    notes = {
+        "c": [a_note(7), a_note("kept"), "text", a_note("x", "noon")],
+        "d\ud800": [a_note("x")],
+    }
+    old = write_interactions(tmp_path / "old.json", notes)
+
+    done = import_legacy_records(memory, _records(old))
+
+    assert (done.added, done.left_out) == (1, 4)
+    assert done.faults[0].startswith("'c' note 1: content")
+
+
+@pytest.mark.parametrize("begin", ["", '{"format": "spade-llm memory"}\n', "[]", "{"])
+def test_what_is_no_such_file_is_left_to_others(tmp_path: Path, begin: str) -> None:
+    (tmp_path / "x").write_text(begin)
+
+    assert read_legacy_file(tmp_path / "x", ImportTarget()) is None
+
+
+async def test_another_programs_database_is_refused(memory: Path) -> None:
+    with pytest.raises(InvalidArguments, match="no table agent_memories"):
+        import_legacy_records(memory, _records(memory))

@@ -1,0 +1,89 @@
+"""Small namespaces are looked through in RAM: with what Chroma would find, and never outdated."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from spade_llm.rag.store.chroma_index import ChromaIndex, VectorCollection
+from spade_llm.rag.store.vector_cache import MAX_CACHE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SHELF = VectorCollection(namespace_id=1, owner="a@x", namespace="d", model="m", dimension=8)
+
+
+@asynccontextmanager
+async def index_in(
+    folder: Path, *, held_bytes: int = MAX_CACHE_BYTES
+) -> AsyncIterator[ChromaIndex]:
+    index = ChromaIndex(folder, held_bytes=held_bytes)
+    yield index
+    await index.close()
+
+
+def some_vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
+    vectors = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+async def test_ram_and_chroma_find_the_same(tmp_path: Path) -> None:
+    vectors = some_vectors(40)
+    async with index_in(tmp_path / "c") as index:
+        await index.add(SHELF, range(40), vectors)
+        in_ram = await index.nearest(SHELF, vectors[7], 5)
+    async with index_in(tmp_path / "c", held_bytes=0) as index:
+        in_chroma = await index.nearest(SHELF, vectors[7], 5)
+
+    assert list(in_ram) == list(in_chroma)
+    assert list(in_ram)[0] == 7
+    assert list(in_ram.values()) == pytest.approx(list(in_chroma.values()), abs=0.01)
+
+
+async def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path) -> None:
+    vectors = some_vectors(3)
+    async with index_in(tmp_path / "c") as index:
+        await index.add(SHELF, [0, 1], vectors[:2])
+        before = await index.nearest(SHELF, vectors[2], 3)
+        await index.add(SHELF, [2], vectors[2:])
+        with_it = await index.nearest(SHELF, vectors[2], 3)
+        await index.remove(SHELF.place, [2])
+        without = await index.nearest(SHELF, vectors[2], 3)
+
+    assert set(before) == {0, 1}
+    assert list(with_it)[0] == 2
+    assert set(without) == {0, 1}
+
+
+async def test_questions_beside_changes_end_with_what_is_there(tmp_path: Path) -> None:
+    vectors = some_vectors(60)
+    async with index_in(tmp_path / "c") as index:
+        await index.add(SHELF, [0], vectors[:1])
+
+        async def add(number: int) -> None:
+            await index.add(SHELF, [number], vectors[number : number + 1])
+
+        questions = (index.nearest(SHELF, vectors[n], 3) for n in range(60))
+        await asyncio.gather(*map(add, range(1, 60)), *questions)
+
+        assert set(await index.nearest(SHELF, vectors[0], 60)) == set(range(60))
+
+
+async def test_a_dropped_namespace_leaves_nothing_behind(tmp_path: Path) -> None:
+    vectors = some_vectors(2)
+    async with index_in(tmp_path / "c") as index:
+        await index.add(SHELF, [0], vectors[:1])
+        await index.nearest(SHELF, vectors[0], 1)
+        await index.drop(SHELF.place)
+        await index.add(SHELF, [1], vectors[1:])
+
+        assert set(await index.nearest(SHELF, vectors[0], 5)) == {1}

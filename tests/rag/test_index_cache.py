@@ -1,0 +1,161 @@
+"""The words of namespaces in RAM: what is stored, and no more than fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.rag import Document, DocumentLibrary
+from spade_llm.rag.index_cache import PassageIndexCache
+from spade_llm.rag.loading.chunking import Passage
+from spade_llm.rag.store.database import LibraryDatabase
+from spade_llm.rag.store.index_records import KeywordStore
+from spade_llm.rag.store.registry import Registry
+from spade_llm.rag.store.schema import MIGRATIONS
+from spade_llm.search.passage_bm25 import keyword_scores, top_rows
+from spade_llm.search.passage_index import PassageIndex, assign_chunk_ids, make_keyword_record
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+ANN = "ann@localhost"
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord")
+documents = st.dictionaries(
+    st.integers(1, 6),
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join), min_size=1, max_size=4),
+    min_size=1,
+)
+
+
+def put(index: PassageIndex, texts: Mapping[int, Sequence[str]], first_id: int = 0) -> None:
+    records = {}
+    for document, chunks in texts.items():
+        passages = [Passage(text=text, start=0, end=len(text)) for text in chunks]
+        ids = [first_id + 100 * document + position for position in range(len(chunks))]
+        records[document] = assign_chunk_ids(make_keyword_record(passages), ids)
+    index.put(records)
+
+
+def found_by(index: PassageIndex, query: str) -> dict[int, float]:
+    (scored,) = keyword_scores(query, [index])
+    rows = np.flatnonzero(scored.shares > 0)
+    return dict(zip(index.ids[rows].tolist(), scored.shares[rows].tolist(), strict=True))
+
+
+@given(documents, documents, st.sets(st.integers(1, 6)))
+def test_an_index_that_was_changed_scores_as_a_new_one(
+    first: Mapping[int, Sequence[str]],
+    second: Mapping[int, Sequence[str]],
+    removed: set[int],
+) -> None:
+    changed, fresh = PassageIndex(), PassageIndex()
+    put(changed, first)
+    put(changed, second, first_id=10_000)
+    changed.remove(sorted(removed))
+    put(fresh, {d: t for d, t in first.items() if d not in second and d not in removed})
+    put(fresh, {d: t for d, t in second.items() if d not in removed}, first_id=10_000)
+
+    assert changed.chunks == fresh.chunks
+    for word in WORDS:
+        assert found_by(changed, f"{word} amber") == pytest.approx(found_by(fresh, f"{word} amber"))
+
+
+@given(documents, st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join))
+def test_shares_and_ranks_are_shares(texts: Mapping[int, Sequence[str]], query: str) -> None:
+    index = PassageIndex()
+    put(index, texts)
+
+    (scored,) = keyword_scores(query, [index])
+
+    assert ((scored.shares >= 0) & (scored.shares <= 1)).all()
+    assert ((scored.ranks >= 0) & (scored.ranks <= 1)).all()
+    assert (scored.scores <= scored.shares + 1e-6).all()
+    has_all = [all(w in text for w in query.split()) for d in texts for text in texts[d]]
+    assert scored.shares[np.array(has_all)] == pytest.approx(1)
+
+
+@given(documents, st.integers(1, 30))
+def test_the_best_rows_are_the_first_of_all_each_text_once(
+    texts: Mapping[int, Sequence[str]], limit: int
+) -> None:
+    index = PassageIndex()
+    put(index, texts)
+    (scored,) = keyword_scores("amber birch", [index])
+
+    rows = top_rows(scored.scores, index.texts, None, limit).tolist()
+
+    hashes = [int(index.texts[row]) for row in rows]
+    assert len(hashes) == len(set(hashes))
+    order = [(-float(scored.scores[row]), row) for row in rows]
+    assert order == sorted(order)
+    others = set(np.flatnonzero(scored.scores > 0).tolist()) - set(rows)
+    if len(rows) == limit and others:
+        unseen = [row for row in others if int(index.texts[row]) not in hashes]
+        assert all(scored.scores[row] <= scored.scores[rows[-1]] for row in unseen)
+    elif others:
+        assert all(int(index.texts[row]) in hashes for row in others)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[LibraryDatabase]:
+    async with DocumentLibrary(tmp_path, embedder=None) as library:
+        for namespace in ("one", "two", "three"):
+            for number in range(3):
+                text = f"The harbour of {namespace}, pier {number}."
+                document = Document(text=text, source=f"{number}", namespace=namespace)
+                await library.for_owner(ANN).ingest(document)
+    path = tmp_path / "documents.sqlite3"
+    async with LibraryDatabase(path, migrations=MIGRATIONS) as opened:
+        yield opened
+
+
+async def test_those_used_longest_ago_leave_when_room_is_needed(database: LibraryDatabase) -> None:
+    numbers = [one.id for one in await Registry(database).namespaces(ANN)]
+    indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
+
+    for number in numbers:
+        (index,) = await indexes.current([number])
+        assert index.chunks == 3
+
+    assert len(indexes) == 1
+
+
+async def test_what_is_asked_together_is_held_together(database: LibraryDatabase) -> None:
+    numbers = [one.id for one in await Registry(database).namespaces(ANN)]
+    indexes = PassageIndexCache(KeywordStore(database), max_bytes=1)
+
+    assert [index.chunks for index in await indexes.current(numbers)] == [3, 3, 3]
+
+
+async def test_a_namespace_that_was_deleted_leaves(database: LibraryDatabase) -> None:
+    registry = Registry(database)
+    one, two, three = await registry.namespaces(ANN)
+    indexes = PassageIndexCache(KeywordStore(database))
+    await indexes.current([one.id, two.id, three.id])
+
+    await registry.remove_namespace(two)
+    await indexes.current([one.id])
+
+    assert len(indexes) == 2
+
+
+async def test_who_has_missed_changes_reads_anew(database: LibraryDatabase) -> None:
+    registry = Registry(database)
+    (namespace, *_) = await registry.namespaces(ANN)
+    indexes = PassageIndexCache(KeywordStore(database))
+    await indexes.current([namespace.id])
+
+    await registry.remove_document(namespace, "0")
+    async with database.transaction() as writer:
+        await writer.execute("DELETE FROM changed_documents")
+        await writer.execute(
+            "INSERT INTO changed_documents (number, namespace_id, document_id) VALUES (900, 0, 0)"
+        )
+
+    (index,) = await indexes.current([namespace.id])
+    assert index.chunks == 2

@@ -1,0 +1,607 @@
+"""Who is let in, and how fast, by what a message's stamped sender says."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement, fromstring
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spade_llm.core.errors import StorageFailed
+from spade_llm.core.limits import Rate, TokenBucket
+from spade_llm.messaging import AclMessage, Encoding, Performative
+from spade_llm.xmpp import admission_control
+from spade_llm.xmpp.admission_control import (
+    NOT_VALID,
+    STRANGER,
+    TOO_FAST,
+    WELCOME,
+    AdmissionControl,
+)
+from spade_llm.xmpp.admission_policy import AdmissionPolicy, TrustLevel
+from spade_llm.xmpp.invitations import Invitations
+from spade_llm.xmpp.stanzas.message import ACL_TAG, decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+OWN = "here.example"
+STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
+GATEWAYS = (f"gateway@{OWN}",)
+CLOSED = AdmissionPolicy(allow=("friend.example", "ada@other.example"), guests=("guests.example",))
+
+
+class Entrance:
+    """A door with a clock that stands still, and what was said at it."""
+
+    def __init__(self, admission: AdmissionPolicy, invitations: Invitations | None = None) -> None:
+        self.now_s = 1000.0
+        self.invitations = invitations or Invitations(None)
+        self.said: list[str] = []
+        self.errors: list[Element] = []
+        self.is_answered = False
+        """Whether peers have had answers to all that they said."""
+        self.door = AdmissionControl(
+            admission,
+            self.invitations,
+            own_domain=OWN,
+            send=self._hear,
+            own=f"bot@{OWN}",
+            gateways=GATEWAYS,
+            is_answered=lambda _: self.is_answered,
+            clock=lambda: self.now_s,
+        )
+
+    def _hear(self, xml: str) -> None:
+        told = fromstring(xml.replace(" ", " xmlns='jabber:client' ", 1))
+        if told.get("type") == "error":
+            self.errors.append(told)
+        else:
+            self.said.append(told.findtext("{jabber:client}body") or "")
+
+    def lets_in(self, xml: Element) -> bool:
+        return not (self.door.refuses(xml) or self.door.is_shut_for(xml))
+
+    def pause_s(self, xml: Element) -> float:
+        """How long this message waits for its turn; it is let in."""
+        assert self.lets_in(xml)
+        message = decode(xml)
+        assert isinstance(message, AclMessage)
+        return self.door.pause_s(message)
+
+
+def text(sender: str, body: str = "hello", *, kind: str = "chat", id: str = "m1") -> Element:
+    return fromstring(
+        f"<message xmlns='jabber:client' type='{kind}' from='{sender}/phone' to='bot@{OWN}'"
+        f" id='{id}'><body>{body}</body></message>"
+    )
+
+
+def request(
+    sender: str,
+    *,
+    ontology: str = "spade-llm.memory/1",
+    performative: Performative = Performative.REQUEST,
+    principal: str = "",
+) -> Element:
+    message = AclMessage(
+        performative=performative,
+        sender="",
+        receiver=f"bot@{OWN}",
+        content="{}",
+        ontology=ontology,
+        encoding=Encoding.ACL,
+        acts_for=principal,
+    )
+    xml = encode(message).replace("<message ", f"<message from='{sender}/p' ", 1)
+    return fromstring(xml.replace("<message ", "<message xmlns='jabber:client' ", 1))
+
+
+def test_who_is_named_or_of_a_domain_that_is_named_is_let_in() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        assert entrance.lets_in(text("bob@friend.example"))
+        assert entrance.lets_in(text("ada@other.example"))
+        assert entrance.lets_in(text("guest@guests.example"))
+        assert not entrance.lets_in(text("eve@other.example"))
+        assert not entrance.lets_in(text(f"eve@{OWN}"))
+        assert entrance.door.is_guest("guest@guests.example")
+        assert not entrance.door.is_guest("bob@friend.example")
+
+
+def test_a_stranger_is_told_nothing_about_encryption_and_others_as_often_as_they_may_talk() -> None:
+    sealed = text("eve@evil.example")
+    sealed.remove(sealed[0])
+    SubElement(sealed, "{urn:xmpp:omemo:2}encrypted")
+    with Invitations(None) as invitations:
+        closed = Entrance(CLOSED, invitations)
+        paced = Entrance(
+            AdmissionPolicy(talk=Rate(per_s=0.1, burst=2), guest_talk=Rate(per_s=0.1, burst=2))
+        )
+
+        assert not closed.lets_in(sealed)
+        assert [paced.lets_in(sealed) for _ in range(3)] == [True, True, False]
+
+
+def test_an_open_door_takes_those_of_other_domains_as_guests() -> None:
+    assert AdmissionPolicy().standing("a@x", OWN) is TrustLevel.GUEST
+    assert AdmissionPolicy().standing(f"a@{OWN}", OWN) is TrustLevel.KNOWN
+    assert AdmissionPolicy().limits_nothing
+
+
+def test_a_stranger_is_refused_once_a_minute_in_two_languages_and_then_in_silence() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for _ in range(50):
+            assert not entrance.lets_in(text("eve@evil.example"))
+            entrance.now_s += 1
+        assert entrance.said == [STRANGER]
+
+        entrance.now_s += 11
+        assert not entrance.lets_in(text("eve@evil.example"))
+        assert entrance.said == [STRANGER] * 2
+
+
+def test_strangers_together_are_refused_no_more_often_than_the_line_bears() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for number in range(5000):
+            assert not entrance.lets_in(text(f"eve{number}@evil.example"))
+
+        assert len(entrance.said) == 200
+
+
+def test_a_stranger_s_answers_errors_and_marks_are_answered_by_nothing() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        mark = text("eve@evil.example")
+        mark.remove(mark[0])
+
+        assert not entrance.lets_in(request("eve@evil.example", performative=Performative.INFORM))
+        assert entrance.lets_in(mark)
+        assert entrance.lets_in(text("eve@evil.example", kind="error"))
+        assert entrance.lets_in(text("room@evil.example", kind="groupchat"))
+        assert entrance.said == []
+
+
+def test_a_program_is_refused_as_programs_read_it_and_once_a_second() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for _ in range(5):
+            assert not entrance.lets_in(request("eve@evil.example"))
+            entrance.now_s += 0.5
+
+        assert len(entrance.said) == 3
+        assert all('"unauthorised"' in one for one in entrance.said)
+
+
+def test_whom_we_ask_may_answer() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        question = decode(request("bot@here.example"))
+        assert isinstance(question, AclMessage)
+        assert not entrance.lets_in(request("memory@else.example"))
+
+        entrance.door.note_asked(question)
+
+        assert not entrance.lets_in(text(f"eve@{OWN}"))
+        assert entrance.lets_in(text(f"bot@{OWN}"))
+
+
+def test_a_guest_whom_we_ask_something_stays_a_guest_and_can_be_shut_out() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0)
+        entrance.lets_in(text("eve@evil.example", f"/join {code}"))
+        question = decode(request("bot@here.example"))
+        assert isinstance(question, AclMessage)
+
+        entrance.door.note_asked(replace(question, receiver="eve@evil.example/phone"))
+
+        assert entrance.door.is_guest("eve@evil.example")
+        assert invitations.revoke("eve@evil.example")
+        assert not entrance.lets_in(text("eve@evil.example"))
+
+
+def test_a_full_disk_burns_no_invitation(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        code = str(invitations.make(uses=1, lasts_s=100.0))
+        ((pages,),) = invitations._db.run("PRAGMA page_count")
+        invitations._db.run(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StorageFailed):
+            invitations.redeem(code, "e" * 100_000 + "@evil.example")
+
+        assert invitations.redeem(code, "eve@evil.example")
+
+
+def test_a_code_lets_one_person_in_and_then_nobody(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0, note="for Eve")
+        assert code is not None
+
+        assert not entrance.lets_in(text("eve@evil.example", f"/JOIN {code.lower()}"))
+        assert entrance.lets_in(text("eve@evil.example"))
+        assert entrance.door.is_guest("eve@evil.example")
+        assert not entrance.lets_in(text("mallory@evil.example", f"/join {code}"))
+        assert not entrance.lets_in(text("mallory@evil.example"))
+        assert entrance.said == [WELCOME, NOT_VALID, STRANGER]
+
+
+@pytest.mark.parametrize("said", ["join {}", "Join  {}", "//join {}"])
+def test_a_code_is_taken_as_clients_let_it_through_that_join_rooms_with_a_slash(said: str) -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+        code = invitations.make(uses=1, lasts_s=100.0)
+
+        assert not entrance.lets_in(text("eve@evil.example", said.format(code)))
+
+        assert entrance.said == [WELCOME]
+        assert entrance.lets_in(text("eve@evil.example", "join us at noon"))
+        assert entrance.lets_in(text("eve@evil.example", "join"))
+
+
+def test_a_code_stands_nowhere_in_the_file(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        code = invitations.make(uses=1, lasts_s=100.0)
+    assert code is not None
+
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+    assert code.encode() not in stored
+    assert code.replace("-", "").encode() not in stored
+
+
+def test_wrong_codes_are_answered_five_times_and_then_in_silence() -> None:
+    with Invitations(None) as invitations:
+        entrance = Entrance(CLOSED, invitations)
+
+        for number in range(50):
+            assert not entrance.lets_in(text("eve@evil.example", f"/join AAAA-{number}"))
+
+        assert entrance.said == [NOT_VALID] * 5
+
+
+def test_a_code_that_is_over_lets_nobody_in_and_a_stay_ends() -> None:
+    now = [1000.0]
+    with Invitations(None, clock=lambda: now[0]) as invitations:
+        late = invitations.make(uses=1, lasts_s=10.0)
+        short = invitations.make(uses=1, lasts_s=100.0, stay_s=50.0)
+        assert late and short
+        now[0] += 11
+
+        assert not invitations.redeem(late, "a@x")
+        assert invitations.redeem(short, "a@x")
+        assert invitations.is_guest("a@x")
+        now[0] += 51
+        assert not invitations.is_guest("a@x")
+        assert invitations.guests() == []
+
+
+def test_who_is_in_already_uses_no_invitation() -> None:
+    with Invitations(None) as invitations:
+        code = invitations.make(uses=2, lasts_s=100.0)
+        assert code
+
+        assert invitations.redeem(code, "a@x")
+        assert invitations.redeem(code, "a@x")
+        assert [one.uses_left for one in invitations.open_ones()] == [1]
+        assert invitations.revoke("a@x")
+        assert not invitations.is_guest("a@x")
+        assert invitations.revoke(invitations.open_ones()[0].name)
+        assert invitations.open_ones() == []
+
+
+def test_what_another_process_revokes_is_noticed_soon(tmp_path: Path) -> None:
+    now = [1000.0]
+    path = tmp_path / "a.db"
+    with Invitations(path, clock=lambda: now[0]) as mine, Invitations(path) as other:
+        code = other.make(uses=1, lasts_s=100.0, stay_s=None)
+        assert code and mine.redeem(code, "a@x") and mine.is_guest("a@x")
+
+        other.revoke("a@x")
+        assert mine.is_guest("a@x")
+        now[0] += 5
+        assert not mine.is_guest("a@x")
+
+
+LIMITED = AdmissionPolicy(
+    talk=Rate(per_s=1, burst=3),
+    guest_talk=Rate(per_s=1, burst=2),
+    domain_talk=Rate(per_s=1, burst=5),
+    requests=Rate(per_s=10, burst=20),
+)
+
+
+def test_each_message_that_comes_too_fast_is_refused_by_an_error_and_later_ones_are_heard() -> None:
+    entrance = Entrance(LIMITED)
+
+    heard = [entrance.lets_in(text(f"eve@{OWN}", id=f"m{number}")) for number in range(10)]
+    assert heard == [True] * 3 + [False] * 7
+    assert entrance.said == []
+    assert [one.get("id") for one in entrance.errors] == [f"m{number}" for number in range(3, 10)]
+    for one in entrance.errors:
+        assert (one.tag, one.get("to")) == ("{jabber:client}message", f"eve@{OWN}/phone")
+        error = one.find("{jabber:client}error")
+        assert error is not None and error.get("type") == "wait"
+        assert error[0].tag == f"{STANZAS}resource-constraint"
+        assert error.findtext(f"{STANZAS}text") == TOO_FAST
+    assert entrance.lets_in(text(f"ada@{OWN}"))
+
+    entrance.now_s += 1
+    assert entrance.lets_in(text(f"eve@{OWN}"))
+    assert not entrance.lets_in(text(f"eve@{OWN}"))
+
+
+@pytest.mark.thorough
+def test_what_comes_too_fast_is_refused_fifty_times_a_second_and_then_in_silence() -> None:
+    entrance = Entrance(LIMITED)
+
+    for _ in range(5000):
+        entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 200
+
+    entrance.now_s += 1
+    for _ in range(5000):
+        entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 250
+
+
+def test_no_error_answers_an_error_a_mark_or_a_sender_who_has_no_address() -> None:
+    entrance = Entrance(LIMITED)
+    mark = text(f"eve@{OWN}")
+    mark.remove(mark[0])
+    nobody, endless = text(f"eve@{OWN}"), text(f"eve@{OWN}", id="i" * 2000)
+    nobody.set("from", "@")
+
+    for _ in range(30):
+        entrance.lets_in(mark)
+        entrance.lets_in(text(f"eve@{OWN}", kind="error"))
+        entrance.lets_in(nobody)
+    for _ in range(3):
+        entrance.lets_in(text(f"ada@{OWN}"))
+    entrance.lets_in(endless)
+
+    assert entrance.errors == []
+
+
+def test_a_client_that_waits_for_its_answers_is_paced_and_not_refused() -> None:
+    entrance = Entrance(LIMITED)
+    entrance.is_answered = True
+
+    pauses = [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(5)]
+    assert pauses == [0.0, 0.0, 0.0, 1.0, 2.0]
+    entrance.now_s += 1
+    assert entrance.pause_s(text(f"eve@{OWN}")) == 2.0
+
+    assert [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(8)][-1] == 10.0
+    assert not entrance.lets_in(text(f"eve@{OWN}"))
+    assert len(entrance.errors) == 1
+
+
+def test_a_client_with_a_message_on_its_way_and_a_program_are_not_paced() -> None:
+    entrance = Entrance(LIMITED)
+    chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(5)]
+
+    assert [entrance.lets_in(text(f"eve@{OWN}")) for _ in range(5)].count(True) == 3
+    entrance.is_answered = True
+    assert [entrance.lets_in(one) for one in chats].count(True) == 3
+
+
+def test_of_many_messages_at_once_a_few_begin_at_once_and_the_rest_one_by_one() -> None:
+    entrance = Entrance(replace(LIMITED, talk=Rate(per_s=10, burst=200)))
+    chats = [request(f"q@{OWN}", ontology="spade-llm.chat/1") for _ in range(10)]
+
+    pauses = [entrance.pause_s(text(f"eve@{OWN}")) for _ in range(200)]
+
+    assert pauses[:5] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.1])
+    assert pauses[-1] == pytest.approx(196 / 10)
+    assert entrance.pause_s(text(f"ada@{OWN}")) == 0.0
+    assert {entrance.pause_s(one) for one in chats} == {0.0}
+
+
+def iq(sender: str, kind: str = "get", *, id: str = "q1") -> Element:
+    return fromstring(
+        f"<iq xmlns='jabber:client' type='{kind}' from='{sender}' to='bot@{OWN}/x' id='{id}'>"
+        "<query xmlns='jabber:iq:version'/></iq>"
+    )
+
+
+def presence(sender: str, kind: str = "") -> Element:
+    kinds = f" type='{kind}'" if kind else ""
+    return fromstring(f"<presence xmlns='jabber:client' from='{sender}'{kinds}/>")
+
+
+SIGNALLED = AdmissionPolicy(signals=Rate(per_s=1, burst=4))
+
+
+def test_iqs_presences_and_marks_of_one_sender_are_counted_together() -> None:
+    entrance = Entrance(SIGNALLED)
+    mark = text(f"eve@{OWN}")
+    mark.remove(mark[0])
+
+    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
+    assert not entrance.door.refuses(presence(f"eve@{OWN}/b"))
+    assert not entrance.door.refuses(presence(f"eve@{OWN}", "subscribe"))
+    assert entrance.lets_in(mark)
+
+    assert entrance.door.refuses(iq(f"eve@{OWN}/a", id="too fast"))
+    assert entrance.door.refuses(presence(f"eve@{OWN}/b"))
+    assert not entrance.lets_in(mark)
+    (error,) = entrance.errors
+    assert (error.tag, error.get("id")) == ("{jabber:client}iq", "too fast")
+    assert error.find(f"{{jabber:client}}error/{STANZAS}resource-constraint") is not None
+    assert entrance.lets_in(text(f"eve@{OWN}"))
+    assert not entrance.door.refuses(iq(f"ada@{OWN}/a"))
+    entrance.now_s += 1
+    assert not entrance.door.refuses(iq(f"eve@{OWN}/a"))
+
+
+@pytest.mark.parametrize(
+    "sender",
+    ["", OWN, f"bot@{OWN}", f"bot@{OWN}/other", *GATEWAYS, f"{GATEWAYS[0]}/x", f"memory@{OWN}/x"],
+)
+def test_our_server_ourselves_gateways_and_whom_we_asked_are_never_counted(sender: str) -> None:
+    entrance = Entrance(SIGNALLED)
+    question = decode(request(f"bot@{OWN}"))
+    assert isinstance(question, AclMessage)
+    entrance.door.note_asked(replace(question, receiver=f"memory@{OWN}"))
+
+    assert not any(entrance.door.refuses(iq(sender)) for _ in range(50))
+    assert not any(entrance.door.refuses(presence(sender)) for _ in range(50))
+
+
+def test_the_presences_of_a_room_s_occupants_are_not_those_of_one_sender() -> None:
+    entrance = Entrance(SIGNALLED)
+    entrance.door.is_room = {"den@rooms.example"}.__contains__
+
+    seen = [entrance.door.refuses(presence(f"den@rooms.example/{n}")) for n in range(50)]
+    said = [entrance.lets_in(text("den@rooms.example", kind="groupchat")) for _ in range(50)]
+    elsewhere = [entrance.lets_in(text("x@rooms.example", kind="groupchat")) for _ in range(50)]
+    asked = [entrance.door.refuses(iq(f"den@rooms.example/{n}")) for n in range(50)]
+
+    assert not any(seen) and all(said)
+    assert elsewhere.count(True) == 4
+    assert asked.count(False) == 4
+
+
+def test_a_program_that_asks_the_same_again_costs_nothing_but_another_text_does() -> None:
+    entrance = Entrance(LIMITED)
+    question = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    other = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    other.set("id", question.get("id", ""))
+    body = other.find("{jabber:client}body")
+    assert body is not None
+
+    assert all(entrance.lets_in(question) for _ in range(15))
+    for number, is_let_in in enumerate([True, True, False]):
+        body.text = f"another {number}"
+        assert entrance.lets_in(other) is is_let_in
+
+
+@pytest.mark.parametrize(
+    "made_another",
+    [
+        lambda xml, n: SubElement(xml, "{jabber:client}thread").__setattr__("text", f"thread {n}"),
+        lambda xml, n: xml.find(ACL_TAG).set("conversation-id", f"conversation {n}"),
+        lambda xml, n: xml.find(ACL_TAG).set("reply-by", f"2030-01-01T00:00:{n:02}Z"),
+        lambda xml, n: xml.set("from", f"p@{OWN}/resource-{n}"),
+    ],
+)
+def test_what_is_another_question_to_who_answers_costs_a_turn_also_under_one_id(
+    made_another: Callable[[Element, int], None],
+) -> None:
+    entrance = Entrance(LIMITED)
+    question = request(f"p@{OWN}", ontology="spade-llm.chat/1")
+    assert entrance.lets_in(question)
+
+    let_in = []
+    for number in range(10):
+        again = deepcopy(question)
+        made_another(again, number)
+        let_in.append(entrance.lets_in(again))
+
+    assert sum(let_in) < 10
+
+
+def test_what_is_read_from_the_archive_is_not_too_fast_but_from_strangers_it_is_refused() -> None:
+    entrance = Entrance(LIMITED)
+    with Invitations(None) as invitations:
+        assert not any(entrance.door.is_shut_for(text(f"eve@{OWN}")) for _ in range(20))
+        closed = Entrance(CLOSED, invitations)
+        assert closed.door.is_shut_for(text("eve@evil.example"))
+
+
+def test_a_program_that_is_too_fast_is_busy_and_its_chat_counts_as_talk() -> None:
+    entrance = Entrance(LIMITED)
+
+    requests = [entrance.lets_in(request(f"p@{OWN}")) for _ in range(30)]
+    chats = [entrance.lets_in(request(f"q@{OWN}", ontology="spade-llm.chat/1")) for _ in range(5)]
+
+    assert requests == [True] * 20 + [False] * 10
+    assert chats == [True] * 3 + [False] * 2
+    assert all('"busy"' in one for one in entrance.said)
+    assert len(entrance.said) == 2
+
+
+def test_what_a_gateway_asks_for_others_is_counted_as_theirs() -> None:
+    entrance = Entrance(LIMITED)
+
+    def heard(sender: str, principal: str) -> int:
+        chat = "spade-llm.chat/1"
+        asked = (request(sender, ontology=chat, principal=principal) for _ in range(10))
+        return sum(map(entrance.lets_in, asked))
+
+    assert heard(GATEWAYS[0], f"ada@{OWN}") == 3
+    assert heard(GATEWAYS[0], f"bob@{OWN}") == 3
+    assert heard(GATEWAYS[0], "") == 3
+    assert not entrance.lets_in(text(f"ada@{OWN}"))
+    assert heard(f"eve@{OWN}", f"cid@{OWN}") == 3
+    assert heard(f"eve@{OWN}", f"dan@{OWN}") == 0
+    assert entrance.lets_in(text(f"cid@{OWN}"))
+
+
+def test_a_closed_door_takes_whom_a_gateway_speaks_for_as_guests_and_believes_nobody_else() -> None:
+    entrance = Entrance(replace(CLOSED, guest_talk=Rate(per_s=0.1, burst=1)))
+
+    def chat(sender: str, principal: str) -> Element:
+        return request(sender, ontology="spade-llm.chat/1", principal=principal)
+
+    assert entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
+    assert not entrance.lets_in(chat(GATEWAYS[0], "stranger@far.example"))
+    assert all(entrance.lets_in(chat(GATEWAYS[0], "ada@other.example")) for _ in range(5))
+    assert entrance.door.is_guest("stranger@far.example")
+    assert not entrance.lets_in(text("stranger@far.example"))
+    assert not entrance.lets_in(chat("eve@far.example", "ada@other.example"))
+
+
+def test_the_accounts_of_one_other_domain_are_bounded_together() -> None:
+    entrance = Entrance(LIMITED)
+
+    heard = [entrance.lets_in(text(f"eve{number}@evil.example")) for number in range(20)]
+
+    assert heard == [True] * 5 + [False] * 15
+    assert entrance.lets_in(text("ada@good.example"))
+    assert all(entrance.lets_in(text(f"colleague{number}@{OWN}")) for number in range(20))
+
+
+def test_many_senders_take_no_more_room_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_control, "MAX_SENDERS", 100)
+    monkeypatch.setattr(admission_control, "MAX_DOMAINS", 10)
+    entrance = Entrance(LIMITED)
+
+    for number in range(150):
+        entrance.lets_in(text(f"eve{number}@d{number}.example"))
+
+    assert len(entrance.door._senders) == 100
+    assert len(entrance.door._domains) == 10
+
+
+@given(st.lists(st.floats(0, 1e4), max_size=30), st.floats(0.01, 100), st.integers(1, 50))
+def test_a_bucket_never_gives_more_than_its_burst_and_what_time_brings(
+    moments: list[float], per_s: float, burst: int
+) -> None:
+    bucket = TokenBucket(Rate(per_s=per_s, burst=burst), 0.0)
+
+    given_at = [now for now in sorted(moments) if bucket.take(now)]
+
+    for first in range(len(given_at)):
+        for last in range(first, len(given_at)):
+            most = burst + per_s * (given_at[last] - given_at[first])
+            assert last - first + 1 <= most + 1e-6
+
+
+def test_what_is_written_at_the_door_is_for_its_owner_s_eyes(tmp_path: Path) -> None:
+    with Invitations(tmp_path / "a.db") as invitations:
+        invitations.make(uses=1, lasts_s=100.0)
+
+        assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}

@@ -1,0 +1,54 @@
+"""What is sent in one turn of the loop leaves in one write."""
+
+from __future__ import annotations
+
+import asyncio
+
+from spade_llm.xmpp.connection.client import MAX_BUFFERED_CHARS, WriteBuffer
+
+
+async def test_what_is_put_in_one_turn_leaves_in_one_write_and_in_order() -> None:
+    written: list[str] = []
+    outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
+
+    outbox.put("one ")
+    outbox.put("two")
+    assert written == []
+    await asyncio.sleep(0)
+    outbox.put("three")
+    await asyncio.sleep(0)
+
+    assert written == ["one two", "three"]
+
+
+async def test_what_is_added_at_the_end_of_a_turn_goes_with_it() -> None:
+    written: list[str] = []
+    outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
+    outbox.before_leaving = lambda: outbox.put(" and the question")
+
+    outbox.put("an answer")
+    await asyncio.sleep(0)
+
+    assert written == ["an answer and the question"]
+
+
+async def test_much_does_not_wait_for_the_end_of_the_turn() -> None:
+    written: list[str] = []
+    outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
+
+    outbox.put("first,")
+    outbox.put("x" * MAX_BUFFERED_CHARS)
+
+    assert written == ["first," + "x" * MAX_BUFFERED_CHARS]
+
+
+async def test_what_was_for_a_connection_that_is_gone_leaves_on_no_other() -> None:
+    written: list[str] = []
+    outbox = WriteBuffer(asyncio.get_running_loop(), written.append)
+
+    outbox.put("old")
+    outbox.drop()
+    outbox.put("new")
+    await asyncio.sleep(0)
+
+    assert written == ["new"]
