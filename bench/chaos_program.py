@@ -12,10 +12,10 @@ from bench.chaos_model import fact_of
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.core.errors import RequestError, ServiceError
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import Category
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import Category
 from spade_llm.tools.remote import ToolsClient
 
 if TYPE_CHECKING:

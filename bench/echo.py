@@ -9,7 +9,7 @@ from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.xmpp.agent import AgentOptions, XmppAgent
 
 if TYPE_CHECKING:
-    from spade_llm.messaging.runtime import Request, Requester
+    from spade_llm.messaging import Request, Requester
 
 ONTOLOGY = "spade-llm.bench/1"
 TIMEOUT_S = 60.0

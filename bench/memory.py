@@ -27,8 +27,8 @@ from bench.process import running
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryQuery
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import MemoryQuery
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:

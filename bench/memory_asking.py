@@ -18,7 +18,7 @@ from bench.memory_file import Filling, filled, texts_of, vectors_of
 from bench.memory_peers import BOTH, CHROMADB, FTS5, NUMPY, WORDS, searching
 from bench.row import Goal, Row, Scale, check
 from bench.timing import Samples
-from spade_llm.memory.contract import MemoryQuery, SearchMode
+from spade_llm.search.memory_query import MemoryQuery, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.corpus import Corpus
-from spade_llm.memory.contract import ContentType, MemoryType, Origin, Tier
 from spade_llm.memory.sqlite.rows import (
     CONTENT_TYPE_CODES,
     ORIGIN_CODES,
@@ -24,6 +23,7 @@ from spade_llm.memory.sqlite.rows import (
     text_columns,
 )
 from spade_llm.memory.sqlite.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from spade_llm.search.memory_query import ContentType, MemoryType, Origin, Tier
 from spade_llm.search.vectors import pack_vectors
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from bench.memory_peers import BATCH, WORDS, writing
 from bench.row import Row, Scale, check
 from bench.timing import Samples
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import DecayPolicy, MemoryQuery, Tier
+from spade_llm.memory.contract import DecayPolicy
+from spade_llm.search.memory_query import MemoryQuery, Tier
 
 if TYPE_CHECKING:
     from bench.stage import Stage

@@ -274,7 +274,8 @@ async def _retention(
     )
     return [
         Row(
-            name=f"{name}: recall@{TOP}, retrievability (floor {memory_search.MIN_RETRIEVABILITY:g})",
+            name=f"{name}: recall@{TOP}, retrievability"
+            f" (floor {memory_search.MIN_RETRIEVABILITY:g})",
             unit="",
             ours=_recall(fading),
             baseline=_recall(lasting),

@@ -19,8 +19,9 @@ from bench.locomo_score import TOP, Answered
 from bench.memory_file import clear
 from bench.process import running
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery, ObservedMessage, SearchMode, Tier
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, Tier
 from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from spade_llm.xmpp.agent import XmppAgent
 
 if TYPE_CHECKING:
     from bench.stage import Stage
-    from spade_llm.messaging.runtime import Requester
+    from spade_llm.messaging import Requester
 
 FIRST_PART = Goal(limit=10.0)
 

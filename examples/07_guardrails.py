@@ -1,6 +1,7 @@
 """Guardrails, limits and the question why.
 
-Teaches: `Conduct`; a word that never leaves the assistant, also not in a part of an answer; what is
+Teaches: `AssistantConfig`; a word that never leaves the assistant, also not in a part of an answer;
+what is
 not even taken to the model; `/why` and `/usage`, as any chat client can ask them.
 In an agent.toml of kind "assistant" the same is: [[guardrails]] and [limits.peer]
 """

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from spade_llm.core.lazy_exports import lazy_exports
-from spade_llm.old_modules import OldModules
+from spade_llm.old_names import OldPaths
 
 if TYPE_CHECKING:
     from spade_llm.agents import (
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
         XmppAgent,
     )
     from spade_llm.assistant.routing import RoutingFunction, RoutingResponse
-    from spade_llm.compat.behaviour_exports import (
-        HumanInteractionBehaviour,
-        LLMBehaviour,
-        RetrievalBehaviour,
-    )
-    from spade_llm.compat.structured_output_exports import ReadyForStructuredOutputTool
+    from spade_llm.assistant.turn.turn_handler import LLMBehaviour
+    from spade_llm.compat.human_interaction import HumanInteractionBehaviour
+    from spade_llm.compat.retrieval_agent import RetrievalBehaviour
+    from spade_llm.compat.tools import ReadyForStructuredOutputTool
     from spade_llm.context import (
         ContextManager,
+    )
+    from spade_llm.core.settings import (
+        load_env_vars,
     )
     from spade_llm.guardrails import (
         CompositeGuardrail,
@@ -63,9 +64,6 @@ if TYPE_CHECKING:
         LangChainToolAdapter,
         LLMTool,
         RetrievalTool,
-    )
-    from spade_llm.utils import (
-        load_env_vars,
     )
     from spade_llm.version import __version__
     from spade_llm.xmpp.servers.local_network import LocalNetwork
@@ -120,4 +118,5 @@ __all__ = [
 # below the home directory while it is imported, unless this is set before.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-sys.meta_path.append(OldModules(__name__))
+# First: a folder that holds nothing but an old __pycache__ would be found as a namespace package.
+sys.meta_path.insert(0, OldPaths())

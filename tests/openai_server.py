@@ -1,6 +1,6 @@
 """A strict local server of OpenAI's chat and embeddings, with scriptable faults. Knows no client.
 
-In a test: `async with running_server() as server: server.enqueue(Status(429)); server.base_url`.
+In a test: `async with run_server() as server: server.enqueue(Status(429)); server.base_url`.
 In a process of its own, for benches: `python -m tests.openai_server --port 8001 --delay 0.2`.
 """
 

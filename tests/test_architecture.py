@@ -27,87 +27,66 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spade_llm"
 
-ERRORS = {"core", "errors", "tracing", "lazy"}
-"""The base of all rooms: errors, tracing, limits."""
-TEXT = {"text"} | ERRORS
-PROVIDERS = {"providers"} | TEXT
-TOOLS = {"tools"} | PROVIDERS
-CONTEXT, MEMORY, RAG = ({room} | PROVIDERS for room in ("context", "memory", "rag"))
-FILE = {"small_database"}
-CONVERSATION = {"conversation"} | CONTEXT | MEMORY | RAG | TOOLS | FILE
-GUARDRAILS = {"guardrails"} | TOOLS | TEXT
-"""They run somebody's functions as tools do, and know what nobody sees in a text."""
-ROUTING = {"routing"} | ERRORS
-ACL = {"acl"} | ERRORS
-RUNTIME = {"runtime"} | ACL | FILE
-XMPP = {"xmpp"} | RUNTIME
-SERVICES = {"services"} | CONVERSATION | RUNTIME
-BEHAVIOUR = {"behaviour"} | SERVICES | XMPP | GUARDRAILS | ROUTING
-MCP_SERVER = {"mcp_server"} | SERVICES
-DEPLOYMENT = {"deployment"} | XMPP
-PROGRAMS = {"programs", "settings"} | DEPLOYMENT | BEHAVIOUR
-"""The home of programs written for spade_llm 0.2/0.3: adapters over all the rest."""
-GATEWAY = {"gateway"} | BEHAVIOUR
-"""HTTP over the clients of services; the agent that serves it stands in `agent`."""
-AGENT = {"agent"} | PROGRAMS - {"deployment", "settings"} | GATEWAY
-TOP = {"cli"} | AGENT | MCP_SERVER | PROGRAMS
+CORE = {"core", "old_names"}
+SEARCH = {"search"} | CORE
+PROVIDERS = {"providers"} | SEARCH
+CONTEXT = {"context"} | PROVIDERS
+MESSAGING = {"messaging"} | CORE
+XMPP = {"xmpp"} | MESSAGING
+SERVICE = CONTEXT | MESSAGING
+"""Below memory, rag and tools. Only their remote ends import messaging: see REMOTE_ONLY."""
+GUARDRAILS = {"guardrails", "tools"} | PROVIDERS
+ASSISTANT = {"assistant", "memory", "rag"} | SERVICE | XMPP | GUARDRAILS
+MCP = {"mcp"} | ASSISTANT
+GATEWAY = {"gateway"} | ASSISTANT
+AGENTS = {"agents"} | MCP | GATEWAY
+CLI = {"cli"} | AGENTS
+COMPAT = {"compat"} | AGENTS
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
-    "old_modules": set(),
-    "core": {"core", "errors"},
-    "lazy": set(),
-    "version": set(),
-    "tracing": {"tracing", "core"},
-    "small_database": {"small_database"} | ERRORS,
-    "acl": ACL,
-    "runtime": RUNTIME,
-    "xmpp": XMPP,
-    "text": TEXT,
+    "core": CORE,
+    "messaging": MESSAGING,
     "providers": PROVIDERS,
+    "search": SEARCH,
     "context": CONTEXT,
-    "memory": MEMORY,
-    "rag": RAG,
-    "tools": TOOLS,
-    "conversation": CONVERSATION,
-    "services": SERVICES,
-    "behaviour": BEHAVIOUR,
+    "xmpp": XMPP,
+    "memory": {"memory"} | SERVICE,
+    "rag": {"rag"} | SERVICE,
+    "tools": {"tools"} | SERVICE,
     "guardrails": GUARDRAILS,
-    "routing": ROUTING,
-    "mcp_server": MCP_SERVER,
-    "programs": PROGRAMS,
-    "mcp": {"mcp", "programs", "lazy"},
-    "utils": {"utils", "programs", "settings", "lazy"},
-    "structured_output": {"programs", "lazy"},
-    "settings": {"settings"} | ERRORS,
-    "deployment": DEPLOYMENT,
-    "agent": AGENT,
+    "assistant": ASSISTANT,
+    "mcp": MCP,
     "gateway": GATEWAY,
-    "cli": TOP,
-    "": TOP | {"old_modules", "structured_output", "utils", "version"},
+    "agents": AGENTS,
+    "cli": CLI,
+    "compat": COMPAT,
+    "old_names": set(),
+    "version": set(),
+    "": CLI | COMPAT | {"version"},
 }
-"""Imports point down only; the package itself (no room) is the door to all. A room that is not
-named here has no place yet: give it one."""
+"""Sub-packages (rooms) by what they may import; imports point down only. The package itself may
+import all. A room without an entry has no place yet: give it one."""
 
-DOORS = {
-    f"spade_llm.{room}"
-    for room in ("behaviour", "context", "memory", "memory.backends", "providers", "rag", "tools")
+REMOTE_ONLY = {"memory", "rag", "tools"}
+"""Rooms that import messaging in their modules `remote*` only."""
+
+NAMES_OF_COMPAT = {
+    f"spade_llm.{room}" for room in ("agents", "context", "memory", "providers", "rag", "tools")
 }
-"""They name what programs for spade_llm 0.2/0.3 find there, and load it when it is used."""
+"""Packages that name classes of spade_llm 0.2/0.3 for type checkers; loaded on first use."""
 
 XMPP_LIBRARIES = {"spade", "slixmpp", "pyjabber"}
 HEAVY = {"spade", "slixmpp", "chromadb", "openai", "onnxruntime"}
 PUBLIC = [
     f"spade_llm.{name}"
     for name in (
-        "acl",
-        "agent",
+        "agents",
         "context",
         "guardrails",
         "memory",
+        "messaging",
         "providers",
         "rag",
-        "runtime",
         "tools",
     )
 ]
@@ -191,15 +170,27 @@ def test_imports_point_down_only() -> None:
         for path in sources()
         for module in imports_of(path, tree_of(path))
         if module.startswith("spade_llm.")
-        and room_of(module) not in MAY_IMPORT.get(room_of(name_of(path)), set()) | _behind(path)
+        and room_of(module) not in MAY_IMPORT.get(room_of(name_of(path)), set()) | _lazy(path)
     ]
 
     assert wrong == []
 
 
-def _behind(path: Path) -> set[str]:
-    """What a door may name, beside its own room."""
-    return {"programs"} if name_of(path) in DOORS else set()
+def _lazy(path: Path) -> set[str]:
+    """Rooms above that a package may name beside its own."""
+    return {"agents", "compat"} if name_of(path) in NAMES_OF_COMPAT else set()
+
+
+def test_only_the_remote_ends_of_services_import_messaging() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        if room_of(name_of(path)) in REMOTE_ONLY and not path.stem.startswith("remote")
+        for module in imports_of(path, tree_of(path))
+        if room_of(module) == "messaging"
+    ]
+
+    assert wrong == []
 
 
 def test_there_are_no_import_cycles() -> None:
@@ -244,7 +235,8 @@ def test_only_the_settings_read_the_environment() -> None:
     wrong = [
         where(path, node)
         for path in sources()
-        if room_of(name_of(path)) not in ("settings", "cli") and name_of(path) not in passing_on
+        if not name_of(path).startswith(("spade_llm.core.settings", "spade_llm.cli"))
+        and name_of(path) not in passing_on
         for node in ast.walk(tree_of(path))
         if (isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"))
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and _takes_environment(node))
@@ -263,14 +255,14 @@ def test_broad_excepts_stand_at_the_boundaries_only() -> None:
     # or provider failed; a message came that we failed to take (slixmpp has the same around each
     # of its handlers).
     boundaries = {
-        "runtime/delivery.py",
-        "runtime/dispatcher.py",
-        "xmpp/inbox.py",
+        "messaging/delivery.py",
+        "messaging/dispatcher.py",
+        "xmpp/stanza_router.py",
         "tools/local.py",
-        "tools/own_tools.py",
-        "mcp_server/server.py",
-        "programs/own_model.py",
-        "guardrails/others_code.py",
+        "tools/tool_loader.py",
+        "mcp/server/server.py",
+        "compat/own_provider.py",
+        "guardrails/guardrail.py",
     }
     wrong = [
         where(path, node)
@@ -338,7 +330,7 @@ def test_the_context_is_quick_to_import_and_light() -> None:
 
 
 def test_an_assistant_is_imported_without_what_a_memory_agent_needs() -> None:
-    unneeded = {"fsrs", "numpy", "spade_llm.memory.sqlite", "spade_llm.settings"}
+    unneeded = {"fsrs", "numpy", "spade_llm.memory.sqlite", "spade_llm.core.settings"}
     code = (
         "import sys, spade_llm.agents.llm, spade_llm.context; "
         f"print(sorted({unneeded!r} & set(sys.modules)))"

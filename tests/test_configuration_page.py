@@ -53,7 +53,9 @@ def test_every_key_of_an_agent_toml_is_on_the_page() -> None:
 
 
 def test_every_variable_that_we_read_is_on_the_page() -> None:
-    source = (ROOT / "spade_llm" / "settings" / "environment.py").read_text(encoding="utf-8")
+    source = (ROOT / "spade_llm" / "core" / "settings" / "environment.py").read_text(
+        encoding="utf-8"
+    )
 
     for name in set(re.findall(r"\b(?:SPADE_LLM|OPENAI|LLM_MEMORY|OTEL)_[A-Z_]+\b", source)):
         assert name in PAGE

@@ -33,14 +33,17 @@ NEEDS_AN_EXTRA = [
     ("documents", "from spade_llm.rag import Chroma; Chroma()"),
     (
         "documents",
-        "from spade_llm.rag.loading.loader import Loader; (Path.cwd() / 'a.html').write_text('<p>a');"
+        "from spade_llm.rag.loading.loader import Loader;"
+        " (Path.cwd() / 'a.html').write_text('<p>a');"
         " loader = Loader([Path.cwd()]); loader.read(*loader.find('a.html'))",
     ),
     (
         "gateway",
-        "from spade_llm.agent import GatewayAgent; from spade_llm.gateway.network import Addresses;"
+        "from spade_llm.agents import GatewayAgent;"
+        " from spade_llm.gateway.network import AgentAddresses;"
         " from spade_llm.gateway.options import HttpOptions;"
-        " GatewayAgent('a@localhost', 'a', addresses=Addresses(assistants=()), http=HttpOptions())",
+        " addresses = AgentAddresses(assistants=());"
+        " GatewayAgent('a@localhost', 'a', addresses=addresses, http=HttpOptions())",
     ),
     (
         "mcp",
@@ -56,8 +59,8 @@ NEEDS_AN_EXTRA = [
     ),
     (
         "telemetry",
-        "import asyncio; from spade_llm.core.tracing import Telemetry, Tracer;"
-        " tracer = Tracer(Telemetry(endpoint='http://localhost'), service='a', instance='a');"
+        "import asyncio; from spade_llm.core.tracing import Tracer, TracingConfig;"
+        " tracer = Tracer(TracingConfig(endpoint='http://localhost'), service='a', instance='a');"
         " asyncio.run(tracer.__aenter__())",
     ),
     (

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 from spade_llm.core.text import single_line
 from spade_llm.memory.agent_memory import DATA_OF_SPADE_LLM
-from spade_llm.memory.contract import Category, MemoryDraft, MemoryEntry, MemoryFilter
+from spade_llm.memory.contract import MemoryDraft, MemoryEntry
 from spade_llm.memory.sqlite import access, entries, removal
 from spade_llm.memory.sqlite.blocking_memory import BlockingMemory
 from spade_llm.memory.sqlite.rows import entry_row, to_microseconds
 from spade_llm.memory.transfer.legacy_files import INTERACTION, MIGRATED_SUFFIX, migrate_legacy_file
 from spade_llm.memory.validation import check_draft
+from spade_llm.search.memory_query import Category, MemoryFilter
 from spade_llm.tools.llm_tool import LLMTool
 from spade_llm.tools.toolbox import current_context
 

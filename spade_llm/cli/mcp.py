@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spade_llm.mcp.server.http_transport import ListenAddress
     from spade_llm.mcp.server.offered_tools import OfferedTool, ToolRegistry
     from spade_llm.mcp.server.server import RunningCalls
-    from spade_llm.messaging.runtime import Requester
+    from spade_llm.messaging import Requester
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from spade_llm.memory import contract as records
 from spade_llm.memory.agent_memory import AgentBaseMemory, local_time
 from spade_llm.memory.categories import parse_category
 from spade_llm.memory.contract import (
-    ANY_MEMORY,
     MemoryDraft,
     MemoryPage,
     ScoredMemory,
@@ -25,12 +24,13 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.sqlite.backend import IN_MEMORY
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend as OurBackend
 from spade_llm.memory.transfer.legacy_files import migrated_path
+from spade_llm.search.memory_query import ANY_MEMORY, Category
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.categories import CategoryStore
-    from spade_llm.memory.contract import MemoryFilter, MemoryQuery
+    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 
 class BackendStats(TypedDict, total=False):
@@ -165,7 +165,7 @@ class SQLiteMemoryBackend(MemoryBackend):
 
 
 class _ProgramStore:
-    """A KnowledgeStore over a program's backend."""
+    """A CategoryStore over a program's backend."""
 
     def __init__(self, backend: MemoryBackend, owner: str) -> None:
         self._backend = backend
@@ -176,7 +176,7 @@ class _ProgramStore:
         await self._ready()
         entry = MemoryEntry(
             agent_id=self._owner,
-            category=str(draft.category or records.Category.FACT),
+            category=str(draft.category or Category.FACT),
             content=draft.content,
             context=draft.context,
             confidence=draft.confidence,
@@ -244,7 +244,7 @@ def _to_program_entry(entries: Sequence[records.MemoryEntry]) -> list[MemoryEntr
     return [
         MemoryEntry(
             agent_id=one.owner,
-            category=one.category or records.Category.FACT,
+            category=one.category or Category.FACT,
             content=one.content,
             context=one.context,
             confidence=one.confidence,

@@ -9,8 +9,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from pydantic import ValidationError
-
 from spade_llm.core.errors import InvalidModelOutput, ModelError, ModelUnavailable
 from spade_llm.core.redaction import redact_text
 from spade_llm.providers.messages import valid_call_id
@@ -72,6 +70,8 @@ def arguments_of(text: str) -> dict[str, object]:
 def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
     if schema is None:
         return None
+    from pydantic import ValidationError
+
     try:
         return schema.model_validate_json(text)
     except ValidationError:

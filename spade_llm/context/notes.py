@@ -15,7 +15,7 @@ from spade_llm.context.salience import (
     text_terms,
 )
 from spade_llm.context.summary_points import PointSequence, summary_points_of
-from spade_llm.core.sentences import split_sentences
+from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from spade_llm.core.sentences import split_sentences
 from spade_llm.search import words
+from spade_llm.search.sentences import split_sentences
 from spade_llm.search.words import STOP_WORDS, split_words, strip_accents
 
 if TYPE_CHECKING:

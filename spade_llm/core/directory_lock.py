@@ -60,7 +60,7 @@ def _make_directory(directory: Path) -> None:
 
 
 def _locked(descriptor: int) -> bool:
-    """A few attempts: `is_held` takes the lock for a moment, too."""
+    """A few attempts: `is_locked` takes the lock for a moment, too."""
     for _ in range(ATTEMPTS):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

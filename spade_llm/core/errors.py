@@ -3,9 +3,9 @@
 SpadeLLMError                        root; `code` is what goes on the wire
 ├─ ConfigurationError                wrong settings; raised at start, never at run time
 │   ├─ AuthenticationRejected        the server does not accept this JID and password
-│   │   └─ RegistrationPaused        the account is missing; the server will make it later
+│   │   └─ RegistrationThrottled        the account is missing; the server will make it later
 │   ├─ ServerUnreachable             nobody answers at this host and port
-│   ├─ PortTaken                     another program listens where our server was to
+│   ├─ PortInUse                     another program listens where our server was to
 │   └─ CertificateRejected           TLS could not be verified
 ├─ ProtocolError                     -> not-understood
 │   ├─ MalformedContent              content is not what the ontology promises
@@ -18,10 +18,10 @@ SpadeLLMError                        root; `code` is what goes on the wire
 │   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
 ├─ ServiceError                      what a *handler* raises; its message is written for the peer
 │   ├─ Refusal                       -> refuse
-│   │   ├─ InvalidArguments, ApprovalNeeded, Busy, QuotaReached, NotFound, UnknownTool,
-│   │   │  DeadlinePassed, ConversationOver, Unauthorised
-│   │   │   ├─ ForeignHost (of Unauthorised)
-│   │   │   └─ NoSuchPath (of InvalidArguments)
+│   │   ├─ InvalidArguments, ApprovalRequired, Busy, QuotaExceeded, NotFound, UnknownTool,
+│   │   │  DeadlinePassed, ConversationEnded, Unauthorised
+│   │   │   ├─ HostNotAllowed (of Unauthorised)
+│   │   │   └─ PathNotFound (of InvalidArguments)
 │   └─ Failure                       -> failure
 │       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer, TooLarge
 └─ ModelError                        -> failure

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spade_llm.old_names import find_old_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -25,7 +27,7 @@ def lazy_exports(
 
     def __getattr__(name: str) -> object:
         if name not in module_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return find_old_name(package, name)
         return getattr(import_module(module_of[name]), name)
 
     def __dir__() -> list[str]:

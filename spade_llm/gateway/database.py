@@ -88,7 +88,8 @@ def open_gateway_database(database: SqliteFile) -> None:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         database.close()
         raise ConfigurationError(
-            f"{DATABASE_FILE} was written by a later version of this software: use that, or move the file"
+            f"{DATABASE_FILE} was written by a later version of this software:"
+            " use that, or move the file"
         )
     database.run(f"PRAGMA user_version={SCHEMA_VERSION}")
 

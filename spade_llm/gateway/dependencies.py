@@ -44,12 +44,12 @@ class ApiRequest:
 
     @property
     def clients(self) -> AgentClients:
-        """What is asked through them is asked for the principal. Raises NetworkAway."""
+        """What is asked through them is asked for the principal. Raises NetworkUnavailable."""
         self.check_network()
         return self.gateway.network.of(self.principal.jid)
 
     def check_network(self) -> None:
-        """Raises NetworkAway."""
+        """Raises NetworkUnavailable."""
         if not self.gateway.is_connected():
             raise NetworkUnavailable
 

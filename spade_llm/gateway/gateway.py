@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.gateway.document_uploads import PutFile
     from spade_llm.gateway.network import AgentAddresses
     from spade_llm.gateway.options import HttpOptions
-    from spade_llm.messaging.runtime import RequestSender
+    from spade_llm.messaging import RequestSender
 
 MAX_LARGE_BODIES = 64
 """Of the largest size, in RAM at once, half of them one principal's."""

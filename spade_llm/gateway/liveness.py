@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from spade_llm.gateway.metrics import Metrics
     from spade_llm.gateway.network import AgentAddresses
-    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
-    from spade_llm.messaging.runtime import RequestSender
 
 T = TypeVar("T")
 

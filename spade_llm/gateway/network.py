@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.core.limits import LruDict
-from spade_llm.messaging.runtime import PrincipalRequester
+from spade_llm.messaging import PrincipalRequester
 from spade_llm.rag.remote import RagClient
 from spade_llm.tools.remote import ToolsClient
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spade_llm.assistant.history.remote_sessions import CallerSessions
-    from spade_llm.messaging.runtime import RequestSender
+    from spade_llm.messaging import RequestSender
 
 MAX_PRINCIPALS = 1000
 """Whose clients are kept ready; they hold no state that matters."""

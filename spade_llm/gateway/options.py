@@ -92,7 +92,7 @@ class OriginPolicy:
 
 
 def is_loopback_host_header(host: str) -> bool:
-    """Whether the header `Host` says so, as programs on this machine do."""
+    """Whether the header `AgentFactory` says so, as programs on this machine do."""
     return is_loopback(_host_name(host))
 
 

@@ -11,18 +11,15 @@ if TYPE_CHECKING:
     from spade_llm.agents.local_memory import create_base_memory_tools
     from spade_llm.memory.agent_memory import AgentBaseMemory
     from spade_llm.memory.contract import (
-        Category,
         HistoryStore,
         MemoryBackend,
         MemoryDraft,
         MemoryEntry,
         MemoryPage,
         MemoryStore,
-        MemoryType,
         ObservedMessage,
         OwnedMemory,
         ScoredMemory,
-        Tier,
     )
     from spade_llm.memory.learning.learner import Learner
     from spade_llm.memory.retrieval import retrieve_memory
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
         MemoryTool,
         MemoryTools,
     )
+    from spade_llm.search.memory_query import Category, MemoryType, Tier
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, runtime_checkable
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import single_line
 from spade_llm.memory.categories import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT, SubjectMemory
-from spade_llm.memory.contract import ANY_MEMORY, Category, MemoryFilter
 from spade_llm.memory.sqlite.backend import SQLiteMemoryBackend
 from spade_llm.memory.transfer.legacy_files import migrated_path
+from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

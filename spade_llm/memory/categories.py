@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import ANY_MEMORY, Category, MemoryDraft, MemoryFilter, MemoryQuery
+from spade_llm.memory.contract import MemoryDraft
+from spade_llm.search.memory_query import ANY_MEMORY, Category, MemoryFilter, MemoryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

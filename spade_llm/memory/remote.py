@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spade_llm.memory.contract import MemoryBackend, OwnedMemory
-    from spade_llm.messaging.runtime import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import Dispatcher, Request, RequestSender
 
 __all__ = ["MAX_LIMIT", "ONTOLOGY", "MemoryClient", "MemoryService"]
 

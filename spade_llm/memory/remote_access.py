@@ -8,16 +8,15 @@ from spade_llm.memory.contract import Consent, MemoryAccess, MemoryGrant
 from spade_llm.memory.remote_deletion import ENTRY_SUBJECT
 from spade_llm.memory.remote_protocol import MemoryBody, MemoryCount
 from spade_llm.memory.validation import normalize_subject
+from spade_llm.messaging import Idempotency
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spade_llm.memory.remote_protocol import StoreOf
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Dispatcher, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Dispatcher, Request
 
 
 class GrantAccessRequest(MemoryBody):

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.remote_protocol import MemoryBody, MemoryCount
 from spade_llm.memory.validation import MAX_ROWS, check_number
-from spade_llm.messaging import Empty
+from spade_llm.messaging import Empty, Idempotency
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spade_llm.memory.remote_protocol import StoreOf
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
 
 
 MAX_AT_ONCE = 40

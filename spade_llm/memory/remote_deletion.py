@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from spade_llm.memory.contract import DecayPolicy, DecayStatus, MemoryFilter, RemovedCounts
+from spade_llm.memory.contract import DecayPolicy, DecayStatus, RemovedCounts
 from spade_llm.memory.remote_protocol import MAX_LIMIT, MemoryBody, MemoryCount, MemoryIds
 from spade_llm.memory.validation import normalize_subject
-from spade_llm.messaging import Empty
+from spade_llm.messaging import Empty, Idempotency
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
+from spade_llm.search.memory_query import MemoryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.remote_protocol import StoreOf
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Dispatcher, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Dispatcher, Request
 
 ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.entry.session"
 """Where the answers of memory_entries.py name what they show."""

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 from spade_llm.memory import contract
 from spade_llm.memory.contract import BatchResult, MemoryChange, MemoryDraft, MemoryEntry, OnError
 from spade_llm.memory.remote_protocol import MemoryBody, MemoryCount, send_in_batches
-from spade_llm.messaging import Encoding
+from spade_llm.messaging import Encoding, Idempotency
 from spade_llm.messaging.answer_log import fingerprint
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.remote_protocol import StoreOf
-    from spade_llm.messaging import AclMessage, Body
+    from spade_llm.messaging import AclMessage, Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
 
 
 class AddMemoryRequest(MemoryBody):

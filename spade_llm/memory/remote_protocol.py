@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.contract import BatchError, BatchResult, OnError, OwnedMemory
-from spade_llm.messaging import MAX_BODY_BYTES, Body
-from spade_llm.messaging.runtime import Request
+from spade_llm.messaging import MAX_BODY_BYTES, Body, Request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Sequence

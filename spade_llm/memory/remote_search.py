@@ -7,31 +7,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from spade_llm.memory import contract
-from spade_llm.memory.contract import (
-    ANY_MEMORY,
-    Category,
-    MemoryFilter,
-    MemoryPage,
-    MemoryQuery,
-    MemoryStatistics,
-    MemoryType,
-    ScoredMemory,
-    SearchOutcome,
-)
+from spade_llm.memory.contract import MemoryPage, MemoryStatistics, ScoredMemory, SearchOutcome
 from spade_llm.memory.remote_protocol import MemoryBody
 from spade_llm.memory.retrieval import DEFAULT_LIMIT, retrieve_memory
 from spade_llm.memory.session_context import DEFAULT_TOKENS, session_context
 from spade_llm.memory.sessions import SessionContext
 from spade_llm.messaging.rpc import truncated_to_message
+from spade_llm.search.memory_query import (
+    ANY_MEMORY,
+    Category,
+    MemoryFilter,
+    MemoryQuery,
+    MemoryType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.remote_protocol import StoreOf
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
 
 logger = logging.getLogger(__name__)
 

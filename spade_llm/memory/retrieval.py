@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from spade_llm.core.errors import NotFound, RequestRefused
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 from spade_llm.memory.validation import check_number
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, Origin, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.contract import (
-        MemoryEntry,
-        MemoryFilter,
-        ObservedMessage,
-        ScoredMemory,
-        SearchResult,
-    )
+    from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory, SearchResult
+    from spade_llm.search.memory_query import MemoryFilter
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 WEEK, MONTH, YEAR = 7 * DAY, 30 * DAY, 365 * DAY

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from spade_llm.core.text import CHARS_PER_TOKEN, estimate_tokens, exceeds_line, single_line
-from spade_llm.memory.contract import MemoryFilter, MemoryType
 from spade_llm.memory.sessions import SessionContext
 from spade_llm.memory.validation import check_name, check_number
+from spade_llm.search.memory_query import MemoryFilter, MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,14 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import (
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    ObservedMessage,
-    SearchMode,
-)
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.validation import check_name, check_number
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import OwnedMemory, ScoredMemory

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.core.sentences import split_sentences
+from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

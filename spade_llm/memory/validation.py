@@ -15,14 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from spade_llm.memory.contract import (
-        DecayPolicy,
-        MemoryChange,
-        MemoryDraft,
-        MemoryFilter,
-        MemoryQuery,
-        ObservedMessage,
-    )
+    from spade_llm.memory.contract import DecayPolicy, MemoryChange, MemoryDraft, ObservedMessage
+    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 MAX_CONTENT_CHARS = 32 * 1024
 MAX_CONTEXT_CHARS = 4 * 1024

@@ -1,30 +1,59 @@
-"""Agent messages (FIPA ACL): message type, performatives and typed JSON bodies."""
+"""Messaging between agents: ACL messages, dispatcher, requester, answer log and transports."""
 
-from spade_llm.messaging.body import (
-    MAX_BODY_BYTES,
-    Body,
-    Empty,
-    ErrorBody,
-    RequestBody,
-    peek_op,
-    read_request,
-)
-from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, ChatMetadata
-from spade_llm.messaging.message import (
-    CHAT_TEXT,
-    CHAT_TYPE,
-    FOR_MODELS_METADATA,
-    MESSAGE_TYPE,
-    PRINCIPAL,
-    TERMINAL,
-    AclMessage,
-    Encoding,
-    Performative,
-    bare,
-    from_metadata,
-    new_id,
-    to_metadata,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spade_llm.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from spade_llm.messaging.answer_log import (
+        AnswerLog,
+        SqliteAnswerLog,
+        VolatileAnswerLog,
+        fingerprint,
+    )
+    from spade_llm.messaging.body import (
+        MAX_BODY_BYTES,
+        Body,
+        Empty,
+        ErrorBody,
+        RequestBody,
+        peek_op,
+        read_request,
+    )
+    from spade_llm.messaging.chat_metadata import NO_CHAT_METADATA, ChatMetadata
+    from spade_llm.messaging.dispatcher import Dispatcher, DispatcherLimits, DispatcherLoad
+    from spade_llm.messaging.message import (
+        CHAT_TEXT,
+        CHAT_TYPE,
+        FOR_MODELS_METADATA,
+        MESSAGE_TYPE,
+        PRINCIPAL,
+        TERMINAL,
+        AclMessage,
+        Encoding,
+        Performative,
+        bare,
+        from_metadata,
+        new_id,
+        to_metadata,
+    )
+    from spade_llm.messaging.node import Node, ReplyListener
+    from spade_llm.messaging.principals import PrincipalRequester
+    from spade_llm.messaging.request import Handler, Idempotency, Request, Route, StoppedRequests
+    from spade_llm.messaging.request_history import HandledRequest
+    from spade_llm.messaging.requester import OutgoingRequest, Requester, RequestSender
+    from spade_llm.messaging.transport import (
+        Bounce,
+        InMemoryNetwork,
+        InMemoryTransport,
+        Receiver,
+        Send,
+        Transport,
+    )
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "CHAT_TEXT",
@@ -36,14 +65,39 @@ __all__ = [
     "PRINCIPAL",
     "TERMINAL",
     "AclMessage",
+    "AnswerLog",
     "Body",
+    "Bounce",
     "ChatMetadata",
+    "Dispatcher",
+    "DispatcherLimits",
+    "DispatcherLoad",
     "Empty",
     "Encoding",
     "ErrorBody",
+    "HandledRequest",
+    "Handler",
+    "Idempotency",
+    "InMemoryNetwork",
+    "InMemoryTransport",
+    "Node",
+    "OutgoingRequest",
     "Performative",
+    "PrincipalRequester",
+    "Receiver",
+    "ReplyListener",
+    "Request",
     "RequestBody",
+    "RequestSender",
+    "Requester",
+    "Route",
+    "Send",
+    "SqliteAnswerLog",
+    "StoppedRequests",
+    "Transport",
+    "VolatileAnswerLog",
     "bare",
+    "fingerprint",
     "from_metadata",
     "new_id",
     "peek_op",

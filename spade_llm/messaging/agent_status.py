@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.messaging import Body
+from spade_llm.messaging import Body, HandledRequest
 from spade_llm.messaging.rpc import RpcClient, RpcService, truncated_to_message
-from spade_llm.messaging.runtime import HandledRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import AclMessage, Dispatcher, Request, RequestSender
 
 ONTOLOGY = "spade-llm.agent/1"
 MAX_RECENT = 100
@@ -119,7 +117,7 @@ async def ask_status(requester: RequestSender, jid: str, *, timeout_s: float) ->
 async def ask_recent(
     requester: RequestSender, jid: str, *, limit: int = 50, timeout_s: float
 ) -> Sequence[HandledRequest]:
-    """What it has answered lately, newest first (AskRecent says whose); fewer than `limit` (1…100)
+    """Recent requests of an agent, newest first (RecentRequestsQuery); fewer than `limit` (1…100)
     where one message cannot carry them.
 
     Raises RequestError; RequestNotUnderstood: the agent is older than this op.

@@ -48,7 +48,8 @@ class ChatMetadata:
         """Who said it, in this room and nowhere else: no JID is equal to it. Empty: in no room."""
         if not self.room:
             return ""
-        return f"{self.real or OCCUPANT_PREFIX + (self.occupant or TRANSIENT_PREFIX + self.nick)}{SEAT_SEPARATOR}{self.room}"
+        occupant = OCCUPANT_PREFIX + (self.occupant or TRANSIENT_PREFIX + self.nick)
+        return f"{self.real or occupant}{SEAT_SEPARATOR}{self.room}"
 
     @property
     def is_passing(self) -> bool:

@@ -423,7 +423,8 @@ class Dispatcher:
         self, peer: str, conversation_id: str | None, ontologies: Collection[str], *, only: str = ""
     ) -> StoppedRequests:
         """Stop the requests of this asker in one conversation (None: in all), running or waiting,
-        where they may be run again (`Effect.RESUME`). Programs are answered `cancelled`, people
+        where they may be run again (`Idempotency.RESUME`). Programs are answered `cancelled`,
+        people
         get no answer.
 
         `only`: the message of this id alone, or its latest version, if none came after it.

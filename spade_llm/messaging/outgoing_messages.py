@@ -25,7 +25,7 @@ from spade_llm.messaging.error_answers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from spade_llm.messaging.runtime import Bounce, Node
+    from spade_llm.messaging import Bounce, Node
 
 logger = logging.getLogger(__name__)
 

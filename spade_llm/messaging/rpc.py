@@ -21,21 +21,24 @@ from spade_llm.core.errors import (
     SpadeLLMError,
     Unauthorised,
 )
-from spade_llm.messaging import AclMessage, Body, new_id, peek_op, read_request
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    AclMessage,
+    Body,
     Dispatcher,
     Idempotency,
     OutgoingRequest,
     Request,
     RequestSender,
     Route,
+    new_id,
+    peek_op,
+    read_request,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from spade_llm.messaging import RequestBody
-    from spade_llm.messaging.runtime import Handler
+    from spade_llm.messaging import Handler, RequestBody
 
 B = TypeVar("B", bound=Body)
 A = TypeVar("A", bound=Body)

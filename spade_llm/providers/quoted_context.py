@@ -1,7 +1,8 @@
 """Quoted context: memories and documents as escaped data in a prompt (prompt injection).
 
 Whatever is quoted can neither close its section nor pass for another entry:
-`read_context(quote_context(m, d, u))` gives back m, d and u (tests/providers/test_quoted_context.py).
+`read_context(quote_context(m, d, u))` gives back m, d and u
+(tests/providers/test_quoted_context.py).
 """
 
 from __future__ import annotations

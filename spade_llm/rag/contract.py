@@ -253,7 +253,7 @@ class Library(Retriever, Protocol):
         """A file, or a folder of them, below a document root of the *serving* agent.
 
         A file of the folder that could not be taken is in the answer too, with `left_out`. Raises
-        NoSuchPath also where there is one that is not what `only` says.
+        PathNotFound also where there is one that is not what `only` says.
         """
         ...
 

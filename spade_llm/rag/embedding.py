@@ -64,7 +64,8 @@ def check_model(namespace: Namespace, embedder: Embedder) -> None:
     if not is_model_of(embedder, namespace):
         raise InvalidArguments(
             f"namespace {namespace.name!r} was embedded with {namespace.model!r}, and this agent "
-            f"uses {embedder.name!r}: run `{REINDEX_COMMAND}`, or delete it and add its documents again"
+            f"uses {embedder.name!r}: run `{REINDEX_COMMAND}`,"
+            " or delete it and add its documents again"
         )
 
 

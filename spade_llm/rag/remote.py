@@ -23,7 +23,7 @@ from spade_llm.rag.remote_retrieval import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spade_llm.messaging.runtime import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import Dispatcher, Request, RequestSender
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.loading.fetcher import FetchedDocuments
     from spade_llm.rag.remote_jobs import LibraryBackend, OwnerDocuments

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from spade_llm.messaging import Empty
+from spade_llm.messaging import Empty, Idempotency
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 from spade_llm.rag.contract import (
     Access,
     DocumentPage,
@@ -20,9 +19,8 @@ from spade_llm.rag.remote_jobs import DocumentCount, RagBody
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
     from spade_llm.rag.contract import DocumentSummary
     from spade_llm.rag.remote_jobs import LibraryOf
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments, Unauthorised
+from spade_llm.messaging import Idempotency
 from spade_llm.messaging.rpc import truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, Ingested, PathKind, Progress, SourceDocument
 from spade_llm.rag.loading.chunking import Splitting
 from spade_llm.rag.remote_jobs import (
@@ -25,9 +25,8 @@ from spade_llm.rag.remote_jobs import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
     from spade_llm.rag.contract import OnProgress
     from spade_llm.rag.loading.fetcher import FetchedDocuments
     from spade_llm.rag.remote_jobs import LibraryOf

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from spade_llm.core.errors import Busy, RequestError
-from spade_llm.messaging import Body
-from spade_llm.messaging.runtime import Request
+from spade_llm.messaging import Body, Request
 from spade_llm.rag.contract import Catalogue, Library, Progress, Sharing
 from spade_llm.rag.names import is_personal_namespace
 

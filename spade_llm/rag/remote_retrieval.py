@@ -11,9 +11,8 @@ from spade_llm.rag.contract import Retrieval, RetrievalOptions
 from spade_llm.rag.remote_jobs import RagBody
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import Body
+    from spade_llm.messaging import Body, Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.remote_jobs import LibraryOf
 

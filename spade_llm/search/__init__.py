@@ -1,1 +1,1 @@
-"""Search engine: words, index terms, postings, vectors, and the indexes of memories and passages."""
+"""Search engine: words, index terms, postings, vectors; indexes of memories and passages."""

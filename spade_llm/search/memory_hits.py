@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.contract import ScoreExplanation, SearchMode, SortBy
 from spade_llm.search.memory_filters import scope_mask
+from spade_llm.search.memory_query import ScoreExplanation, SearchMode, SortBy
 from spade_llm.search.memory_records import IndexHit
 from spade_llm.search.memory_search import SCORE_DECIMALS, recency, retrievability
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.memory.contract import MemoryQuery
+    from spade_llm.search.memory_query import MemoryQuery
     from spade_llm.search.memory_records import GrantScope
     from spade_llm.search.memory_search import MemorySearch
     from spade_llm.search.memory_table import RowTable

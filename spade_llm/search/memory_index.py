@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.contract import ANY_MEMORY, MemoryFilter, MemoryQuery
 from spade_llm.search import query_analysis
 from spade_llm.search.arrays import NO_ROW, KeyIndex
 from spade_llm.search.memory_bm25 import NEIGHBOUR_SPREAD, NO_SPREAD, MemoryBm25, bm25_lengths
 from spade_llm.search.memory_filters import granted_rows, matching_rows
 from spade_llm.search.memory_fusion import length_bonus, neighbourhood_lengths
 from spade_llm.search.memory_hits import order_rows, rank_hits
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryFilter, MemoryQuery
 from spade_llm.search.memory_records import IndexHit
 from spade_llm.search.memory_search import MemorySearch
 from spade_llm.search.memory_table import AdjacentMessages, RowTable
@@ -68,7 +68,7 @@ class IndexSnapshot:
     def lengths(
         self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
-        """As `lengths_of` gives them; universe None: all that is alive, which is remembered."""
+        """As `bm25_lengths` gives them; universe None: all that is alive, which is remembered."""
         if universe is not None:
             return bm25_lengths(self.table.length.rows, universe, self.reach, spread)
         return self._spread if spread is NEIGHBOUR_SPREAD else self._alone

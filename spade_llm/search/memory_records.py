@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.contract import ScoreExplanation
+    from spade_llm.search.memory_query import ScoreExplanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spade_llm.memory.contract import SearchMode, SortBy
 from spade_llm.search import memory_bm25, memory_fusion
 from spade_llm.search.arrays import top_k
 from spade_llm.search.memory_bm25 import K1, MemoryBm25
+from spade_llm.search.memory_query import SearchMode, SortBy
 from spade_llm.search.query_analysis import find_names
 from spade_llm.search.terms import query_words
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spade_llm.memory.contract import MemoryQuery
     from spade_llm.search.memory_index import IndexSnapshot
+    from spade_llm.search.memory_query import MemoryQuery
     from spade_llm.search.memory_table import RowTable
     from spade_llm.search.postings import PostingList
 

@@ -58,7 +58,7 @@ class PostingSegment:
         return [self._posting(place) for place in places[self.terms[places] == terms].tolist()]
 
     def find_beginning(self, beginning: int) -> list[PostingList]:
-        """Of all terms that share it (as `stems.beginning_of` gives it)."""
+        """Of all terms that share it (as `stems.prefix_hash` gives it)."""
         edges = np.array([beginning << REST_BITS, (beginning + 1 << REST_BITS) - 1], np.uint32)
         first = int(np.searchsorted(self.terms, edges[0], "left"))
         last = int(np.searchsorted(self.terms, edges[1], "right"))

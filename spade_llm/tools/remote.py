@@ -17,16 +17,15 @@ from spade_llm.core.errors import (
     Unauthorised,
     UnknownTool,
 )
-from spade_llm.messaging import Body
+from spade_llm.messaging import Body, Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService, truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
 from spade_llm.tools.llm_tool import is_name
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.messaging.runtime import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import Dispatcher, Request, RequestSender
     from spade_llm.tools.toolbox import ToolboxBackend
 
 _log = logging.getLogger(__name__)

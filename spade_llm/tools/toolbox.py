@@ -55,7 +55,7 @@ class Toolbox(Protocol):
         Raises:
             UnknownTool: no tool of this name.
             Unauthorised: the caller may not call it.
-            ApprovalNeeded: a person must say yes first, and the context names none.
+            ApprovalRequired: a person must say yes first, and the context names none.
             Busy: too many calls wait; nothing was run.
             RequestError: (remote) the tool agent could not be reached.
         """

@@ -141,7 +141,7 @@ class AdmissionControl:
         self._asked: LruDict[str, bool] = LruDict(MAX_ASKED_PEERS)
         """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
         self._heard: LruDict[int, None] = LruDict(MAX_KNOWN_REQUESTS)
-        """Of programs' questions that had their turn: `_print_of`."""
+        """Of programs' questions that had their turn: `_request_fingerprint`."""
         self._refusals = TokenBucket(REFUSAL_RATE, clock())
 
     def __enter__(self) -> Self:

@@ -18,8 +18,15 @@ from slixmpp.stanza import Presence
 
 from spade_llm.core.errors import ConfigurationError, PeerUnavailable
 from spade_llm.core.tracing import Tracer
-from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, bare
-from spade_llm.messaging.runtime import Node, SqliteAnswerLog, VolatileAnswerLog
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    AclMessage,
+    Encoding,
+    Node,
+    SqliteAnswerLog,
+    VolatileAnswerLog,
+    bare,
+)
 from spade_llm.xmpp.admission_control import admission_control_of
 from spade_llm.xmpp.admission_policy import AdmissionPolicy
 from spade_llm.xmpp.connection.iq_handlers import answer_software_queries

@@ -16,11 +16,11 @@ from spade_llm.messaging import (
     MESSAGE_TYPE,
     PRINCIPAL,
     AclMessage,
+    Bounce,
     Encoding,
     ErrorBody,
     Performative,
 )
-from spade_llm.messaging.runtime import Bounce
 from spade_llm.xmpp.spade_adapters import Behaviour
 from spade_llm.xmpp.spade_classes import SpadeMessage
 from spade_llm.xmpp.stanzas import message as codec

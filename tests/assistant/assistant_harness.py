@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
     from spade_llm.assistant.middleware.chain import TurnMiddleware
-    from spade_llm.messaging.runtime import InMemoryNetwork
+    from spade_llm.messaging import InMemoryNetwork
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spade_llm.agents import ChatAgent, LLMAgent, RetrievalAgent
-from spade_llm.compat.behaviour_exports import RetrievalBehaviour
+from spade_llm.compat.retrieval_agent import RetrievalBehaviour
 from spade_llm.providers import Completion, ScriptedProvider
 from spade_llm.rag import BaseRetriever, Document
 from spade_llm.tools import LLMTool, RetrievalTool

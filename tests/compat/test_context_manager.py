@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import LLMAgent
+from spade_llm.compat.context_manager import generate_conversation_id
 from spade_llm.context import (
     ContextManagement,
     ContextManager,
@@ -17,8 +18,8 @@ from spade_llm.context import (
     create_user_message,
     spade_message_to_user_message,
 )
+from spade_llm.core.settings import load_env_vars
 from spade_llm.providers.scripted import ScriptedProvider
-from spade_llm.utils import generate_conversation_id, load_env_vars
 from spade_llm.xmpp.spade_classes import SpadeMessage
 from tests.integration.network import answer_to
 

@@ -11,7 +11,7 @@ from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel, Field
 from pydantic.v1 import BaseModel as OldModel
 
-from spade_llm.compat.structured_output_exports import ReadyForStructuredOutputTool
+from spade_llm.compat.tools import ReadyForStructuredOutputTool
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.tools import LangChainToolAdapter, LocalToolbox
 

@@ -31,7 +31,7 @@ from tests.integration.network import answer_to, calling, next_message
 if TYPE_CHECKING:
     from tests.integration.network import Network
 
-SERVER = Path(__file__).parent.parent / "tools" / "mcp_servers" / "handmade.py"
+SERVER = Path(__file__).parent.parent / "mcp" / "mcp_servers" / "handmade.py"
 PROGRAM_S = 60.0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents.local_memory import MemoryOption, open_local_memory
+from spade_llm.compat.memory_backends import MemoryBackend, MemoryEntry, SQLiteMemoryBackend
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import (
     AgentBaseMemory,
@@ -16,7 +17,6 @@ from spade_llm.memory import (
     AgentMemoryTool,
     create_base_memory_tools,
 )
-from spade_llm.memory.backends import MemoryBackend, MemoryEntry, SQLiteMemoryBackend
 from spade_llm.tools import LocalToolbox
 from spade_llm.tools.toolbox import CallContext
 from tests.memory.old_files import AGENT, a_note, a_row, write_database, write_interactions

@@ -50,7 +50,7 @@ NAMES = {
         RecursiveCharacterTextSplitter VectorStore BaseRetriever VectorStoreRetriever Chroma
     """,
     "spade_llm.routing": "RoutingResponse RoutingFunction routing_rule",
-    "spade_llm.compat.structured_output_exports": "ReadyForStructuredOutputTool",
+    "spade_llm.structured_output": "ReadyForStructuredOutputTool",
     "spade_llm.tools": "LLMTool LangChainToolAdapter HumanInTheLoopTool RetrievalTool",
     "spade_llm.utils": """
         load_env_vars format_documents_for_response create_retrieval_response_body

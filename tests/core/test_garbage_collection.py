@@ -7,10 +7,10 @@ import sys
 
 PROGRAM = """
 import gc
-from spade_llm.core.event_loop import settle, starting
-with starting():
+from spade_llm.core.event_loop import freeze_gc, gc_paused
+with gc_paused():
     during = gc.isenabled()
-    settle()
+    freeze_gc()
     print(during, gc.isenabled(), gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000)
 """
 

@@ -15,16 +15,20 @@ from hypothesis import strategies as st
 from spade_llm.core import tracing
 from spade_llm.core.errors import Failure, RequestFailed
 from spade_llm.core.tracing import NOOP_SPAN, SpanKind, Tracer, TracingConfig, read_trace_parent
-from spade_llm.messaging import AclMessage, Encoding, Performative, from_metadata, to_metadata
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    AclMessage,
+    Encoding,
     Idempotency,
     InMemoryNetwork,
     Node,
     OutgoingRequest,
+    Performative,
     Request,
     Requester,
     Route,
     VolatileAnswerLog,
+    from_metadata,
+    to_metadata,
 )
 from tests.otlp_receiver import CLIENT, Receiver, running_receiver
 

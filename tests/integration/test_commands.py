@@ -10,11 +10,12 @@ import pytest
 
 from spade_llm.agents import AssistantConfig, Services
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryChange, MemoryQuery
+from spade_llm.memory.contract import MemoryChange
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.rag.contract import SourceDocument
 from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import MemoryQuery
 from spade_llm.tools import tool
 from tests.integration.network import answer_to, export_to, jid_of
 

@@ -19,7 +19,7 @@ from spade_llm.core.errors import (
     RequestNotUnderstood,
     ServerUnreachable,
 )
-from spade_llm.messaging.runtime import OutgoingRequest
+from spade_llm.messaging import OutgoingRequest
 from spade_llm.xmpp.servers.certificates import local_certificates
 from tests.integration.network import PATIENCE_S, WAIT_S, answer_to, jid_of
 from tests.xmpp.client import Client

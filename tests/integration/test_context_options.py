@@ -14,12 +14,12 @@ from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
 from spade_llm.core.errors import ModelUnavailable, RequestFailed, RequestRefused
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryType
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers import OfflineProvider, ScriptedProvider
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import MemoryType
 from tests.integration.gated_model import GatedModel
 from tests.integration.network import eventually, jid_of
 

@@ -16,9 +16,9 @@ import pytest_asyncio
 from spade_llm.agents import AgentOptions, ChatAgent, Services, ToolAgent
 from spade_llm.core.errors import PeerUnavailable, RequestRefused, RequestTimeout, Unauthorised
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryFilter
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.terms import Terms, ToolRules
 from spade_llm.xmpp.features import bounced_answers

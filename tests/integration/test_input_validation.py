@@ -10,12 +10,12 @@ import pytest
 from spade_llm.agents import AssistantConfig, Services
 from spade_llm.assistant.config import FileSharingOptions
 from spade_llm.core.errors import RequestError, RequestNotUnderstood, RequestRefused
-from spade_llm.memory.contract import Category, MemoryDraft
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
-from spade_llm.messaging import Encoding
-from spade_llm.messaging.runtime import OutgoingRequest
+from spade_llm.messaging import Encoding, OutgoingRequest
 from spade_llm.providers.model import Completion
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.search.memory_query import Category
 from spade_llm.tools import tool
 from tests.integration.network import answer_to, calling, eventually, jid_of, next_message
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.agents import Services
-from spade_llm.memory.contract import MemoryFilter, MemoryType, ObservedMessage
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import MemoryFilter, MemoryType
 from tests.integration.network import answer_to, eventually, jid_of
 
 if TYPE_CHECKING:

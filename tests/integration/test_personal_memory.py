@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import Category, MemoryChange, ObservedMessage
+from spade_llm.memory.contract import MemoryChange, ObservedMessage
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import Category
 from tests.integration.network import answer_to, export_to, jid_of
 
 if TYPE_CHECKING:

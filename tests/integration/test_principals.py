@@ -22,14 +22,21 @@ from spade_llm.core import tracing
 from spade_llm.core.errors import RequestRefused, Unauthorised
 from spade_llm.gateway.network import AgentAddresses, AgentClients
 from spade_llm.gateway.network import Network as Agents
-from spade_llm.memory.contract import Category, MemoryDraft, MemoryQuery
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
-from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, agent_status
-from spade_llm.messaging.runtime import PrincipalRequester
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    AclMessage,
+    Encoding,
+    Performative,
+    PrincipalRequester,
+    agent_status,
+)
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import Category, MemoryQuery
 from spade_llm.tools import LLMTool
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.tools.terms import Terms, ToolRules
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.agents import ChatAgent, LLMAgent, MemoryAgent, RAGAgent, XmppAgent
-    from spade_llm.messaging.runtime import Bounce, RequestSender
+    from spade_llm.messaging import Bounce, RequestSender
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
     from tests.conftest import Provisioner

@@ -11,9 +11,10 @@ from spade_llm.agents import Services
 from spade_llm.assistant.chat.service import ChatClient
 from spade_llm.assistant.history.remote_sessions import SessionsClient
 from spade_llm.core.errors import RequestError, RequestFailed, RequestRefused
-from spade_llm.memory.contract import MemoryDraft, MemoryType, OnError, Origin
-from spade_llm.messaging.runtime import PrincipalRequester
+from spade_llm.memory.contract import MemoryDraft, OnError
+from spade_llm.messaging import PrincipalRequester
 from spade_llm.providers import OfflineProvider
+from spade_llm.search.memory_query import MemoryType, Origin
 from tests.integration.gated_model import GatedModel
 from tests.integration.network import PATIENCE_S, answer_to, eventually, jid_of
 from tests.integration.test_recall import memory_of

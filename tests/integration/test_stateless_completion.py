@@ -19,9 +19,8 @@ from tests.integration.network import jid_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.messaging.requester import OutgoingRequest
-    from spade_llm.messaging.runtime import RequestSender
     from tests.integration.network import Network
 
 pytestmark = pytest.mark.server

@@ -14,7 +14,7 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import Category, MemoryDraft, ObservedMessage, OwnedMemory, ScoredMemory, Tier
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 ADA = "ada@localhost"
 BOB = "bob@localhost"

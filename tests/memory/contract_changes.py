@@ -14,14 +14,12 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, NotFound, RequestError, RequestRefused
 from spade_llm.memory import Category, MemoryDraft, OwnedMemory, Tier
-from spade_llm.memory.contract import (
-    BatchError,
+from spade_llm.memory.contract import BatchError, MemoryChange, OnError
+from spade_llm.search.memory_query import (
     ContentType,
-    MemoryChange,
     MemoryFilter,
     MemoryQuery,
     MemoryType,
-    OnError,
     Origin,
     SearchMode,
 )

@@ -13,15 +13,8 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, NotFound, RequestRefused, Unauthorised
 from spade_llm.memory import MemoryDraft, OwnedMemory, Tier
-from spade_llm.memory.contract import (
-    DecayPolicy,
-    MemoryAccess,
-    MemoryChange,
-    MemoryFilter,
-    MemoryQuery,
-    SearchMode,
-    SearchOutcome,
-)
+from spade_llm.memory.contract import DecayPolicy, MemoryAccess, MemoryChange, SearchOutcome
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode
 from tests.memory.contract import contents, said
 from tests.memory.contract_changes import code_of, listed
 

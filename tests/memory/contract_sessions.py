@@ -9,13 +9,7 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.core.text import estimate_tokens
-from spade_llm.memory.contract import (
-    Category,
-    MemoryDraft,
-    MemoryQuery,
-    MemoryType,
-    ObservedMessage,
-)
+from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.session_context import session_context
 from spade_llm.memory.sessions import (
@@ -24,6 +18,7 @@ from spade_llm.memory.sessions import (
     session_history,
     session_statistics,
 )
+from spade_llm.search.memory_query import Category, MemoryQuery, MemoryType
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory

@@ -1,4 +1,6 @@
-"""A program of tests/memory/sqlite/test_crash.py: writes to a memory of every kind, and says what was
+"""A program of tests/memory/sqlite/test_crash.py.
+
+Writes to a memory of every kind, and says what was
 acknowledged, one line each, until somebody kills it. Arguments: the file, and the run's number."""
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import MemoryDraft, ObservedMessage, SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryChange, MemoryFilter
+from spade_llm.memory.contract import MemoryChange
+from spade_llm.search.memory_query import MemoryFilter
 
 if TYPE_CHECKING:
     from spade_llm.memory import OwnedMemory

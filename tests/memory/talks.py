@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import Category, MemoryFilter, ObservedMessage, Origin
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.learning.learner import Learner
+from spade_llm.search.memory_query import Category, MemoryFilter, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

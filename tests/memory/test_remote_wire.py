@@ -10,20 +10,12 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import (
-    MemoryChange,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    ObservedMessage,
-    OnError,
-    SearchMode,
-)
+from spade_llm.memory.contract import MemoryChange, ObservedMessage, OnError
 from spade_llm.memory.remote import ONTOLOGY, MemoryClient, MemoryService
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.session_context import session_context
-from spade_llm.messaging import MAX_BODY_BYTES, Encoding, new_id
-from spade_llm.messaging.runtime import OutgoingRequest
+from spade_llm.messaging import MAX_BODY_BYTES, Encoding, OutgoingRequest, new_id
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from tests.memory.contract import NOON, said
 from tests.messaging.node_harness import Member, network_of
 

@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.memory.contract import (
     MemoryEntry,
-    MemoryQuery,
-    MemoryType,
     ObservedMessage,
     ScoredMemory,
-    SearchMode,
     SearchOutcome,
     SearchResult,
 )
 from spade_llm.memory.retrieval import relative_time, retrieve_memory
 from spade_llm.memory.tools.category_tools import RetrieveMemoryTool
+from spade_llm.search.memory_query import MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

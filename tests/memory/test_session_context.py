@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.core.text import estimate_tokens
-from spade_llm.memory.contract import MemoryType, ObservedMessage
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.session_context import build_context
+from spade_llm.search.memory_query import MemoryType
 
 AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), max_size=30)

@@ -9,8 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from spade_llm.messaging import CHAT_TEXT
-from spade_llm.messaging.runtime import Dispatcher, Idempotency, Request, Route, SqliteAnswerLog
+from spade_llm.messaging import CHAT_TEXT, Dispatcher, Idempotency, Request, Route, SqliteAnswerLog
 from tests.messaging.node_harness import Outbox, request
 
 

@@ -11,24 +11,27 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import PeerUnavailable
-from spade_llm.messaging import AclMessage, ErrorBody, Performative, new_id
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    AclMessage,
     AnswerLog,
     DispatcherLimits,
+    ErrorBody,
     Idempotency,
     InMemoryNetwork,
     Node,
     OutgoingRequest,
+    Performative,
     Request,
     Route,
     VolatileAnswerLog,
+    new_id,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime
 
-    from spade_llm.messaging.runtime import Bounce, Handler, InMemoryTransport
+    from spade_llm.messaging import Bounce, Handler, InMemoryTransport
 
 PATIENCE_S = 5.0
 TEST = "test/1"

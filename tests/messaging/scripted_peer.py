@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from spade_llm.messaging.outgoing_messages import chat_message
 
 if TYPE_CHECKING:
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import Bounce, InMemoryNetwork
+    from spade_llm.messaging import AclMessage, Bounce, InMemoryNetwork
 
 PATIENCE_S = 5.0
 

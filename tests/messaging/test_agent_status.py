@@ -11,17 +11,23 @@ import pytest
 from spade_llm.agents.llm import provider_kind
 from spade_llm.core import tracing
 from spade_llm.core.errors import NotFound, RequestError, RequestRefused
-from spade_llm.messaging import Body, Empty, Performative, agent_status
+from spade_llm.messaging import (
+    Body,
+    Empty,
+    Performative,
+    PrincipalRequester,
+    RequestSender,
+    agent_status,
+)
 from spade_llm.messaging.request_history import MAX_KEPT, RequestHistory
 from spade_llm.messaging.rpc import RpcClient, RpcService
-from spade_llm.messaging.runtime import PrincipalRequester, RequestSender
 from spade_llm.providers import LLMProvider, OfflineProvider
 from tests.messaging.node_harness import PATIENCE_S, Member, network_of, request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from spade_llm.messaging.runtime import HandledRequest, Request
+    from spade_llm.messaging import HandledRequest, Request
 
 AGENT, GATEWAY, ANA, BOB = "agent@home/1", "gateway@home/1", "ana@home", "bob@home"
 TALK = "talk/1"

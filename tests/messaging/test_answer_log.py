@@ -15,16 +15,17 @@ from hypothesis import HealthCheck, given, settings
 
 from spade_llm.core import sqlite_file
 from spade_llm.core.errors import ConfigurationError, StorageFailed
-from spade_llm.messaging import CHAT_TEXT, Performative
-from spade_llm.messaging.answer_log import PURGE_EVERY, UNFINISHED_RETENTION_S
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    CHAT_TEXT,
     AnswerLog,
     Dispatcher,
     Idempotency,
+    Performative,
     Route,
     SqliteAnswerLog,
     VolatileAnswerLog,
 )
+from spade_llm.messaging.answer_log import PURGE_EVERY, UNFINISHED_RETENTION_S
 from tests.conftest import at_most
 from tests.messaging.node_harness import PATIENCE_S, TEST, Gate, Outbox, code_of, request
 from tests.messaging.test_message import messages
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import Handler
+    from spade_llm.messaging import AclMessage, Handler
 
 
 @pytest.fixture(params=["volatile", "sqlite"])

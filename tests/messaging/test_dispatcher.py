@@ -22,13 +22,17 @@ from spade_llm.core.errors import (
     Unauthorised,
     UnknownOntology,
 )
-from spade_llm.messaging import CHAT_TEXT, MAX_BODY_BYTES, AclMessage, ErrorBody, Performative
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    CHAT_TEXT,
+    MAX_BODY_BYTES,
+    AclMessage,
     AnswerLog,
     Dispatcher,
     DispatcherLimits,
     DispatcherLoad,
+    ErrorBody,
     Idempotency,
+    Performative,
     Request,
     Route,
     VolatileAnswerLog,
@@ -47,7 +51,7 @@ from tests.messaging.node_harness import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from spade_llm.messaging.runtime import Handler
+    from spade_llm.messaging import Handler
 
 
 @asynccontextmanager

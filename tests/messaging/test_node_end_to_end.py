@@ -14,8 +14,7 @@ from spade_llm.core.errors import (
     RequestRefused,
     RequestTimeout,
 )
-from spade_llm.messaging import AclMessage, Performative
-from spade_llm.messaging.runtime import Idempotency, Request
+from spade_llm.messaging import AclMessage, Idempotency, Performative, Request
 from spade_llm.messaging.transport import MAX_STANZA_BYTES
 from tests.messaging.node_harness import PATIENCE_S, TEST, Gate, echo, network_of, request
 

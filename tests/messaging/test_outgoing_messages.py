@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import PeerUnavailable, RequestRefused, RequestTimeout
-from spade_llm.messaging import AclMessage, Encoding, Performative
+from spade_llm.messaging import (
+    AclMessage,
+    Encoding,
+    InMemoryNetwork,
+    Node,
+    Performative,
+    VolatileAnswerLog,
+)
 from spade_llm.messaging.outgoing_messages import OutgoingMessages, chat_message
-from spade_llm.messaging.runtime import InMemoryNetwork, Node, VolatileAnswerLog
 from tests.messaging.node_harness import Member, Outbox
 from tests.messaging.scripted_peer import Program
 

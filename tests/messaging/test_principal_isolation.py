@@ -9,17 +9,17 @@ import pytest
 
 from spade_llm.core.errors import RequestRefused
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryQuery
 from spade_llm.memory.remote import ONTOLOGY, MemoryClient, MemoryService
-from spade_llm.messaging import Performative
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
     InMemoryNetwork,
     OutgoingRequest,
+    Performative,
     PrincipalRequester,
     SqliteAnswerLog,
 )
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.remote import RagClient, RagService
+from spade_llm.search.memory_query import MemoryQuery
 from tests.messaging.node_harness import Member, network_of
 from tests.rag.bag_of_words import BagOfWords
 

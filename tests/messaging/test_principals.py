@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import RequestRefused, Unauthorised
-from spade_llm.messaging import CHAT_TEXT, Encoding, Performative, from_metadata, to_metadata
-from spade_llm.messaging.principals import with_checked_principal
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    CHAT_TEXT,
     Dispatcher,
     DispatcherLimits,
+    Encoding,
     Idempotency,
+    Performative,
     PrincipalRequester,
     Route,
     SqliteAnswerLog,
     VolatileAnswerLog,
+    from_metadata,
+    to_metadata,
 )
+from spade_llm.messaging.principals import with_checked_principal
 from tests.messaging.node_harness import (
     PATIENCE_S,
     TEST,
@@ -35,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import AnswerLog, Handler, Request
+    from spade_llm.messaging import AclMessage, AnswerLog, Handler, Request
 
 GATEWAY, EVE = "gateway@home/1", "eve@home/1"
 ANA, BOB = "ana@home", "bob@home"

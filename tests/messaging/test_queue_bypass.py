@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spade_llm.core.errors import PeerUnavailable
-from spade_llm.messaging import AclMessage, Performative
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    AclMessage,
     Dispatcher,
     DispatcherLimits,
     Handler,
     Idempotency,
+    Performative,
     Request,
     Route,
     VolatileAnswerLog,

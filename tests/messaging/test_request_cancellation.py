@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from spade_llm.messaging import CHAT_TEXT, Encoding
-from spade_llm.messaging.runtime import (
+from spade_llm.messaging import (
+    CHAT_TEXT,
     Dispatcher,
     DispatcherLimits,
+    Encoding,
     Idempotency,
     Request,
     Route,

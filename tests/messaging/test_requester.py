@@ -17,9 +17,15 @@ from spade_llm.core.errors import (
     RequestRefused,
     RequestTimeout,
 )
-from spade_llm.messaging import AclMessage, ErrorBody, Performative
+from spade_llm.messaging import (
+    AclMessage,
+    Bounce,
+    ErrorBody,
+    OutgoingRequest,
+    Performative,
+    Requester,
+)
 from spade_llm.messaging.requester import MAX_PARTS
-from spade_llm.messaging.runtime import Bounce, OutgoingRequest, Requester
 from tests.messaging.node_harness import PATIENCE_S, TEST, Outbox
 
 if TYPE_CHECKING:

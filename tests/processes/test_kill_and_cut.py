@@ -9,10 +9,11 @@ import pytest
 import pytest_asyncio
 
 from spade_llm.core.errors import RequestError, RequestFailed
-from spade_llm.memory.contract import Category, MemoryDraft
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.rag import Document
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import Category
 from spade_llm.tools.remote import ToolsClient
 from spade_llm.xmpp.stanzas.message import CORRECTION
 from tests.openai_server import Call, Hang, Say

@@ -11,8 +11,9 @@ import pytest
 
 from spade_llm.core.errors import RequestRefused
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryChange, MemoryFilter, OnError
+from spade_llm.memory.contract import MemoryChange, OnError
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.search.memory_query import MemoryFilter
 from tests.processes.test_memory_contract import asker, memory
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import Origin
 from spade_llm.memory.remote import ONTOLOGY, MemoryClient
-from spade_llm.messaging import new_id
-from spade_llm.messaging.runtime import OutgoingRequest
+from spade_llm.messaging import OutgoingRequest, new_id
+from spade_llm.search.memory_query import Origin
 from tests.processes.deployment import running_deployment
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import RequestRefused, RequestTimeout
-from spade_llm.messaging import MAX_BODY_BYTES, Performative, new_id
+from spade_llm.messaging import MAX_BODY_BYTES, OutgoingRequest, Performative, new_id
 from spade_llm.messaging.rpc import RpcClient
-from spade_llm.messaging.runtime import OutgoingRequest
 from spade_llm.providers import ScriptedProvider
 from spade_llm.rag import Document, DocumentLibrary, Progress, RetrievalOptions, Splitting
 from spade_llm.rag.remote import ONTOLOGY, RagClient, RagService

@@ -11,12 +11,13 @@ from xml.sax.saxutils import escape
 
 from spade_llm.agents import AssistantConfig, LLMAgent, Services
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolSet
-from spade_llm.memory.contract import Category, MemoryDraft
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.providers.scripted import ScriptedProvider
 from spade_llm.rag import Document
 from spade_llm.rag.names import personal_namespace
 from spade_llm.rag.remote import RagClient
+from spade_llm.search.memory_query import Category
 from spade_llm.tools import LLMTool
 from spade_llm.xmpp.features.room_membership import KnownRoom
 from spade_llm.xmpp.features.rooms import RoomsOptions

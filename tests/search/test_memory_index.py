@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from spade_llm.memory.contract import (
+from spade_llm.search.memory_index import OwnerIndex
+from spade_llm.search.memory_query import (
     Category,
     ContentType,
     MemoryFilter,
@@ -17,7 +18,6 @@ from spade_llm.memory.contract import (
     SortBy,
     Tier,
 )
-from spade_llm.search.memory_index import OwnerIndex
 from spade_llm.search.memory_records import GrantScope
 from tests.search.memory_rows import NOW, Row, columns
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from spade_llm.search import arrays, memory_search, postings
 from spade_llm.search.memory_index import OwnerIndex
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from spade_llm.search.memory_records import GrantScope
 from tests.conftest import at_most
 from tests.search.memory_rows import NOW, Row, columns

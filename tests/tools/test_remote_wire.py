@@ -17,8 +17,7 @@ from spade_llm.core.errors import (
     RequestTimeout,
     Unauthorised,
 )
-from spade_llm.messaging import Performative
-from spade_llm.messaging.runtime import OutgoingRequest, PrincipalRequester
+from spade_llm.messaging import OutgoingRequest, Performative, PrincipalRequester
 from spade_llm.tools import LLMTool, LocalToolbox, tool
 from spade_llm.tools.remote import (
     ONTOLOGY,

@@ -25,16 +25,13 @@ from spade_llm.memory.contract import (
     MemoryAccess,
     MemoryChange,
     MemoryDraft,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
     ObservedMessage,
-    SearchMode,
 )
 from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
 from spade_llm.rag import remote_catalogue, remote_ingestion, remote_jobs, remote_retrieval
 from spade_llm.rag.contract import RetrievalOptions, SourceDocument
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 from spade_llm.tools import remote
 
 if TYPE_CHECKING:

@@ -232,11 +232,11 @@ def _types_by_name() -> Mapping[str, type]:
     from spade_llm.assistant.chat import messages, reply_pagination
     from spade_llm.assistant.middleware import quota
     from spade_llm.assistant.turn import options, turn_recorder, usage_ledger
-    from spade_llm.memory import contract, sessions
     from spade_llm.memory import contract as memory_contract
+    from spade_llm.memory import sessions
     from spade_llm.messaging import request_history
     from spade_llm.providers import model
-    from spade_llm.rag import answers, contract
+    from spade_llm.rag import answers
     from spade_llm.rag import contract as rag_contract
     from spade_llm.rag.loading import chunking
     from spade_llm.tools import toolbox

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.core.errors import MalformedContent
-from spade_llm.messaging import CHAT_TEXT, AclMessage, ChatMetadata, Encoding, Performative
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, ChatMetadata, Encoding, Performative
 from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.messaging.runtime import Bounce
 from spade_llm.xmpp.stanzas import message as codec
 from spade_llm.xmpp.stanzas.message import encode_partial
 from spade_llm.xmpp.stanzas.message_splitting import MAX_MESSAGE_CHARS

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import RequestSender
+    from spade_llm.messaging import AclMessage, RequestSender
     from spade_llm.providers.model import Sampling
 
 M = TypeVar("M", bound=BaseModel)

@@ -50,7 +50,7 @@ class SayRequest(Body):
     """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
     is_annotated: bool = True
     """The text may say what became of the answer (cut off, without memory, the model failed).
-    False: `Reply.finish` says it, and a model's failure is the request's `failure`."""
+    False: `ChatReply.finish` says it, and a model's failure is the request's `failure`."""
 
     @property
     def wishes(self) -> ToolOptions:
@@ -117,7 +117,7 @@ class ToolRoundReport(Body):
     """One round of a turn with tools."""
 
     round: int
-    """From 1, as in ToolUse."""
+    """From 1, as in ToolCallReport."""
     text: str = ""
     """What the model said beside its calls."""
     tools: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class AnswerSource(Body):
 
 
 class BuiltContext(Body):
-    """What a turn with ContextWishes told the model beside the question."""
+    """What a turn with ContextOptions told the model beside the question."""
 
     text: str
     """Sections with `## ` headings; empty: nothing."""
@@ -166,7 +166,7 @@ class ChatReply(Body):
     """JIDs that the answer was passed on to, if the agent routes its answers."""
     steps: tuple[ToolRoundReport, ...] = ()
     context: BuiltContext | None = None
-    """Where `Say` had ContextWishes."""
+    """Where `Say` had ContextOptions."""
     rest: str = ""
     """Id of what is fetched in pages (services/chat_rest.py), as ChatClient does; empty: this is
     all."""

@@ -10,7 +10,7 @@ from spade_llm.messaging import CHAT_TEXT
 from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
-    from spade_llm.messaging.runtime import Request, StoppedRequests
+    from spade_llm.messaging import Request, StoppedRequests
 
 STOP_S = 5.0
 """How long a turn that was stopped may take to end before the person is told that it takes long."""

@@ -22,8 +22,8 @@ from spade_llm.messaging import Body, new_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcClient, RpcService
-    from spade_llm.messaging.runtime import Request
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from spade_llm.messaging import Body
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from spade_llm.messaging import Request
     from spade_llm.messaging.rpc import RpcService
-    from spade_llm.messaging.runtime import Request
 
 
 class UsageRequest(Body):

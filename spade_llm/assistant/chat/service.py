@@ -40,17 +40,15 @@ from spade_llm.assistant.turn.approval import (
 from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.assistant.turn.structured_output import JsonAnswerSchema
 from spade_llm.core.errors import NotFound, RequestError
-from spade_llm.messaging import CHAT_TEXT, Empty, Encoding
+from spade_llm.messaging import CHAT_TEXT, Empty, Encoding, Idempotency, Request, Route, fingerprint
 from spade_llm.messaging.rpc import RpcService
-from spade_llm.messaging.runtime import Idempotency, Request, Route, fingerprint
 from spade_llm.providers.offline.language import language_of
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
     from spade_llm.assistant.turn.options import ContextOptions, ToolOptions
     from spade_llm.assistant.turn.structured_output import AnswerSchema
-    from spade_llm.messaging import AclMessage
-    from spade_llm.messaging.runtime import Dispatcher, Handler
+    from spade_llm.messaging import AclMessage, Dispatcher, Handler
     from spade_llm.providers.model import Sampling
 
 __all__ = [

@@ -15,7 +15,8 @@ from spade_llm.assistant.commands.memory_list import (
 )
 from spade_llm.assistant.commands.registry import is_confirmed, means_all
 from spade_llm.core.text import pluralize, single_line
-from spade_llm.memory.contract import Category, MemoryChange, MemoryFilter, MemoryQuery, Origin
+from spade_llm.memory.contract import MemoryChange
+from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Origin
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import Origin
+from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

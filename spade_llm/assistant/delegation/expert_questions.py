@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from spade_llm.assistant.delegation.expert_question_log import ExpertQuestionLog
-    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging import AclMessage, Bounce, Node
     from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
-    from spade_llm.messaging.runtime import Bounce, Node
     from spade_llm.tools.toolbox import CallContext
 
 logger = logging.getLogger(__name__)
@@ -162,7 +161,7 @@ class ExpertQuestions:
         return not is_threaded and _is_chat_text(message) and self._take_unthreaded(message)
 
     def bounced(self, bounce: Bounce) -> bool:
-        """Of what was asked before the process began; the rest is told to `Correspondence`."""
+        """Of what was asked before the process began; the rest is told to `OutgoingMessages`."""
         return False
 
     def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:

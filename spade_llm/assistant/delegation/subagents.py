@@ -22,9 +22,8 @@ from spade_llm.tools.toolbox import current_context
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spade_llm.messaging import AclMessage
+    from spade_llm.messaging import AclMessage, Bounce, Node
     from spade_llm.messaging.outgoing_messages import OutgoingMessages
-    from spade_llm.messaging.runtime import Bounce, Node
     from spade_llm.tools.llm_tool import Tool
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.peer_features import PeerPresence

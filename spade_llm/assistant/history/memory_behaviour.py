@@ -246,7 +246,7 @@ class MemoryBehaviour(Behaviour):
             _prepend_history(earlier, conversation)
 
     async def _earlier_of(self, key: str, earlier: HistoryLoader) -> list[ObservedMessage]:
-        """Raises as `Earlier.of`; TimeoutError also if memory has no time for it."""
+        """Raises as `HistoryLoader.of`; TimeoutError also if memory has no time for it."""
         waits = self._loading.is_full
         async with self._loading.slot_within(SLOT_TIMEOUT_S) as has_place:
             # Those in front have found memory away: nobody waits for that behind them.

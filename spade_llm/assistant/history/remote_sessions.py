@@ -25,18 +25,18 @@ from spade_llm.core.errors import (
     Unauthorised,
     Unavailable,
 )
-from spade_llm.memory.contract import MemoryEntry, MemoryPage, MemoryType, RemovedCounts
+from spade_llm.memory.contract import MemoryEntry, MemoryPage, RemovedCounts
 from spade_llm.memory.remote_deletion import ENTRY_ID, ENTRY_SUBJECT
 from spade_llm.memory.sessions import SessionContext, SessionCounts, SessionHistory, SessionSearch
-from spade_llm.messaging import Body
+from spade_llm.messaging import Body, Idempotency
 from spade_llm.messaging.rpc import RpcClient, RpcService, truncated_to_message
-from spade_llm.messaging.runtime import Idempotency
+from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from spade_llm.memory.contract import ObservedMessage
-    from spade_llm.messaging.runtime import Dispatcher, Request, RequestSender
+    from spade_llm.messaging import Dispatcher, Request, RequestSender
 
 logger = logging.getLogger(__name__)
 

@@ -13,15 +13,7 @@ from spade_llm.assistant.history.remote_sessions import MAX_SESSIONS
 from spade_llm.core.errors import Busy, NotConfigured, NotFound
 from spade_llm.core.text import estimate_tokens
 from spade_llm.memory import validation
-from spade_llm.memory.contract import (
-    MemoryChange,
-    MemoryFilter,
-    MemoryPage,
-    MemoryQuery,
-    MemoryType,
-    RemovedCounts,
-    SearchMode,
-)
+from spade_llm.memory.contract import MemoryChange, MemoryPage, RemovedCounts
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS, build_context, session_context
 from spade_llm.memory.sessions import (
@@ -34,6 +26,7 @@ from spade_llm.memory.sessions import (
     session_statistics,
 )
 from spade_llm.messaging import CHAT_TEXT
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
@@ -47,7 +40,7 @@ if TYPE_CHECKING:
     from spade_llm.assistant.history.remote_sessions import CallerSessions, Language
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, OwnedMemory
     from spade_llm.memory.sessions import SessionContext, SessionSearch
-    from spade_llm.messaging.runtime import Dispatcher
+    from spade_llm.messaging import Dispatcher
 
 NO_MEMORY = "this assistant has no memory agent (`memory` in its agent.toml): it remembers nothing"
 

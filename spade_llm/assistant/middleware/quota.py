@@ -142,7 +142,7 @@ class QuotaMiddleware:
     async def __call__(
         self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
     ) -> TurnOutcome:
-        """Raises QuotaReached; StorageFailed where nobody can tell what was spent."""
+        """Raises QuotaExceeded; StorageFailed where nobody can tell what was spent."""
         with ExitStack() as places:
             for share in self._shares(utterance.peer, utterance.quota_groups):
                 self._check_day(share, utterance.text)

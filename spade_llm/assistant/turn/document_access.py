@@ -60,8 +60,8 @@ class PersonDocumentListing:
     def __init__(
         self, listing: DocumentListing, *, person: str, shared: Collection[str] | None = None
     ) -> None:
-        """`shared`: what of others is for everybody, as TrustedDocuments has it. None: nothing; in
-        nobody's turn all of it."""
+        """`shared`: namespaces of others that everyone may read. None: nothing;
+        in nobody's turn all of it."""
         self._listing = listing
         is_limited = shared is not None or bool(person)
         self._trusted = {*(shared or ()), person.lower()} if is_limited else None

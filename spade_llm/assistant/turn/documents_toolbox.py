@@ -51,7 +51,7 @@ def documents_toolbox(
     shared: Collection[str] | None = None,
 ) -> LocalToolbox:
     """Both may be in another agent; without a listing, there is nothing but the search. `shared`:
-    PersonsListing has it."""
+    PersonDocumentListing has it."""
     tools = [_search_tool(retriever)]
     if listing is not None:
         tools.append(_list_tool(listing, shared))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import estimate_tokens
-from spade_llm.memory.contract import Origin
 from spade_llm.providers.offline.language import key_words
+from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

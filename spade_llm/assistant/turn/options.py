@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import MemoryType
 from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS
 from spade_llm.memory.validation import check_number
 from spade_llm.rag.names import check_namespace
+from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @cache
 def prompt_template(name: str) -> str:
     """The whole of `prompts/NAME.md`. What stands in braces there is filled in by `prompt`."""
-    path = files("spade_llm.conversation") / "prompts" / f"{name}.md"
+    path = files("spade_llm.assistant.turn") / "prompts" / f"{name}.md"
     return path.read_text(encoding="utf-8").strip()
 
 

@@ -18,15 +18,10 @@ from spade_llm.assistant.turn.document_access import PersonDocumentRetriever
 from spade_llm.assistant.turn.memory_selection import MIN_SCORE, above_relevance_floor
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.core.limits import ConcurrencyLimiter
-from spade_llm.memory.contract import (
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    SearchMode,
-    SearchOutcome,
-)
+from spade_llm.memory.contract import SearchOutcome
 from spade_llm.providers.offline.language import key_words
 from spade_llm.rag.contract import RetrievalOptions
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
 
 if TYPE_CHECKING:
     from spade_llm.assistant.turn.options import ContextOptions

@@ -34,7 +34,7 @@ class AnswerSchema(Protocol):
         """JSON Schema of an object."""
 
     def checked(self, text: str) -> str:
-        """The answer's JSON text, without a fence around it. Raises AnswerFault."""
+        """The answer's JSON text, without a fence around it. Raises AnswerSchemaError."""
         ...
 
 

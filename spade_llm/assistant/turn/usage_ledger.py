@@ -44,8 +44,8 @@ _ADD = """INSERT INTO {table} VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE S
     completion_tokens = completion_tokens + excluded.completion_tokens,
     estimated_tokens = estimated_tokens + excluded.estimated_tokens,
     model_seconds = model_seconds + excluded.model_seconds"""
-_USAGE_COLUMNS = """turns, model_calls, tool_calls, prompt_tokens, completion_tokens, estimated_tokens,
-    model_seconds"""
+_USAGE_COLUMNS = """turns, model_calls, tool_calls,
+    prompt_tokens, completion_tokens, estimated_tokens, model_seconds"""
 _ADD_OF_PEER, _ADD_OF_GROUP = (_ADD.format(table=name) for name in ("usage", "usage_together"))
 _OF_DAY = f"SELECT {_USAGE_COLUMNS} FROM usage WHERE day = ? AND peer = ?"
 _OF_GROUP = f"SELECT {_USAGE_COLUMNS} FROM usage_together WHERE day = ? AND peer = ?"

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from spade_llm.cli.sockets import Listener
     from spade_llm.core.settings import TelemetryTable, TermsTable
     from spade_llm.core.tracing import TracingConfig
-    from spade_llm.providers import ChatModel, LLMProvider, OfflineProvider
+    from spade_llm.providers import ChatModel, OfflineProvider
+    from spade_llm.providers.openai.model import OpenAIModel
     from spade_llm.tools import Tool
     from spade_llm.tools.terms import Terms
 
@@ -218,7 +219,7 @@ async def _with_fallback(
     return FallbackModel(first, _open_model(second, stack), patience_s=table.after_s)
 
 
-def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> LLMProvider | OfflineProvider:
+def _open_model(choice: ModelChoice, stack: AsyncExitStack) -> OpenAIModel | OfflineProvider:
     model = build_model(choice)
     stack.push_async_callback(model.aclose)
     return model

@@ -23,6 +23,7 @@ from spade_llm.core.settings import (
     variable,
 )
 from spade_llm.providers.health import ModelFault
+from spade_llm.providers.openai.request import TOKEN_LIMIT_FIELD
 from spade_llm.providers.retry import ModelLimits
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
-    from spade_llm.compat.llm_provider import ModelOptions
-    from spade_llm.providers import LLMProvider, OfflineProvider
+    from spade_llm.providers import OfflineProvider
     from spade_llm.providers.health import ModelHealth
+    from spade_llm.providers.openai.model import OpenAIModel
 
 logger = logging.getLogger(__name__)
 
@@ -117,25 +118,30 @@ async def configured_choice(table: ProviderTable, *, named_in: str) -> ModelChoi
             return ModelChoice(kind="local", model=table.model or "", base_url=url, table=table)
 
 
-def build_model(choice: ModelChoice) -> LLMProvider | OfflineProvider:
-    """The provider of this choice; whoever asks for it closes it."""
-    from spade_llm.providers import LLMProvider, OfflineProvider
+def build_model(choice: ModelChoice) -> OpenAIModel | OfflineProvider:
+    """Build the provider of this choice; the caller closes it."""
+    from spade_llm.providers import OfflineProvider
+
+    if choice.kind == "offline":
+        return OfflineProvider(is_stand_in=isinstance(choice.table, FallbackTable))
+    return _openai_model(choice)
+
+
+def _openai_model(choice: ModelChoice) -> OpenAIModel:
+    from spade_llm.providers.openai.model import NO_KEY, OpenAIModel
 
     table = choice.table
-    options: ModelOptions = {
-        "temperature": table.temperature,
-        "max_tokens": table.max_tokens,
-        "timeout": table.timeout_s,
-        "limits": _limits(table),
-    }
-    match choice.kind:
-        case "offline":
-            return OfflineProvider(is_stand_in=isinstance(table, FallbackTable))
-        case "local":
-            return LLMProvider.create_vllm(choice.model, choice.base_url, **options)
-        case "openai":
-            url = None if choice.base_url == OPENAI_URL else choice.base_url
-            return LLMProvider.create_openai(choice.api_key, choice.model, base_url=url, **options)
+    # OpenAI's newer models refuse `max_tokens`; other servers know only that name.
+    bound = "max_completion_tokens" if choice.base_url == OPENAI_URL else TOKEN_LIMIT_FIELD
+    given = {"model": choice.model, "temperature": table.temperature, bound: table.max_tokens}
+    return OpenAIModel(
+        base_url=choice.base_url,
+        api_key=choice.api_key or NO_KEY,
+        settings={name: value for name, value in given.items() if value is not None},
+        timeout=table.timeout_s,
+        limits=_limits(table),
+        bound=bound,
+    )
 
 
 def _limits(table: ProviderTable) -> ModelLimits:
@@ -261,7 +267,7 @@ def read_model_record(home: Path) -> ModelRecord | None:
 
 
 @asynccontextmanager
-async def check_in_background(model: LLMProvider, health: ModelHealth) -> AsyncIterator[None]:
+async def check_in_background(model: OpenAIModel, health: ModelHealth) -> AsyncIterator[None]:
     """Look at the model's server meanwhile, so that a wrong key shows before the first question."""
     checking = asyncio.create_task(_check_model(model, health))
     try:
@@ -271,7 +277,7 @@ async def check_in_background(model: LLMProvider, health: ModelHealth) -> AsyncI
         await asyncio.wait((checking,))
 
 
-async def _check_model(model: LLMProvider, health: ModelHealth) -> None:
+async def _check_model(model: OpenAIModel, health: ModelHealth) -> None:
     try:
         await model.check(within_s=CHECK_S)
     except ModelError as error:

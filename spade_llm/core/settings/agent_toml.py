@@ -19,12 +19,12 @@ from spade_llm.core.settings.chat_tables import (
     FilesTable,
     IdentityTable,
     MannersTable,
-    RoomTable,  # noqa: TC001  # pydantic reads it
+    RoomTable,
 )
 from spade_llm.core.settings.environment import CollectorUrl, variable
 from spade_llm.core.settings.model_tables import (
     FallbackTable,
-    GuardrailTable,  # noqa: TC001  # pydantic reads it
+    GuardrailTable,
     ProviderTable,
 )
 from spade_llm.core.settings.table import Count, Name, Seconds, Table, read_text

@@ -131,7 +131,7 @@ async def delete_namespace(asked: CurrentRequest, namespace: NamespaceOfPath) ->
 
 
 def rag_client(asked: ApiRequest) -> RagClient:
-    """Raises HttpError, NetworkAway."""
+    """Raises HttpError, NetworkUnavailable."""
     rag = asked.clients.rag
     if rag is None:
         raise HttpError(503, "This gateway has no agent for documents: see rag in [network]")
@@ -141,7 +141,7 @@ def rag_client(asked: ApiRequest) -> RagClient:
 def document_uploads(
     asked: ApiRequest, namespace: str | None, splitting: Splitting | None
 ) -> DocumentUploads:
-    """Raises as `rag_of`."""
+    """Raises as `rag_client`."""
     return DocumentUploads(
         rag_client(asked),
         asked.gateway.uploads,

@@ -35,8 +35,8 @@ from spade_llm.gateway.schemas.llm import (
     ToolCallOutput,
 )
 from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_event
-from spade_llm.memory.contract import MemoryType
 from spade_llm.providers.model import Sampling
+from spade_llm.search.memory_query import MemoryType
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -86,7 +86,7 @@ def resolve_turn(
     *,
     language: Literal["en", "es"],
 ) -> ResolvedTurn:
-    """`holds`: of the session, with what `configured_by` the request itself."""
+    """`holds`: of the session, with what `request_layer` the request itself."""
     return ResolvedTurn(
         question=body.question,
         session=session,

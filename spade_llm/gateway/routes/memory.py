@@ -26,8 +26,8 @@ from spade_llm.gateway.schemas.memory import (
     SessionCleared,
     StatsResponse,
 )
-from spade_llm.memory.contract import MemoryType
 from spade_llm.memory.retrieval import DEFAULT_LIMIT
+from spade_llm.search.memory_query import MemoryType
 
 router = APIRouter(prefix="/llm/memory", tags=["memory"], responses=ERROR_RESPONSES)
 

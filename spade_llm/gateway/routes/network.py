@@ -24,14 +24,14 @@ from spade_llm.gateway.schemas.network import (
     UsageLimits,
     UsageOverview,
 )
+from spade_llm.messaging import PrincipalRequester
 from spade_llm.messaging.agent_status import MAX_RECENT, ask_recent
-from spade_llm.messaging.runtime import PrincipalRequester
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.gateway.network import AgentAddresses
-    from spade_llm.messaging.runtime import HandledRequest, RequestSender
+    from spade_llm.messaging import HandledRequest, RequestSender
 
 router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
 

@@ -141,7 +141,7 @@ async def create_chat_completion(
 async def _start_turn(
     asked: ApiRequest, body: ChatCompletionRequest, session: str | None
 ) -> CompletionTurn:
-    """Raises HttpError (no such model), NetworkAway."""
+    """Raises HttpError (no such model), NetworkUnavailable."""
     jid, principal = _check_model(asked, body.model), asked.principal.jid
     client, lines = asked.clients.chats[jid], body.lines
     if session is None:

@@ -146,7 +146,8 @@ async def reset(asked: CurrentRequest) -> SessionReset:
     await asked.gateway.state.configure(asked.principal.jid, EMPTY_LAYER, session)
     return SessionReset(
         new_session_id=session,
-        message=f"Session reset successfully. Chat history cleared ({pluralize(count, 'message')}).",
+        message="Session reset successfully. Chat history cleared"
+        f" ({pluralize(count, 'message')}).",
     )
 
 

@@ -90,7 +90,8 @@ class ConfigStatus(HttpBody):
 
 
 class MemoryConfig(HttpBody):
-    """The toggles are left out where nothing was said by them (`Effective.has_toggles`)."""
+    """The toggles are left out where nothing was said by them
+    (`EffectiveConfiguration.has_toggles`)."""
 
     enabled: bool
     types: list[MemoryTypeName]

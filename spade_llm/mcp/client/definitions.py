@@ -58,7 +58,7 @@ class ToolDefinition:
         )
 
     def _parts(self) -> dict[str, dict[str, object]]:
-        # Only `definition_of` writes the text: an object whose schema is an object.
+        # Only `parse_definition` writes the text: an object whose schema is an object.
         return cast("dict[str, dict[str, object]]", json.loads(self.text))
 
 

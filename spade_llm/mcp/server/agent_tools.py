@@ -18,7 +18,7 @@ from spade_llm.messaging.agent_status import ask_status
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.messaging.runtime import Requester
+    from spade_llm.messaging import Requester
 
 STATUS_TIMEOUT_S = 5.0
 MAX_CONVERSATION = 200

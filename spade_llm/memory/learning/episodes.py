@@ -8,11 +8,12 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spade_llm.core.sentences import split_sentences
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import EpisodeDraft, MemoryDraft, MemoryType, Origin
+from spade_llm.memory.contract import EpisodeDraft, MemoryDraft
 from spade_llm.memory.learning.novelty import novel_text, topic_overlap, topic_stems, topics_by_text
 from spade_llm.memory.summary import extractive_summary
+from spade_llm.search.memory_query import MemoryType, Origin
+from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spade_llm.memory.contract import (
-        MemoryDraft,
-        MemoryEntry,
-        MemoryQuery,
-        ObservedMessage,
-        SearchResult,
-    )
+    from spade_llm.memory.contract import MemoryDraft, MemoryEntry, ObservedMessage, SearchResult
+    from spade_llm.search.memory_query import MemoryQuery
 
 
 class KnownMemories(Protocol):

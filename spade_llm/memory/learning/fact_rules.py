@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spade_llm.memory.contract import Category
+from spade_llm.search.memory_query import Category
 
 
 class ExclusiveFact(StrEnum):

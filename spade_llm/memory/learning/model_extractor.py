@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from spade_llm.core.text import single_line
-from spade_llm.memory.contract import (
+from spade_llm.memory.contract import MemoryDraft
+from spade_llm.memory.learning.episodes import speaker_name
+from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
+from spade_llm.memory.learning.structured_answer import StructuredAnswer
+from spade_llm.providers.model import ToolSpec
+from spade_llm.search.memory_query import (
     Category,
-    MemoryDraft,
     MemoryFilter,
     MemoryQuery,
     MemoryType,
     Origin,
     SearchMode,
 )
-from spade_llm.memory.learning.episodes import speaker_name
-from spade_llm.memory.learning.extractor import ExtractedFacts, current_about_subject
-from spade_llm.memory.learning.structured_answer import StructuredAnswer
-from spade_llm.providers.model import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

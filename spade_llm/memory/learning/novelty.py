@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from spade_llm.core.sentences import split_sentences
-from spade_llm.memory.contract import MemoryQuery, SearchMode
 from spade_llm.providers.quoted_context import DOCUMENTS, FIRST_LINE, MEMORIES, UNAVAILABLE
+from spade_llm.search.memory_query import MemoryQuery, SearchMode
+from spade_llm.search.sentences import split_sentences
 from spade_llm.search.words import ENGLISH, STOP_WORDS, split_words, stem_hash, strip_accents
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import TOPIC_METADATA_KEY, Category, MemoryDraft, Origin
+from spade_llm.memory.contract import TOPIC_METADATA_KEY, MemoryDraft
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.memory.validation import MAX_SOURCES
+from spade_llm.search.memory_query import Category, Origin
 from spade_llm.search.words import ENGLISH, STOP_WORDS, stem_hash, strip_accents
 
 if TYPE_CHECKING:

@@ -6,15 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.core.sentences import split_sentences
-from spade_llm.memory.contract import (
-    MemoryDraft,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    Origin,
-    SearchMode,
-)
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.learning.episodes import speaker_name
 from spade_llm.memory.learning.exclusive_facts import (
     exclusive_search_words,
@@ -30,6 +22,8 @@ from spade_llm.memory.learning.fact_rules import (
     ValueForm,
 )
 from spade_llm.memory.learning.novelty import strip_quotes
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
+from spade_llm.search.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

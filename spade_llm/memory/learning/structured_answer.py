@@ -49,7 +49,8 @@ class StructuredAnswer(Generic[F]):
             raise ModelUnavailable(f"{model.name} did not answer in time.") from None
         except ValidationError as error:
             raise InvalidModelOutput(
-                f"{model.name} gave no {self.what} that fit the schema: {_validation_problems(error)}."
+                f"{model.name} gave no {self.what} that fit the schema:"
+                f" {_validation_problems(error)}."
             ) from None
 
     async def _complete(self, model: ChatModel, messages: Sequence[ContextMessage]) -> str:

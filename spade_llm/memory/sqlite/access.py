@@ -17,8 +17,9 @@ from spade_llm.search.memory_records import GrantScope
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.memory.contract import MemoryEntry, MemoryFilter, MemoryPage
+    from spade_llm.memory.contract import MemoryEntry, MemoryPage
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_query import MemoryFilter
 
 GRANT_COLUMNS = "access_grant.id, grantee, access, tag, session, created_at"
 
@@ -26,7 +27,8 @@ OWNED_GRANT = "owner = (SELECT number FROM owner WHERE jid = :owner)"
 
 SELECT_SAME_GRANT = f"""
     SELECT {GRANT_COLUMNS} FROM access_grant
-    WHERE {OWNED_GRANT} AND grantee = :grantee AND access = :access AND tag IS :tag AND session IS :session
+    WHERE {OWNED_GRANT} AND grantee = :grantee AND access = :access AND tag IS :tag
+        AND session IS :session
 """
 
 INSERT_GRANT = """

@@ -9,11 +9,9 @@ from uuid import UUID
 from spade_llm.memory.contract import (
     MAX_EPISODES,
     TOPIC_METADATA_KEY,
-    Category,
     Consent,
     ConsentingPerson,
     EpisodeWithMessages,
-    Origin,
 )
 from spade_llm.memory.sqlite import audit_log, entries
 from spade_llm.memory.sqlite.entries import owner_number
@@ -31,6 +29,7 @@ from spade_llm.memory.sqlite.rows import (
     new_id,
     pack_ids,
 )
+from spade_llm.search.memory_query import Category, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -219,7 +218,8 @@ SELECT_CHANGED_PERSONS = """
 
 SELECT_EPISODES = f"""
     SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE {OWNED_ENTRY} AND subject = :subject AND origin = 3 AND learned_at IS NOT NULL AND {VISIBLE}
+    WHERE {OWNED_ENTRY} AND subject = :subject AND origin = 3 AND learned_at IS NOT NULL
+        AND {VISIBLE}
     ORDER BY seq DESC LIMIT {MAX_EPISODES}
 """
 

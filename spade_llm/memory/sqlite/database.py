@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from spade_llm.memory.contract import SortBy
+from spade_llm.search.memory_query import SortBy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Set
     from datetime import datetime
 
-    from spade_llm.memory.contract import MemoryFilter, MemoryQuery, SearchOutcome
+    from spade_llm.memory.contract import SearchOutcome
     from spade_llm.memory.sqlite.access_counter import AccessCounter, MessageAliases
     from spade_llm.memory.sqlite.connection import Transaction
+    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
     from spade_llm.search.memory_records import GrantScope, IndexHit
 
 T = TypeVar("T")

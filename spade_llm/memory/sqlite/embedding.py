@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from spade_llm.core.errors import Busy, ModelUnavailable, StorageFailed
-from spade_llm.memory.contract import MemoryFilter
+from spade_llm.search.memory_query import MemoryFilter
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 
 if TYPE_CHECKING:

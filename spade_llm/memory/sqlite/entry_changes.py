@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fsrs import Card, Rating, Scheduler, State
 
 from spade_llm.core.errors import InvalidArguments, ServiceError
-from spade_llm.memory.contract import ANY_MEMORY, BatchError, BatchResult, MemoryAccess, OnError
+from spade_llm.memory.contract import BatchError, BatchResult, MemoryAccess, OnError
 from spade_llm.memory.sqlite import audit_log, entries, queries, removal
 from spade_llm.memory.sqlite.access import accessible_entry
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
@@ -30,6 +30,7 @@ from spade_llm.memory.validation import (
     check_metadata,
     parse_id,
 )
+from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from spade_llm.core.errors import ModelUnavailable, StorageFailed
-from spade_llm.memory.contract import ANY_MEMORY, MemoryQuery, SearchMode, SearchOutcome
+from spade_llm.memory.contract import SearchOutcome
 from spade_llm.memory.sqlite.database import RankedRows, ranks_by_importance
 from spade_llm.memory.sqlite.index_rows import PAGE_ROWS, all_index_rows, index_rows_by_key
 from spade_llm.memory.sqlite.rows import to_microseconds
 from spade_llm.search.memory_index import OwnerIndex
+from spade_llm.search.memory_query import ANY_MEMORY, MemoryQuery, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spade_llm.memory.contract import MemoryFilter
     from spade_llm.memory.sqlite.connection import Transaction
     from spade_llm.memory.sqlite.index_rows import IndexRows
     from spade_llm.providers.embedder import Embedder
+    from spade_llm.search.memory_query import MemoryFilter
     from spade_llm.search.memory_records import GrantScope, IndexHit
 
 T = TypeVar("T")

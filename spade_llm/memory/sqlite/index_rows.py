@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from spade_llm.memory.contract import Category, ContentType, MemoryType, Tier
 from spade_llm.memory.sqlite.rows import (
     CATEGORY_CODES,
     CONTENT_TYPE_CODES,
@@ -18,6 +17,7 @@ from spade_llm.memory.sqlite.rows import (
     TIER_CODES,
     TYPE_CODES,
 )
+from spade_llm.search.memory_query import Category, ContentType, MemoryType, Tier
 from spade_llm.search.memory_records import IndexColumns
 from spade_llm.search.terms import TERMS_VERSION, encode_terms
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spade_llm.memory import validation
-from spade_llm.memory.contract import MemoryType, MessageRange, Origin
+from spade_llm.memory.contract import MessageRange
 from spade_llm.memory.sqlite import consent, conversations, entries, queries
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
 from spade_llm.memory.sqlite.rows import (
@@ -20,6 +20,7 @@ from spade_llm.memory.sqlite.rows import (
     message_from_row,
     to_microseconds,
 )
+from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Maintenance: decay of unused entries, purge of entries past their TTL (expiry), daily schedule."""
+"""Maintenance: decay of unused entries, purge of expired entries (TTL), daily schedule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from spade_llm.core.errors import ServiceError
-from spade_llm.memory.contract import DecayPolicy, DecayStatus, Tier
+from spade_llm.memory.contract import DecayPolicy, DecayStatus
 from spade_llm.memory.sqlite import audit_log, consent, conversations, removal
 from spade_llm.memory.sqlite.entries import owner_number
 from spade_llm.memory.sqlite.queries import OWNED_ENTRY, VISIBLE
@@ -21,6 +21,7 @@ from spade_llm.memory.sqlite.rows import (
     from_microseconds,
     to_microseconds,
 )
+from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

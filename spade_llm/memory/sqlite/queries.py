@@ -28,8 +28,9 @@ from spade_llm.memory.sqlite.rows import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spade_llm.memory.contract import MemoryEntry, MemoryFilter
+    from spade_llm.memory.contract import MemoryEntry
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_query import MemoryFilter
     from spade_llm.search.memory_records import GrantScope
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"

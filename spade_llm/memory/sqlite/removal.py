@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.memory.contract import Origin, RemovedCounts
+from spade_llm.memory.contract import RemovedCounts
 from spade_llm.memory.sqlite import audit_log, consent
 from spade_llm.memory.sqlite.consent import reject_patterns, remove_patterns_of_episodes
 from spade_llm.memory.sqlite.queries import (
@@ -21,12 +21,13 @@ from spade_llm.memory.sqlite.queries import (
 )
 from spade_llm.memory.sqlite.rows import ORIGIN_CODES, TYPE_CODES, entry_key, message_key
 from spade_llm.memory.validation import room_subject_range
+from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from spade_llm.memory.contract import MemoryFilter
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
+    from spade_llm.search.memory_query import MemoryFilter
     from spade_llm.search.memory_records import GrantScope
 
 HIDE_ENTRIES = f"""

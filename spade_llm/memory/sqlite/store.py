@@ -10,11 +10,9 @@ from uuid import UUID
 from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory import validation
 from spade_llm.memory.contract import (
-    ANY_MEMORY,
     BatchResult,
     MemoryAccess,
     OnError,
-    Origin,
     ScoredMemory,
     SearchOutcome,
     SearchResult,
@@ -36,6 +34,7 @@ from spade_llm.memory.sqlite.conversations import clear_messages
 from spade_llm.memory.sqlite.database import ranks_by_importance
 from spade_llm.memory.sqlite.entry_changes import validate_batch
 from spade_llm.memory.validation import normalize_subject
+from spade_llm.search.memory_query import ANY_MEMORY, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,11 +46,9 @@ if TYPE_CHECKING:
         MemoryChange,
         MemoryDraft,
         MemoryEntry,
-        MemoryFilter,
         MemoryGrant,
         MemoryLink,
         MemoryPage,
-        MemoryQuery,
         MemoryStatistics,
         ObservedMessage,
         RemovedCounts,
@@ -59,6 +56,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.access import AccessibleEntry, AccessibleMemory
     from spade_llm.memory.sqlite.connection import SqlValue
     from spade_llm.memory.sqlite.database import MemoryDatabase, RankedRows
+    from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 
 
 SIMILAR_CANDIDATES = 20

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.memory import categories
 from spade_llm.memory.categories import SubjectMemory
-from spade_llm.memory.contract import ANY_MEMORY
 from spade_llm.memory.retrieval import DEFAULT_LIMIT, MAX_LIMIT, retrieve_memory
 from spade_llm.providers.model import ToolSpec
+from spade_llm.search.memory_query import ANY_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping

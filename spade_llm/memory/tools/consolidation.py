@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import Field, StrictBool
 
 from spade_llm.core.errors import InvalidArguments, InvalidModelOutput, ModelUnavailable
-from spade_llm.memory.contract import ContentType, MemoryDraft, Origin
+from spade_llm.memory.contract import MemoryDraft
 from spade_llm.memory.summary import extractive_summary
 from spade_llm.memory.tools.arguments import Ids, JsonObject, Texts, ToolArguments
 from spade_llm.memory.tools.entry_tool import EntryTool
 from spade_llm.memory.validation import MAX_CONTENT_CHARS, MAX_TAGS
+from spade_llm.search.memory_query import ContentType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -157,7 +158,8 @@ class ConsolidateTool:
 def _check_source_count(ids: tuple[str, ...]) -> tuple[str, ...]:
     if not MIN_SOURCES <= len(ids) <= MAX_SOURCES:
         raise InvalidArguments(
-            f"memory_ids must have {MIN_SOURCES} to {MAX_SOURCES} different elements, not {len(ids)}"
+            f"memory_ids must have {MIN_SOURCES} to {MAX_SOURCES} different elements,"
+            f" not {len(ids)}"
         )
     return ids
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field, StrictBool, StrictFloat
 
 from spade_llm.core.errors import NotFound, RequestError
-from spade_llm.memory.contract import MemoryFilter, SearchOutcome
+from spade_llm.memory.contract import SearchOutcome
 from spade_llm.memory.summary import extract_facts
 from spade_llm.memory.tools.arguments import Fraction, ToolArguments, Whole
 from spade_llm.memory.tools.entries import MemoryIdArguments, TagsFilter, TierFilter
 from spade_llm.memory.tools.entry_tool import NOT_FOUND_ERROR, EntryTool, error_type, search_answer
 from spade_llm.memory.validation import MAX_ROWS
+from spade_llm.search.memory_query import MemoryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, StrictInt
 
 from spade_llm.core.errors import InvalidArguments, NotFound
-from spade_llm.memory.contract import ContentType, MemoryChange, MemoryDraft, MemoryFilter, Tier
+from spade_llm.memory.contract import MemoryChange, MemoryDraft
 from spade_llm.memory.tools.arguments import (
     FLOAT_AS_INT,
     Date,
@@ -28,6 +28,7 @@ from spade_llm.memory.tools.entry_tool import (
     stored_object,
 )
 from spade_llm.memory.validation import MAX_OFFSET, MAX_ROWS
+from spade_llm.search.memory_query import ContentType, MemoryFilter, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

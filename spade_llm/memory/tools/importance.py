@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import Tier
 from spade_llm.memory.tools.arguments import Fraction, Text, ToolArguments, unique_values
 from spade_llm.memory.tools.entries import MemoryIdArguments
 from spade_llm.memory.tools.entry_tool import EntryTool, format_optional_date, format_score
+from spade_llm.search.memory_query import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery, SearchMode, SearchOutcome, SortBy
+from spade_llm.memory.contract import SearchOutcome
 from spade_llm.memory.tools.arguments import Fraction, Text, ToolArguments, Whole
 from spade_llm.memory.tools.entries import ContentTypeFilter, TagsFilter, TierFilter
 from spade_llm.memory.tools.entry_tool import EntryTool, format_score, result_object, search_answer
 from spade_llm.memory.validation import MAX_ROWS
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.memory.contract import Category, ContentType, MemoryAccess, MemoryType, Origin, Tier
+from spade_llm.memory.contract import MemoryAccess
 from spade_llm.memory.sqlite.connection import SqlValue
 from spade_llm.memory.sqlite.rows import (
     ACCESS_CODES,
@@ -26,6 +26,7 @@ from spade_llm.memory.sqlite.rows import (
     to_microseconds,
     unpack_ids,
 )
+from spade_llm.search.memory_query import Category, ContentType, MemoryType, Origin, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from spade_llm.core.sentences import split_sentences
+from spade_llm.search.sentences import split_sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

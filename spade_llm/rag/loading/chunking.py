@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import InvalidArguments
-from spade_llm.core.sentences import is_sentence_end
 from spade_llm.rag.loading.file_kinds import CODE_SUFFIXES, file_kind
+from spade_llm.search.sentences import is_sentence_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

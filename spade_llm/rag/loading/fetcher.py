@@ -81,7 +81,7 @@ class Fetcher:
         `name`: of the document; its ending says how it is read. Without one, the address' own.
 
         Raises:
-            InvalidArguments, ForeignHost: not an address or a name that is fetched.
+            InvalidArguments, HostNotAllowed: not an address or a name that is fetched.
             NotFound: the host has no such file (any more).
             Failure: the host failed.
             TooLarge: it gives more than may be fetched.

@@ -109,7 +109,7 @@ class Loader:
         """The file, or every file of the folder, in order of their names.
 
         Raises:
-            NoSuchPath: there is none (of the kind `only`), or it is outside the roots.
+            PathNotFound: there is none (of the kind `only`), or it is outside the roots.
             InvalidArguments: an empty folder, or a file of a kind that is not read.
         """
         target = self._resolve(path)

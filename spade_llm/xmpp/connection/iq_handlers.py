@@ -41,7 +41,7 @@ def answer_iq(client: ClientXMPP, kind: str, tag: str, answer: IqAnswer) -> None
 
 
 def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], None]) -> None:
-    """As `answer_with`, for who answers later."""
+    """As `answer_iq`, for who answers later."""
     client.register_handler(Callback(f"{kind} {tag}", _IqMatcher((kind, tag)), handle))
 
 

@@ -13,8 +13,7 @@ import random
 from typing import TYPE_CHECKING
 
 from spade_llm.core.limits import LruDict
-from spade_llm.messaging import CHAT_TEXT, AclMessage, Encoding, Performative, bare
-from spade_llm.messaging.runtime import Bounce
+from spade_llm.messaging import CHAT_TEXT, AclMessage, Bounce, Encoding, Performative, bare
 from spade_llm.xmpp.admission_policy import domain_of
 from spade_llm.xmpp.stanzas import message as codec
 

@@ -298,12 +298,14 @@ def _checked_pair(source: Path, chain: bytes, key: bytes) -> x509.Certificate:
         private = serialization.load_pem_private_key(key, password=None)
     except (ValueError, TypeError):
         raise ConfigurationError(
-            f"--certificates: {CHAIN_FILE} or {KEY_FILE} in {str(source)!r} is no PEM file without a"
+            f"--certificates: {CHAIN_FILE} or {KEY_FILE} in {str(source)!r}"
+            " is no PEM file without a"
             " passphrase: take them as your authority made them"
         ) from None
     if certificate.public_key() != private.public_key():
         raise ConfigurationError(
-            f"--certificates: {KEY_FILE} in {str(source)!r} is the key of another certificate than the"
+            f"--certificates: {KEY_FILE} in {str(source)!r}"
+            " is the key of another certificate than the"
             f" first in {CHAIN_FILE}: copy both again"
         )
     return certificate
@@ -321,6 +323,7 @@ def _check_names(certificate: x509.Certificate, source: Path, names: Sequence[st
     missing = [name for name in names if not name_matches(name, dns_names(certificate))]
     if missing:
         raise ConfigurationError(
-            f"--certificates: {CHAIN_FILE} in {str(source)!r} is not for {', '.join(missing)}: ask your"
+            f"--certificates: {CHAIN_FILE} in {str(source)!r}"
+            f" is not for {', '.join(missing)}: ask your"
             f" authority for one certificate with {', '.join(names)}"
         )

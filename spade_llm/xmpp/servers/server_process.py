@@ -206,7 +206,7 @@ def usable_port(port: int) -> int:
     """Return `port` if it is free on every loopback address; for 0, one that is.
 
     Raises:
-        PortTaken: another program listens there.
+        PortInUse: another program listens there.
         ConfigurationError: no port is free.
     """
     if port == 0:
@@ -253,7 +253,7 @@ async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
     """Return once the server answers a stream header, with the certificate that we gave it.
 
     Raises:
-        PortTaken: another program took the port since it was found free: it answers, or ours ended.
+        PortInUse: another program took the port since it was found free: it answers, or ours ended.
         ServerUnreachable: it ended, or did not answer within START_TIMEOUT_S.
     """
     loop = asyncio.get_running_loop()
@@ -280,7 +280,7 @@ async def answers_stream(endpoint: Endpoint) -> bool:
     """True if an XMPP server for this domain opens a stream here.
 
     Raises:
-        PortTaken: it is another one than that whose CA the endpoint names.
+        PortInUse: it is another one than that whose CA the endpoint names.
     """
     try:
         return await asyncio.wait_for(_open_stream(endpoint), PROBE_TIMEOUT_S)

@@ -23,8 +23,8 @@ from spade_llm.assistant.chat.service import (
     ToolCallReport,
 )
 from spade_llm.core.errors import RequestRefused
+from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.rpc import RpcClient
-from spade_llm.messaging.runtime import InMemoryNetwork
 from tests.messaging.node_harness import Member
 
 SCRIPTS = ["漢字かな交じり文、", "🙂🚀", 'a<&>"\\ ', "\x07\u2028é\uffff "]

@@ -16,9 +16,8 @@ from spade_llm.assistant.delegation.expert_questions import (
     ExpertQuestions,
 )
 from spade_llm.core.errors import PeerUnavailable, RequestRefused, RequestTimeout
-from spade_llm.messaging import AclMessage, Encoding, Performative
+from spade_llm.messaging import AclMessage, Encoding, InMemoryNetwork, Performative, SqliteAnswerLog
 from spade_llm.messaging.outgoing_messages import OutgoingMessages, chat_message
-from spade_llm.messaging.runtime import InMemoryNetwork, SqliteAnswerLog
 from spade_llm.tools.toolbox import CallContext
 from tests.messaging.node_harness import Member
 from tests.messaging.scripted_peer import Program

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spade_llm.assistant.chat.service import ChatReply, ChatService, ChatTurnInput
 from spade_llm.assistant.delegation.subagents import PresenceStatus, SubAgents
 from spade_llm.core.errors import PeerUnavailable
+from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
-from spade_llm.messaging.runtime import InMemoryNetwork
 from tests.conftest import at_most
 from tests.messaging.node_harness import Member
 from tests.messaging.scripted_peer import Program

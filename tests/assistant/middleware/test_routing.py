@@ -15,8 +15,8 @@ from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.routing import RoutingDecider, RoutingMiddleware
 from spade_llm.assistant.routing import RoutingResponse, first_of, routing_rule
 from spade_llm.guardrails import GuardrailAction, KeywordGuardrail
+from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.messaging.runtime import InMemoryNetwork
 from spade_llm.providers import Completion, ScriptedProvider
 from tests.assistant.assistant_harness import Mind
 from tests.messaging.node_harness import Member

@@ -18,8 +18,8 @@ from spade_llm.assistant.middleware.termination_markers import TerminationMarker
 from spade_llm.assistant.middleware.usage import UsageTracking
 from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
+from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import chat_message
-from spade_llm.messaging.runtime import InMemoryNetwork
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
 from spade_llm.tools import LLMTool, LocalToolbox
 from tests.assistant.assistant_harness import Mind

@@ -19,9 +19,10 @@ from spade_llm.assistant.turn.context_builder import (
 from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context import EstimatedTokens, TokenCounter, counter_for
-from spade_llm.memory.contract import MemoryEntry, MemoryType, Origin, ScoredMemory
+from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.model import ToolSpec
 from spade_llm.rag.contract import Chunk, ScoredChunk
+from spade_llm.search.memory_query import MemoryType, Origin
 
 if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage

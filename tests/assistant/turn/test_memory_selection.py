@@ -12,8 +12,9 @@ from spade_llm.assistant.turn.memory_selection import QUOTING_TOKENS, select_mem
 from spade_llm.assistant.turn.prompt import build_prompt
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context import NoContextManagement
-from spade_llm.memory.contract import MemoryEntry, MemoryType, Origin, ScoredMemory
+from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted_context import read_context
+from spade_llm.search.memory_query import MemoryType, Origin
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

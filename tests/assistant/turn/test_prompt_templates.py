@@ -10,7 +10,7 @@ import pytest
 
 from spade_llm.assistant.turn.prompt import prompt_template, render_prompt
 
-FOLDER = Path(__file__).parents[2] / "spade_llm" / "conversation" / "prompts"
+FOLDER = Path(__file__).parents[3] / "spade_llm" / "assistant" / "turn" / "prompts"
 PINNED = {
     "answer_form": "272a6615075e",
     "assistant": "e856b50dadde",

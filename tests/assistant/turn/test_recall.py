@@ -17,12 +17,13 @@ from spade_llm.assistant.turn.recall import CIRCUIT_BREAKER_S, Recall, RecallBud
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import Category, MemoryEntry, ObservedMessage, ScoredMemory
+from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Document, DocumentLibrary
 from spade_llm.rag.contract import Chunk, Retrieval, RetrievalOptions, ScoredChunk
 from spade_llm.rag.names import personal_namespace
+from spade_llm.search.memory_query import Category
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

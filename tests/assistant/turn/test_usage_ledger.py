@@ -105,11 +105,11 @@ async def test_what_was_spent_survives_a_kill(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, sys\n"
         "from pathlib import Path\n"
-        "from spade_llm.assistant.turn.usage_ledger import Spent, UsageLedger\n"
+        "from spade_llm.assistant.turn.usage_ledger import UsageLedger, UsageTotals\n"
         "async def main():\n"
         "    async with UsageLedger(Path(sys.argv[1])) as ledger:\n"
         "        for _ in range(50):\n"
-        "            ledger.add('ada@x', Spent(model_calls=1, prompt_tokens=10))\n"
+        "            ledger.add('ada@x', UsageTotals(model_calls=1, prompt_tokens=10))\n"
         "        os.kill(os.getpid(), 9)\n"
         "asyncio.run(main())\n"
     )

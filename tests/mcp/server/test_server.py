@@ -24,7 +24,7 @@ from spade_llm.mcp.server.offered_tools import (
 )
 from spade_llm.mcp.server.server import MAX_CALLS, RunningCalls, build_server
 from spade_llm.memory.remote import MemoryClient
-from spade_llm.messaging.runtime import Requester
+from spade_llm.messaging import Requester
 from spade_llm.providers.model import ToolSpec
 from spade_llm.tools.toolbox import NO_CONTEXT, CallContext, ToolResult
 

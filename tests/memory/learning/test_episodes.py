@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_llm.memory.contract import MemoryType, MessageRange, ObservedMessage, Origin
+from spade_llm.memory.contract import MessageRange, ObservedMessage
 from spade_llm.memory.learning.episodes import (
     HARD_GAP,
     MAX_CHARS,
@@ -18,6 +18,7 @@ from spade_llm.memory.learning.episodes import (
     cut_points,
 )
 from spade_llm.memory.validation import check_draft
+from spade_llm.search.memory_query import MemoryType, Origin
 
 START = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 LATER = START + timedelta(days=30)

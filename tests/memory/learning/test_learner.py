@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import ModelUnavailable, RateLimited
-from spade_llm.memory.contract import (
-    MemoryDraft,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    ObservedMessage,
-    Origin,
-)
+from spade_llm.memory.contract import MemoryDraft, ObservedMessage
 from spade_llm.memory.learning.learner import Learner, LearningSchedule
 from spade_llm.memory.learning.model_extractor import TOOL_NAME
 from spade_llm.memory.retrieval import retrieve_memory
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedAnswer, ScriptedProvider
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryFilter, MemoryType, ObservedMessage
+from spade_llm.memory.contract import ObservedMessage
 from spade_llm.memory.learning.learner import Learner
+from spade_llm.search.memory_query import MemoryFilter, MemoryType
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import InvalidModelOutput, ModelUnavailable
-from spade_llm.memory.contract import Category, MemoryType, Origin
 from spade_llm.memory.learning.extractor import EpisodeReading, ExtractedFacts
 from spade_llm.memory.learning.model_extractor import (
     EXTRACTION_INSTRUCTION,
@@ -23,6 +22,7 @@ from spade_llm.memory.learning.model_extractor import (
 from spade_llm.memory.validation import check_draft
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.search.memory_query import Category, MemoryType, Origin
 from tests.memory.learning.test_rule_extractor import AT, EPISODE, Known, entry, said
 
 if TYPE_CHECKING:

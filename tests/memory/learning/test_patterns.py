@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.core.errors import ModelUnavailable
-from spade_llm.memory.contract import MemoryChange, MemoryFilter, MemoryQuery, Origin
+from spade_llm.memory.contract import MemoryChange
 from spade_llm.memory.learning.pattern_model import TOOL_NAME
 from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, Origin
 from tests.memory.talks import ANA, OWNER, contents_of_patterns, learn, patterns, talk
 
 if TYPE_CHECKING:

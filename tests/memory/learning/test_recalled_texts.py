@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from spade_llm.memory.contract import (
     MemoryEntry,
-    MemoryQuery,
     ObservedMessage,
-    Origin,
     ScoredMemory,
     SearchOutcome,
     SearchResult,
 )
 from spade_llm.memory.learning.novelty import recalled_texts
+from spade_llm.search.memory_query import MemoryQuery, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

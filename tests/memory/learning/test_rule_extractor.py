@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.memory.contract import (
-    Category,
     MemoryEntry,
-    MemoryQuery,
-    MemoryType,
     ObservedMessage,
-    Origin,
     ScoredMemory,
     SearchOutcome,
     SearchResult,
@@ -23,6 +19,7 @@ from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
 from spade_llm.memory.learning.extractor import EpisodeReading, ExtractedFacts
 from spade_llm.memory.learning.rule_extractor import RuleExtractor, extract_stated_facts
 from spade_llm.memory.validation import check_draft
+from spade_llm.search.memory_query import Category, MemoryQuery, MemoryType, Origin
 
 AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 EPISODE = MemoryEntry(

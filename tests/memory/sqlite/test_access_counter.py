@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryQuery, SearchMode
+from spade_llm.search.memory_query import MemoryQuery, SearchMode
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.memory import MemoryDraft
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from tests.memory.contract import *  # noqa: F403
 from tests.memory.contract import hits
 from tests.memory.contract_changes import *  # noqa: F403

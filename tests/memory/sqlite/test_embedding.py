@@ -11,15 +11,9 @@ import pytest
 
 from spade_llm.core.errors import ConfigurationError
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import (
-    MemoryChange,
-    MemoryFilter,
-    MemoryQuery,
-    ObservedMessage,
-    SearchMode,
-    SearchOutcome,
-)
+from spade_llm.memory.contract import MemoryChange, ObservedMessage, SearchOutcome
 from spade_llm.memory.sqlite import embedding
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode
 from tests.rag.bag_of_words import BagOfWords
 
 if TYPE_CHECKING:

@@ -10,16 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import (
-    MemoryChange,
-    MemoryFilter,
-    MemoryQuery,
-    ObservedMessage,
-    SearchMode,
-    SortBy,
-)
+from spade_llm.memory.contract import MemoryChange, ObservedMessage
 from spade_llm.memory.sqlite import index_cache
 from spade_llm.memory.sqlite.index_cache import EMPTY_BYTES, IndexRanker
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, SearchMode, SortBy
 from tests.conftest import at_most
 from tests.rag.bag_of_words import BagOfWords
 

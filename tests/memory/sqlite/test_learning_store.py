@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.memory import MemoryDraft, OwnedMemory, SQLiteMemoryBackend
-from spade_llm.memory.contract import (
-    EpisodeDraft,
-    LearningStore,
-    MemoryFilter,
-    MemoryQuery,
-    MemoryType,
-    Origin,
-    SearchMode,
-)
+from spade_llm.memory.contract import EpisodeDraft, LearningStore
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, Origin, SearchMode
 from tests.memory.contract import ADA, BOB, NOON, said
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, NotFound
 from spade_llm.memory import MemoryDraft, OwnedMemory
-from spade_llm.memory.contract import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from tests.memory.contract import ADA, BOB, said
 from tests.memory.talks import learn, patterns, talk
 

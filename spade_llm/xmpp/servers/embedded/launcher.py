@@ -20,7 +20,7 @@ from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port, wa
 if TYPE_CHECKING:
     from spade_llm.xmpp.servers.certificates import Certificates
 
-PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+PACKAGE_PARENT = Path(__file__).resolve().parents[4]
 LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
 
 

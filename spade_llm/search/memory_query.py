@@ -1,0 +1,150 @@
+"""Memory query: kinds and categories of memories, filter, search mode, order, score explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Category(StrEnum):
+    """What the model calls a memory (specs/1)."""
+
+    FACT = "fact"
+    PATTERN = "pattern"
+    PREFERENCE = "preference"
+    CAPABILITY = "capability"
+
+
+class MemoryType(StrEnum):
+    SEMANTIC = "semantic"
+    EPISODIC = "episodic"
+    PROFILE = "profile"
+    PROCEDURAL = "procedural"
+
+
+class Tier(StrEnum):
+    SHORT_TERM = "short_term"
+    LONG_TERM = "long_term"
+    WORKING = "working"
+
+
+class ContentType(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    CODE = "code"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Origin(StrEnum):
+    """How a memory came to be."""
+
+    TOLD = "told"
+    """Somebody stored it."""
+    EXTRACTED = "extracted"
+    """A model or a rule found it in an episode."""
+    EPISODE = "episode"
+    """Cut from a conversation."""
+    CONSOLIDATED = "consolidated"
+    """A summary of others."""
+    PATTERN = "pattern"
+    """What several conversations of a person have in common; its sources are their episodes."""
+    MESSAGE = "message"
+    """Not an entry: one message of a conversation, as a search found it."""
+
+
+TYPE_OF_CATEGORY = {
+    Category.FACT: MemoryType.SEMANTIC,
+    Category.PREFERENCE: MemoryType.PROFILE,
+    Category.PATTERN: MemoryType.PROCEDURAL,
+    Category.CAPABILITY: MemoryType.PROCEDURAL,
+}
+
+
+class SearchMode(StrEnum):
+    SEMANTIC = "semantic"
+    """By vectors."""
+    KEYWORD = "keyword"
+    HYBRID = "hybrid"
+    """Both, weighted by `keyword_weight`."""
+    RECALL = "recall"
+    """Both, with the neighbourhood in the conversation, who said it, and how well it is kept: what
+    an assistant asks before a turn."""
+
+
+class SortBy(StrEnum):
+    RELEVANCE = "relevance"
+    IMPORTANCE = "importance"
+    CREATED_AT = "created_at"
+    """Newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFilter:
+    """Which memories are meant; every condition given must hold. Applied before anything is cut."""
+
+    of: str | None = None
+    """Another owner's bare JID: what it has granted to us. None: our own."""
+    subject: str | None = None
+    session: str | None = None
+    types: tuple[MemoryType, ...] = ()
+    """Any of these; empty: any."""
+    category: Category | None = None
+    tier: Tier | None = None
+    content_type: ContentType | None = None
+    tags: tuple[str, ...] = ()
+    """All of these."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    """Both moments belong to what is meant."""
+    as_of: datetime | None = None
+    """What was held to be true then. None: now."""
+    with_invalid: bool = False
+    """Also what is no longer true (or not yet), whatever `as_of` says."""
+
+
+ANY_MEMORY = MemoryFilter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuery:
+    """One search."""
+
+    text: str
+    mode: SearchMode = SearchMode.RECALL
+    limit: int = 10
+    """1…1000."""
+    which: MemoryFilter = ANY_MEMORY
+    with_messages: bool = False
+    """Also the messages of conversations, verbatim."""
+    with_patterns: bool = False
+    """Also, behind the others and beyond the limit, how the subject wants things done: patterns
+    that are no topic, whatever the text says."""
+    min_score: float = 0.0
+    keyword_weight: float = 0.3
+    """0…1, in HYBRID; the rest is the vectors'."""
+    importance_weight: float = 0.0
+    """0…1 of the score; the rest is relevance."""
+    recency_weight: float = 0.0
+    """0…1 of the score."""
+    sort_by: SortBy = SortBy.RELEVANCE
+    """Order of the hits; which they are is decided by the score, except for IMPORTANCE and
+    CREATED_AT with `min_score` 0, which order all that matches."""
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreExplanation:
+    """Why a memory was found; ranks begin at 1, None: that leg did not find it."""
+
+    keyword_score: float = 0.0
+    keyword_rank: int | None = None
+    vector_score: float = 0.0
+    vector_rank: int | None = None
+    bonuses: Mapping[str, float] = field(default_factory=dict)
+    """By name: speaker, question, when, neighbourhood, importance, recency, retrievability."""
+    age_s: float = 0.0
+    grant: str | None = None
+    """Id of the grant that lets us see it; None: it is ours."""
