@@ -27,7 +27,8 @@ T = TypeVar("T")
 
 
 class SharedKeywords(TypedDict, total=False):
-    """Beside what assistants take anyway. What is said in `conduct`, too, is said by these."""
+    """Keyword arguments shared by LLMAgent and CoordinatorAgent. They override the same settings in
+    `conduct`."""
 
     tools: Sequence[Tool] | None
     mcp_servers: Sequence[MCPServerConfig] | None
@@ -94,8 +95,8 @@ def _given_tuple_or(value: Sequence[T] | None, otherwise: tuple[T, ...]) -> tupl
 
 
 def check_assistant_keywords(keywords: AssistantKeywords, context_management: object) -> None:
-    """Raises TypeError, naming what is wrong. The fourth parameter of spade_llm 0.2/0.3 was
-    `reply_to`, whose JIDs are no strategies."""
+    """Raise TypeError with the name of the invalid argument. The fourth parameter of spade_llm
+    0.2/0.3 was `reply_to`: a JID in place of a strategy is reported."""
     check_keywords(keywords, AssistantKeywords, of="LLMAgent")
     if context_management is not None and not isinstance(context_management, ContextManagement):
         raise TypeError(

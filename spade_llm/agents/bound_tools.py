@@ -25,7 +25,7 @@ class MessagingAgent(Protocol):
 @runtime_checkable
 class BoundTool(Protocol):
     def set_agent(self, agent_instance: MessagingAgent, /) -> None:
-        """From now on it speaks as this agent."""
+        """Set the agent that the tool sends messages as."""
         ...
 
 

@@ -57,7 +57,8 @@ class ChatAgent(XmppAgent):
         await self._talk.say(message)
 
     async def wait_for_response(self, timeout: float = 10.0) -> bool:
-        """Whether text has come since the last message, or comes in time."""
+        """Wait for text from the target; True if some has arrived since the last message sent, or
+        arrives in time."""
         return await self._talk.wait(timeout)
 
     def is_waiting_response(self) -> bool:
@@ -103,11 +104,11 @@ class ChatAgent(XmppAgent):
         await client.approve(id, is_approved=is_approved)
 
     async def status(self, peer: str, *, timeout_s: float = STATUS_TIMEOUT_S) -> AgentStatus:
-        """What an agent says of itself. Raises RequestError."""
+        """Request an agent's status report. Raises RequestError."""
         return await ask_status(self.node.requester, peer, timeout_s=timeout_s)
 
     async def locate(
         self, peer: str, *, timeout_s: float = STATUS_TIMEOUT_S
     ) -> tuple[AgentStatus, str]:
-        """What an agent says of itself, and its full JID. Raises RequestError."""
+        """Request an agent's status report and full JID. Raises RequestError."""
         return await locate_agent(self.node.requester, peer, timeout_s=timeout_s)

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_IDS = 1000
-"""Of messages that were shown: an answer that is sent again is not shown again."""
+"""Maximum number of ids of shown messages that are stored, to ignore an answer that is sent again.
+"""
 
 
 class ChatSessionKeywords(TypedDict, total=False):
-    """What such a program says to ChatAgent beside whom it talks with."""
+    """Keyword arguments of ChatAgent besides the target's JID."""
 
     display_callback: Callable[[str, str], None] | None
     """Shows an answer; without it, it is printed."""
@@ -55,7 +56,7 @@ class ChatSession:
             told(text, self.peer)
 
     def expect(self) -> None:
-        """From now on an answer is waited for."""
+        """Start to wait for an answer."""
         self._answered.clear()
 
     async def hear(self, message: AclMessage) -> None:
@@ -68,7 +69,7 @@ class ChatSession:
             self._answered.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Whether an answer came in time."""
+        """Wait for an answer; False after `timeout_s`."""
         try:
             await asyncio.wait_for(self._answered.wait(), timeout_s)
         except TimeoutError:
@@ -97,7 +98,8 @@ async def run_interactive_chat(
     exit_command: str = "exit",
     response_timeout: float = 10.0,
 ) -> None:
-    """Until the exit command or the end of the input; each line waits for its answer."""
+    """Run a terminal chat until the exit command or the end of the input; each line waits for its
+    answer."""
     _say(f"Write a line; {exit_command!r} ends the chat.")
     while (line := await safe_input(input_prompt)) is not None:
         if line.strip().lower() == exit_command.lower():

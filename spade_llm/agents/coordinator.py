@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 
 MARKERS = ("<TASK_COMPLETE>", "<END>", "<DONE>")
-"""What the models of spade_llm 0.3's coordinators end their last answer with, if nothing else is
-named."""
+"""Default termination markers: the coordinators' models of spade_llm 0.3 end their last answer with
+them."""
 
 
 class CoordinatorAgent(LLMAgent):
-    """What is asked for one original asker is one session; answers reach that asker only.
+    """LLM agent that delegates tasks to sub-agents.
+
+    All requests on behalf of one original sender share one session; answers reach that sender only.
 
     The first six parameters are those of spade_llm 0.3.
     """
@@ -94,7 +96,7 @@ class CoordinatorAgent(LLMAgent):
 
     @property
     def coordination_session(self) -> str:
-        """What every message to a sub-agent names."""
+        """Session name that every message to a sub-agent carries."""
         return self._subagents.session
 
     @property

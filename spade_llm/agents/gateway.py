@@ -61,7 +61,7 @@ class GatewayAgent(XmppAgent):
 
     @property
     def url(self) -> str:
-        """Where it serves, once it has started."""
+        """Base URL of the HTTP server, valid after the start."""
         host = f"[{self._http.host}]" if ":" in self._http.host else self._http.host
         return f"http://{host}:{self._server.port}"
 
@@ -71,7 +71,8 @@ class GatewayAgent(XmppAgent):
         await self._serving.enter_async_context(self._server)
 
     async def _async_stop(self) -> None:
-        """What is being answered over HTTP may need the network to its end."""
+        """Drain the HTTP server before XMPP disconnects: running requests may need the network
+        until their end."""
         await self.gateway.shutdown.drain()
         await self._serving.aclose()
         await super()._async_stop()

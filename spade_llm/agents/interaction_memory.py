@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MAX_NOTES = 1000
-"""Of one conversation, the newest, as they are read."""
+"""Maximum number of notes read: the newest of a conversation, or of all conversations together."""
 MAX_SHOWN_CHARS = 1000
-"""Of one note in a summary."""
+"""Maximum length of a note in a summary, in characters."""
 NAME = "remember_interaction_info"
 DESCRIPTION = """\
 Keep one fact about the one you are talking with, for your next conversations with them: an \
@@ -74,7 +74,7 @@ class AgentInteractionMemory:
         return [one.content for one in self._notes(MemoryFilter(session=conversation_id))]
 
     def get_all_interactions(self) -> dict[str, list[InteractionNote]]:
-        """By conversation, oldest first."""
+        """All notes, oldest first, grouped by conversation."""
         found: dict[str, list[InteractionNote]] = {}
         for one in self._notes(MemoryFilter()):
             note = InteractionNote(content=one.content, timestamp=one.created_at.isoformat())
@@ -82,14 +82,15 @@ class AgentInteractionMemory:
         return found
 
     def clear_conversation(self, conversation_id: str) -> bool:
-        """Whether there was anything."""
+        """Delete the notes of a conversation; False if there were none."""
         operation = partial(
             removal.forget_session, owner=self.agent_id, session=conversation_id, now=self._now()
         )
         return bool(self._file.run(operation).by_type)
 
     def get_context_summary(self, conversation_id: str) -> str | None:
-        """One line for each note: data for a model, never instructions."""
+        """Summary with one line for each note: data for a model, never instructions. None if there
+        are no notes."""
         notes = self.get_information(conversation_id)
         lines = [f"- {single_line(note, MAX_SHOWN_CHARS)}" for note in notes]
         return "\n".join(["Noted in earlier interactions:", *lines]) if lines else None
@@ -117,7 +118,7 @@ class AgentInteractionMemory:
 
 
 class AgentMemoryTool(LLMTool):
-    """`remember_interaction_info`: for the one with whom the turn is that calls it."""
+    """Tool `remember_interaction_info`: stores a note about the peer of the turn that calls it."""
 
     def __init__(self, interaction_memory: AgentInteractionMemory) -> None:
         super().__init__(NAME, DESCRIPTION, PARAMETERS, self._remember)
@@ -125,7 +126,7 @@ class AgentMemoryTool(LLMTool):
         self._conversation_id = ""
 
     def set_conversation_id(self, conversation_id: str) -> None:
-        """For a program that calls the tool itself."""
+        """Set the conversation for calls outside a turn, made by the program itself."""
         self._conversation_id = conversation_id
 
     def _remember(self, information: str) -> str:

@@ -83,16 +83,16 @@ class Services:
     memory: str | None = None
     memory_tools: MemoryToolSet = MemoryToolSet.BASE
     memory_max_batch: int = MAX_BATCH
-    """Of memories that one call may store or change."""
+    """Maximum number of memories that one call may store or change."""
     rag: str | None = None
     document_tools: bool = True
     """The model may search the documents itself, beside what is quoted to it anyway."""
     shared_documents: tuple[str, ...] = ()
-    """Of documents that others granted to us: whose (`owner@domain`) or which
-    (`owner@domain/namespace`) are used beside our own."""
+    """Documents of other owners that are used besides our own, if granted to us: all of an owner
+    (`owner@domain`) or one collection (`owner@domain/namespace`)."""
     tools: tuple[str, ...] = ()
     discover: tuple[str, ...] = ()
-    """JIDs and domains whose agents' tools may be used, too, once they show themselves."""
+    """JIDs and domains of agents that are discovered by presence; their tools are used, too."""
 
 
 class LLMAgent(XmppAgent):
@@ -153,9 +153,9 @@ class LLMAgent(XmppAgent):
         tool_agents = [ToolsClient(self.node.requester, one) for one in services.tools]
         model = InstrumentedModel(provider)
         self.provider = provider
-        """As it was given."""
+        """Model as passed to the constructor, without instrumentation."""
         self.reply_to = conduct.reply_to
-        """Bare JID that all answers go to; None: to whom they answer."""
+        """Bare JID that receives all answers; None: each sender receives its own."""
         self.model_health = model.health
         is_offline = isinstance(provider, OfflineProvider)
         files = FileSharing(self, documents, rules=conduct.files)
@@ -197,7 +197,8 @@ class LLMAgent(XmppAgent):
         self._serve()
 
     def _own_toolboxes(self, documents: RagClient | None, services: Services) -> list[Toolbox]:
-        """In front of all others: of equal names, the assistant's own is used."""
+        """Own toolboxes, placed before all others: if names are equal, the assistant's own tool is
+        used."""
         own: list[Toolbox] = [LocalToolbox(tuple(self._own_tools))] if self._own_tools else []
         return [*own, *self._mcp_servers, *_document_tools(documents, services)]
 
@@ -284,7 +285,8 @@ class LLMAgent(XmppAgent):
         await self._reactions.open(stack)
 
     def add_tool(self, tool: Tool) -> None:
-        """From the next turn on. Raises ConfigurationError if there is one of this name."""
+        """Add a tool, offered from the next turn on. Raises ConfigurationError if the name is
+        taken."""
         if tool.spec.name in (known.spec.name for known in self._own_tools):
             raise ConfigurationError(f"there are two tools {tool.spec.name!r}; rename one")
         bind_tools(self, [tool])
@@ -310,7 +312,8 @@ class LLMAgent(XmppAgent):
 
     @property
     def input_guardrails(self) -> list[Guardrail]:
-        """Of the next turn; each can be disabled."""
+        """Input guardrails of the next turn; the list can be changed, and each guardrail
+        disabled."""
         return self._guarding.input_guardrails
 
     @property
@@ -318,15 +321,15 @@ class LLMAgent(XmppAgent):
         return self._guarding.output_guardrails
 
     def add_input_guardrail(self, guardrail: Guardrail) -> None:
-        """From the next turn on, after those there are."""
+        """Append an input guardrail, used from the next turn on."""
         self._guarding.input_guardrails.append(guardrail)
 
     def add_output_guardrail(self, guardrail: Guardrail) -> None:
         self._guarding.output_guardrails.append(guardrail)
 
     def reset_conversation(self, conversation_id: str) -> bool:
-        """One that is over can go on, and its answers are counted anew; what was said stays. False
-        if it is not in RAM."""
+        """Reopen a conversation that has ended, and reset its answer count; its messages stay.
+        False if it is not in RAM."""
         conversation = self.llm_behaviour.conversations.find(conversation_id)
         if conversation is not None:
             conversation.begin_anew()
@@ -349,20 +352,21 @@ class LLMAgent(XmppAgent):
         self.llm_behaviour.strategy = context_management
 
     def get_context_stats(self, conversation_id: str | None = None) -> ContextStats:
-        """What the strategy makes of a conversation (specs/5): of this one, else of the longest in
-        RAM. One that is not in RAM has no messages."""
+        """Size of a conversation as the strategy sees it (specs/5); default: the longest in RAM. A
+        conversation that is not in RAM has no messages."""
         return self.llm_behaviour.context_stats(conversation_id)
 
     def _is_in(self, room: str) -> bool:
         return self.rooms is not None and room in self.rooms
 
     def _is_no_answer(self, message: AclMessage) -> bool:
-        """Of somebody who was asked as an expert: a command, or a yes to a tool."""
+        """True if an expert's message is not an answer to a question: a command, or an approval of
+        a tool call."""
         is_command = self.llm_behaviour.commands.knows(message.content)
         return is_command or self._chat.is_settling(message)
 
     def _layers(self, conduct: AssistantConfig, taking: TurnMiddleware) -> list[TurnMiddleware]:
-        """What stands around a turn within quota and record."""
+        """Turn middleware inside quota and usage recording, outermost first."""
         ending = self._ending(conduct)
         routing = routing_middleware(conduct, self.letters, run=self.submit)
         markers = TerminationMarkers(conduct.termination_markers)
@@ -395,15 +399,16 @@ class LLMAgent(XmppAgent):
 
 
 def provider_kind(provider: ChatModel) -> str:
-    """By its class: `OpenAI` (whoever speaks its protocol), `Offline`, or what somebody calls their
-    own. By name: to import the model's class would import openai."""
+    """Provider name derived from the model's class: `OpenAI` (any server with its protocol),
+    `Offline`, or the name of a custom class. It compares names, since importing the model's class
+    would import openai."""
     names = [kind.__name__ for kind in type(provider).__mro__]
     name = "OpenAIModel" if "OpenAIModel" in names else names[0]
     return name.removesuffix("Provider").removesuffix("Model")
 
 
 def _allow_discovered(discover: tuple[str, ...], options: AgentOptions | None) -> AgentOptions:
-    """Whom we want to discover must be let in to show itself."""
+    """Allow the agents to be discovered to send us their presence."""
     options = options or AgentOptions()
     return replace(options, allowed=(*options.allowed, *discover))
 
@@ -417,7 +422,8 @@ def _guardrail_middleware(conduct: AssistantConfig) -> GuardrailMiddleware:
 
 
 def _presentation_options(conduct: AssistantConfig) -> PresentationOptions:
-    """Who gets an answer that is routed is known when it is there: no part of it goes before."""
+    """Disable streaming if answers are routed: the recipient is known only when the answer is
+    complete."""
     is_routed = bool(conduct.reply_to or conduct.routing_function)
     return replace(conduct.manners, streaming=conduct.manners.streaming and not is_routed)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spade_llm.tools import Tool
 
 MemoryOption = bool | tuple[bool, str]
-"""Whether, and (else the default) in which folder."""
+"""Flag to enable a local memory, with an optional folder: `True` or `(True, folder)`."""
 
 TOOLS = (AgentBaseMemoryStoreTool, AgentBaseMemorySearchTool, AgentBaseMemoryListTool)
 MAX_QUOTED = 20
@@ -36,20 +36,20 @@ MAX_QUOTED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalMemory:
-    """What an assistant of such a program remembers by itself, without a memory agent."""
+    """Local memories of an LLM agent, used without a memory agent."""
 
     interaction_memory: AgentInteractionMemory | None = None
     agent_base_memory: AgentBaseMemory | None = None
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """For Conduct.tools."""
+        """Memory tools, for `AssistantConfig.tools`."""
         notes, base = self.interaction_memory, self.agent_base_memory
         of_notes: list[Tool] = [] if notes is None else [_tool_of(notes)]
         return (*of_notes, *([] if base is None else create_base_memory_tools(base)))
 
     async def notes_about(self, peer: str) -> Sequence[ScoredMemory]:
-        """For Conduct.notes: what was noted of conversations with this one, newest first."""
+        """Notes on conversations with this peer, newest first, for `AssistantConfig.notes`."""
         if self.interaction_memory is None:
             return ()
         entries = await asyncio.to_thread(self.interaction_memory.entries_about, peer)
@@ -63,9 +63,9 @@ class LocalMemory:
 def open_local_memory(
     jid: str, *, interaction_memory: MemoryOption = False, agent_base_memory: MemoryOption = False
 ) -> LocalMemory:
-    """What `LLMAgent(jid, …, interaction_memory=…, agent_base_memory=…)` means.
+    """Open the memories selected by `LLMAgent(jid, …, interaction_memory=…, agent_base_memory=…)`.
 
-    Raises ConfigurationError: a value is neither a truth nor (truth, path); a file is unreadable.
+    Raises ConfigurationError: a value is neither a bool nor (bool, path); a file is unreadable.
     """
     notes = _folder("interaction_memory", interaction_memory)
     base = _folder("agent_base_memory", agent_base_memory)

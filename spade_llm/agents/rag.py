@@ -30,17 +30,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RagOptions:
-    """What a RAG agent may do without."""
+    """Optional settings of a RAG agent."""
 
     namespaces: tuple[str, ...] = ()
     """The only names that documents are taken for; empty: any."""
     chroma_url: str | None = None
-    """Of a server that `chroma run` started; None: files in the agent's directory."""
+    """URL of a Chroma server started with `chroma run`; None: files in the agent's directory."""
     upload_hosts: tuple[str, ...] = ()
     """`HOST:PORT` of what documents are fetched from; empty: our own server's uploads."""
     max_upload_bytes: int = MAX_BINARY_BYTES
     model: ChatModel | None = None
-    """Writes answers; whoever gives it closes it. None: the best passages are the answer."""
+    """Model that writes answers, closed by its creator. None: the best passages are the answer."""
 
 
 class RAGAgent(XmppAgent):

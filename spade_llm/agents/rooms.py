@@ -21,8 +21,8 @@ def build_rooms(agent: XmppAgent, conduct: AssistantConfig) -> Rooms | None:
 
 
 def with_room_context(utterance: ChatTurnInput, rooms: Rooms | None) -> ChatTurnInput:
-    """With what was talked about around it; as it is, where it was said in none. A program says yes
-    to nothing."""
+    """Add the recent messages of its room to a message; unchanged outside rooms. Approval is
+    disabled for messages of programs (forwarded answers)."""
     said = utterance.message.said
     if rooms is None or not said.room:
         return utterance

@@ -38,9 +38,12 @@ CALLS = "calls"
 
 
 class ToolAgent(XmppAgent):
-    """`tools=None`: get_current_datetime and calculator. `groups`: further toolboxes, for instance
-    of MCP servers. `rules=None`: agents and people of our own domain may call everything.
-    `experts`: people whom callers may ask, by a tool `ask_NAME` for each."""
+    """Tool agent with an access policy.
+
+    `tools=None`: get_current_datetime and calculator. `groups`: further toolboxes, for instance of
+    MCP servers. `rules=None`: agents and people of our own domain may call everything. `experts`:
+    people that callers may ask, by a tool `ask_NAME` for each.
+    """
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class ToolAgent(XmppAgent):
             logger.warning("[tools.%s] is for a tool that is not there now", name)
 
     async def _digest(self) -> str:
-        """Of all tools and who may call them how; worked out anew where that has changed."""
+        """Digest of all tools, their timeouts and allowed callers; recomputed when they change."""
         offers = await self._tools.offers()
         if self._digested[1] and offers == self._digested[0]:
             return self._digested[1]
@@ -108,7 +111,7 @@ class ToolAgent(XmppAgent):
         return digest
 
     async def _summary(self) -> str:
-        """By group, without names: not everybody may see every tool."""
+        """Tool counts by group, without names: some callers may not see every tool."""
         counts = Counter(offer.group.name for offer in (await self._tools.offers()).values())
         here = ", ".join(f"{count} {name}" for name, count in counts.items())
         away = [note for note in self._notes() if ": away" in note]

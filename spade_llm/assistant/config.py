@@ -26,27 +26,30 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSharingOptions:
     takes: bool = True
-    """Whether documents that people share are read. It needs a RAG agent."""
+    """True if shared documents are ingested; this needs a RAG agent."""
     max_files: int = 200
-    """Of one person; one more is refused until some are deleted."""
+    """Maximum number of files of each person; at the limit, further files are refused until some
+    are deleted."""
     seconds: float = 1800.0
-    """How long the reading of one may take; the person's conversation waits for it."""
+    """Time limit for the ingestion of a file, in seconds; the person's conversation waits for it.
+    """
     long_answer_chars: int = 12_000
     """A longer answer is sent as a file with its beginning; 0: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentationOptions:
-    """How it writes to people's clients."""
+    """Presentation of answers in XMPP clients: styling and streaming."""
 
     styling: bool = True
     """Markdown becomes what they show (XEP-0393); False: it leaves as the model wrote it."""
     streaming: bool = True
     """An answer grows in its bubble, where the client says that it can show that (XEP-0308)."""
     first_s: float = 1.0
-    """What is there sooner comes as a whole."""
+    """Delay before streaming starts, in seconds; an answer complete by then is sent whole."""
     edit_every_s: float = 2.5
-    """Between two edits; the answer itself does not wait."""
+    """Minimum interval between two edits of a streamed message, in seconds; the final answer is not
+    delayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,35 +57,38 @@ class AssistantConfig:
     tools: tuple[Tool, ...] = ()
     """Run in the assistant's own process, beside those of tool agents."""
     input_guardrails: tuple[Guardrail, ...] = ()
-    """Before anything else sees what was said, one after another."""
+    """Input guardrails, applied in order before any other processing of the message."""
     output_guardrails: tuple[Guardrail, ...] = ()
-    """Before the answer is kept or sent."""
+    """Output guardrails, applied before the answer is stored or sent."""
     on_guardrail_trigger: OnTrigger | None = None
     """Told of every guardrail's result that is not PASS."""
     termination_markers: tuple[str, ...] = ()
     """A conversation is over when the model ends a reply with one of these (`<DONE>`)."""
     max_interactions_per_conversation: int | None = None
-    """After so many answers a conversation is over."""
+    """Number of answers after which a conversation ends; None: no limit."""
     on_conversation_end: Callable[[str, str], Awaitable[None] | None] | None = None
     """Told which conversation is over, and why: behaviour/ending.py has the reasons."""
     peer_limits: PeerQuota = NO_QUOTA
-    """What one peer may spend on a day."""
+    """Daily quota of each peer."""
     crowd_limits: GroupQuotas = NO_GROUP_QUOTAS
-    """What guests and other domains may."""
+    """Daily quotas of groups: guests and other domains."""
     notes: NotesSource | None = None
-    """What the assistant itself noted about whom it talks with: quoted as memories are."""
+    """Source of the assistant's own notes about the peer; they are quoted like memories."""
     output_schema: type[BaseModel] | None = None
-    """What every answer is an object of, as JSON text."""
+    """Pydantic model that every answer must match, as JSON text."""
     reply_to: str | None = None
-    """Who gets the answers instead of who asked, where `routing_function` names nobody."""
+    """Recipient of the answers instead of the sender, unless `routing_function` names recipients.
+    """
     routing_function: RoutingFunction | None = None
-    """Says for each answer who gets it; may be a coroutine function, and may block."""
+    """Function that returns the recipients of each answer; it may be a coroutine function, and may
+    block."""
     files: FileSharingOptions = FileSharingOptions()
-    """What becomes of files that people share, and of long answers."""
+    """Settings for shared files and for long answers."""
     rooms: RoomsOptions | None = None
-    """Where it is beside its own chats; None: in no room, whoever invites it."""
+    """Multi-user chat options (XEP-0045); None: the assistant joins no room, and ignores
+    invitations."""
     experts: tuple[Expert, ...] = ()
-    """People whom the model may ask while an answer is made: a tool `ask_NAME` for each."""
+    """People that the model may ask during a turn: a tool `ask_NAME` for each."""
     manners: PresentationOptions = PresentationOptions()
 
 
@@ -91,7 +97,8 @@ class TurnLimits:
     """A turn that reaches one of them ends with what there is, and says which it was."""
 
     tool_rounds: int = 5
-    """Of calling tools; then the model is asked once more, without tools, for the answer."""
+    """Maximum number of tool rounds; then the model is called once more, without tools, for the
+    answer."""
     tool_calls: int = 24
     model_calls: int = 24
     """Every one: of the rounds, for the answer, and what is asked twice."""
@@ -99,8 +106,8 @@ class TurnLimits:
     """Prompts and answers of all calls of the model together, as its server counts them. It is
     asked no more once they are used up: the last call may go beyond."""
     seconds: float = 120.0
-    """Without the time that a person is waited for."""
+    """Time limit of a turn in seconds, excluding the time spent waiting for a person."""
     approval_seconds: float = APPROVAL_EXPIRY_S
-    """How long a person's yes to a call is waited for."""
+    """Maximum wait for the approval of a tool call, in seconds."""
     recall_tokens: int = DEFAULT_TOKENS
-    """Of quoted memories, estimated; 0: none."""
+    """Budget of quoted memories, in estimated tokens; 0: none are quoted."""

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STEP = 0.2
-"""Of a memory's confidence: an answer may be bad for other reasons than what it rests on, so that
-only the third 👎 in a row says more than that (conversation/chosen.py)."""
+"""Change of a memory's confidence for each reaction. It is small since an answer may be bad for
+other reasons than its memories: only the third 👎 in a row marks a memory as low confidence
+(turn/memory_selection.py)."""
 LOWEST = 0.2
-"""What people think of answers moves confidence no further down: it forgets nothing."""
+"""Lower bound of a confidence reduced by reactions: they never cause a memory to be forgotten."""
 SETTLE_S = 10.0
 
 _EMOJI_VERDICTS = {"👍": 1, "👎": -1}
@@ -79,8 +80,8 @@ class AnswerFeedback:
                 logger.exception("conversation %s: no feedback on its answer", said.conversation)
 
     def react(self, emojis: Collection[str], *, to: str, peer: str) -> bool:
-        """True: `settle` has something to do. `to`: the id of a message; only one who got that
-        answer has a say in it."""
+        """Store a reaction; True if `settle` has work to do. `to` is the id of a message; only
+        reactions of the recipient of that answer count."""
         try:
             answer = self._log.find(peer=peer, message_id=to)
             verdict = verdict_of(emojis)
@@ -103,7 +104,8 @@ class AnswerFeedback:
                 logger.warning("feedback waits for memory: %s", error)
 
     def line(self, utterance: ChatTurnInput) -> str:
-        """What the asker said of the last answer here, for /why; empty: nothing."""
+        """Line for /why with the sender's reaction to the last answer in this conversation; empty:
+        none."""
         answer = self._log.last(peer=utterance.peer, conversation=utterance.conversation)
         if answer is None or not answer.verdict:
             return ""
@@ -113,8 +115,8 @@ class AnswerFeedback:
         return f"Your reaction: {sign}{noted}"
 
     async def _shifted(self, answer: NotedAnswer) -> dict[str, float]:
-        """By how much each of its memories counts more or less now than before any reaction to it.
-        Those that were forgotten meanwhile are left alone."""
+        """Update the confidence of the answer's memories and return each one's change against its
+        value before any reaction. Memories forgotten meanwhile are skipped."""
         if self._memory is None or not answer.memories:
             return {}
         entries = await self._memory.peek(answer.memories)
@@ -134,7 +136,7 @@ def _within(confidence: float, lowest: float) -> float:
 
 
 MAX_ANSWERS = 20_000
-"""Of all people; beyond, the oldest can be reacted to no more."""
+"""Maximum number of answers logged, of all people; older answers can no longer be reacted to."""
 MAX_SUFFIXES = 4
 """An answer's id is its question's and a few parts behind dots: pieces, corrections."""
 
@@ -182,7 +184,7 @@ class NotedAnswer:
     settled: int = 0
     """The verdict that these memories bear already."""
     shifts: Mapping[str, float] = field(default_factory=dict)
-    """By how much, by id."""
+    """Confidence changes by memory id."""
 
 
 class FeedbackLog:
@@ -208,7 +210,8 @@ class FeedbackLog:
         await self._db.hold_bound(_BOUND, MAX_ANSWERS)
 
     def find(self, *, peer: str, message_id: str) -> NotedAnswer | None:
-        """Of an answer that this bare JID got, by the id of it or of a part of it."""
+        """Find an answer sent to this bare JID, by the message id of the answer or of a part of
+        it."""
         return self._one(_FIND, peer, json.dumps(_questions(message_id)))
 
     def last(self, *, peer: str, conversation: str) -> NotedAnswer | None:
@@ -218,7 +221,7 @@ class FeedbackLog:
         self._db.run(_JUDGE, verdict, answer.number)
 
     def unsettled(self, limit: int = 100) -> list[NotedAnswer]:
-        """Whose memories do not bear their verdict yet, oldest first."""
+        """Answers with verdicts that are not applied to their memories yet, oldest first."""
         return list(map(_answer, self._db.run(_UNSETTLED, limit)))
 
     def settle(self, answer: NotedAnswer, shifts: Mapping[str, float]) -> None:
@@ -236,7 +239,7 @@ class FeedbackLog:
 
 
 def _questions(message_id: str) -> list[str]:
-    """What the question's id may be."""
+    """Candidate ids of the question, derived from the id of the answer or of a part of it."""
     found = [message_id]
     for _ in range(MAX_SUFFIXES):
         found.append(found[-1].rpartition(".")[0])
@@ -279,5 +282,6 @@ class ReactionHandler:
         return found.is_alone
 
     def _settle(self) -> None:
-        """Beside the messages; also after each connection, for what memory could not be told."""
+        """Apply verdicts in the background; called also after each connection, to retry those that
+        memory did not receive."""
         self._agent.run_errand(self.feedback.settle())

@@ -38,14 +38,16 @@ class ToolAgentDiscovery:
         discover: Collection[str],
         run: Callable[[Coroutine[object, object, None]], object],
     ) -> None:
-        """`discover`: bare JIDs and domains whose agents' tools may be used once they show up."""
+        """Create the discovery. `discover`: bare JIDs and domains of agents that may be discovered
+        by presence; their tools are used."""
         self._agent = agent
         self._toolbox = toolbox
         self._clients = {client.jid: client for client in named}
         self._named = frozenset(self._clients)
         self._discover = frozenset(discover)
         self._vers: dict[str, dict[str, str]] = {}
-        """By bare JID: what each of its connections that are there says of itself."""
+        """Capability versions (XEP-0115) by bare JID and by connection, of available agents only.
+        """
         self._run = run
         agent.on_sighting.append(self._sight)
         for jid in (*self._named, *(one for one in discover if "@" in one)):
@@ -74,7 +76,7 @@ class ToolAgentDiscovery:
             self._run(self._look_at(jid, seen))
 
     async def _look_at(self, jid: str, seen: PeerPresence) -> None:
-        """Somebody new: take its tools if it says that it has some."""
+        """Query a newly discovered agent, and add its tools if it announces any."""
         client = ToolsClient(self._agent.node.requester, jid)
         has_tools = await self._has_tools(client, seen)
         is_still_there = seen.jid in self._vers.get(jid, {})
@@ -84,8 +86,9 @@ class ToolAgentDiscovery:
             self._toolbox.add(client)
 
     async def _has_tools(self, client: ToolsClient, seen: PeerPresence) -> bool:
-        """By disco#info. Where a server does not carry it, by asking; but only our own software:
-        in a person's chat a request would be a strange message."""
+        """True if the agent offers tools according to disco#info. If the server does not relay the
+        query, the tool list is requested, but only from spade_llm software: in a person's chat a
+        request would be a strange message."""
         try:
             said = await self._agent.discover(seen.jid)
         except RequestError as error:
@@ -114,7 +117,8 @@ LOOK_EVERY_S = 1.0
 """Tools change by themselves, for instance those of an MCP server; to look costs microseconds."""
 
 ToolsDigest = Callable[[], Awaitable[str]]
-"""Of all that is offered, on its terms: another one when something has changed. Must not raise."""
+"""Callback for the digest of all offered tools and their terms; it changes with them. Must not
+raise."""
 
 
 class ToolChangeBehaviour(Behaviour):

@@ -1,7 +1,7 @@
 """`spade-llm agents`: lists agents, their status and tools (service discovery).
 
-Asked are the agents of the deployment, and with --roster those of one's contacts that say that they
-are agents: never a person's chat. Who does not answer is named, too.
+It asks the agents of the deployment and, with --roster, those contacts that announce themselves as
+agents; it never writes to a person. Agents that do not respond are listed, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK_S = 1.0
 MAX_ASKED = 200
 """The rest is not."""
 MAX_LINE_CHARS = 100
-"""Of what others say: it stays in its line."""
+"""Maximum length of text from other agents, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,8 @@ async def _ask_agent(person: ChatAgent, jid: str) -> FoundAgent:
 async def _features(
     person: ChatAgent, address: str, ontologies: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """By service discovery; on a server that does not carry it, what the status says."""
+    """Features from service discovery (XEP-0030); those of the status if the server does not relay
+    it."""
     from spade_llm.xmpp.stanzas.announcement import feature_of
 
     own = tuple(map(feature_of, ontologies))
@@ -114,6 +115,5 @@ def _lines(found: FoundAgent) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    """Of what somebody else says."""
     line = sanitize_line(" ".join(text.split()))
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"

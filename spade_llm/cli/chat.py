@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spade_llm.agents import ChatAgent
 
 ReadReply = Callable[[], Awaitable[str]]
-"""What the person says next."""
+"""Callback that reads the person's next line."""
 
 QUIT_COMMANDS = frozenset({"/quit", "/exit"})
 
@@ -84,7 +84,8 @@ async def _ask_approval(
 
 
 def unwritten_text(whole: str, written: str) -> str:
-    """What is still to be written; a text that is not what was streamed is written anew."""
+    """Rest of the answer to print. If it differs from the streamed text, it is printed again
+    completely."""
     if whole.startswith(written):
         return whole[len(written) :]
     return "\n" + whole
@@ -95,7 +96,7 @@ def _source_line(sources: tuple[str, ...]) -> str:
 
 
 LINES_AHEAD = 100
-"""Lines read before they are said; beyond, whoever writes them waits."""
+"""Maximum number of lines read ahead; then the program that writes them has to wait."""
 
 
 async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
@@ -119,7 +120,7 @@ def _write_output(text: str) -> None:
 
 
 async def _input_lines() -> AsyncIterator[str]:
-    """Standard input, read by a daemon thread: nobody has to wait for it at the end."""
+    """Lines of standard input, read by a daemon thread, which need not be joined at the end."""
     queue: asyncio.Queue[str | None] = asyncio.Queue(LINES_AHEAD)
     loop = asyncio.get_running_loop()
 
@@ -137,7 +138,8 @@ async def _input_lines() -> AsyncIterator[str]:
 
 
 def _read_lines() -> Iterator[str]:
-    """Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends."""
+    """Read the descriptor, not sys.stdin: a daemon thread would still hold its lock when the
+    interpreter exits."""
     pending = b""
     while block := os.read(STDIN, 65536):
         *lines, pending = (pending + block).split(b"\n")
@@ -161,7 +163,7 @@ def is_terminal() -> bool:
 
 
 async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
-    """Until the person leaves. `history` is the folder of what was typed earlier.
+    """Chat until the person leaves. `history` is the folder of the input history.
 
     Returns 1 if a line of a script was not answered, else 0.
     """

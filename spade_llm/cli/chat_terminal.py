@@ -24,7 +24,7 @@ YES_OR_NO = "yes or no> "
 
 
 async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -> None:
-    """Until /quit, Ctrl-D or Ctrl-C. During an answer, Ctrl-C stops only that answer."""
+    """Chat until /quit, Ctrl-D or Ctrl-C. During an answer, Ctrl-C stops only that answer."""
     print(f"Chatting with {peer}. /help lists its commands; /quit or Ctrl-D leaves.")
     session: PromptSession[str] = PromptSession(history=FileHistory(str(_private(history))))
     while (text := await _read(session)) is not None:
@@ -33,7 +33,7 @@ async def converse_in_terminal(person: ChatAgent, peer: str, *, history: Path) -
 
 
 async def _read(session: PromptSession[str], prompt: str = PROMPT) -> str | None:
-    """What the person typed; None when they leave."""
+    """Read the person's next line; None means that they leave."""
     try:
         with patch_stdout():
             text = (await session.prompt_async(prompt, handle_sigint=False)).strip()
@@ -63,7 +63,7 @@ def _write(text: str) -> None:
 
 
 def _private(history: Path) -> Path:
-    """What a person typed is theirs: readable by nobody else."""
+    """Create the input history, readable by its owner only (0600)."""
     history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
     return history

@@ -1,7 +1,7 @@
 """Command line of `spade-llm`: argument parser, late import of commands, exit codes.
 
-Exit codes: 0 done, 1 it did not work (the reason is on stderr), 2 the command line is wrong, 130
-Ctrl-C, 141 nobody reads what is printed.
+Exit codes: 0 success, 1 failure (the reason is on stderr), 2 wrong command line, 130 Ctrl-C, 141
+broken pipe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ TOOL_FAMILIES = {
     "tools": "the tool agent's own",
 }
 DEFAULT_TOOL_FAMILIES = "memory,documents,ask"
-"""What serves a model most; each tool more is read by it with every turn."""
+"""Default tool families, the most useful ones to a model: it reads every offered tool in each turn.
+"""
 ALL_TOOL_FAMILIES = "all"
 
 SETTINGS_KEYS = ("mcpServers", "servers")
@@ -38,7 +39,7 @@ SETTINGS_KEYS = ("mcpServers", "servers")
 
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
 EXIT_SIGPIPE = 141
-"""As a shell reports SIGPIPE."""
+"""Exit code of a shell for SIGPIPE."""
 HTTP_HELP = "where the gateway listens (default: its [http], else 127.0.0.1:8000 or the next free)"
 ALLOW_HOST_HELP = "a name that clients reach us by"
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _os_error_text(error: OSError) -> str:
-    """What the system did not do: as a rule, with a file that was named."""
+    """Describe a system error, with the file name if there is one."""
     where = f" for {error.filename!r}" if error.filename else ""
     if error.errno in _DISK_FULL:
         return f"no room on the disk{where}: {error.strerror}"
@@ -81,7 +82,8 @@ def _os_error_text(error: OSError) -> str:
 
 
 def _discard_output() -> int:
-    """Whoever read our output has seen enough (`… | head`); what is still buffered goes nowhere."""
+    """Redirect stdout to /dev/null after a broken pipe (`… | head`), so that buffered output is
+    discarded."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_SIGPIPE
 
@@ -121,11 +123,12 @@ class _CommandParser(argparse.ArgumentParser):
         self.register("type", None, _line)
 
     def error(self, message: str) -> NoReturn:
-        """One line, without the usage, which `--help` shows."""
+        """Print one line without the usage, which `--help` shows."""
         self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
     def add_subparsers(self, **options: Any) -> Commands[Any]:
-        """What follows the name of a command is for the parser of that command."""
+        """Add subcommands; arguments after a command's name are checked by the parser of that
+        command."""
         action = super().add_subparsers(**options)
         action.type = str
         return action
@@ -331,7 +334,7 @@ def _add_decisions(review: argparse.ArgumentParser) -> None:
 
 
 MAX_NUMBER = 1_000_000
-"""Of anything that is counted here: days, lines, uses."""
+"""Maximum number for any count argument: days, lines, uses."""
 
 
 def _positive(text: str) -> int:

@@ -56,7 +56,8 @@ def _local(path: Path) -> str:
 
 
 MIN_FREE_BYTES = 4_000_000
-"""For databases, logs and passwords of a first start; an embedder takes 25 MB more."""
+"""Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder
+needs 25 MB more."""
 OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
 
 
@@ -70,7 +71,7 @@ class CliContext:
     """Further addresses of the same server."""
     ca: Path | None = None
     server: str = ""
-    """Which of our own kinds it is (xmpp/server.py), where that is known."""
+    """Kind of our own server (xmpp/servers), if known."""
     may_register: bool = False
     """Accounts are made in-band where they are missing."""
 

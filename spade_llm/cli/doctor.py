@@ -62,8 +62,8 @@ async def check_agents(data: Path) -> list[Check]:
 
 
 def check_running_models(data: Path) -> list[Check]:
-    """What each running assistant on this data says of its model. Not this command's environment:
-    the assistant may have been started with another."""
+    """Model status that each running assistant on this data reports. This command's environment may
+    differ from the assistant's, and is not used."""
     homes = agent_directories(data)
     records = {home.name: record for home in homes if (record := read_model_record(home))}
     return [_check_running_model(jid, record) for jid, record in records.items()]
@@ -78,7 +78,8 @@ def _check_running_model(jid: str, record: ModelRecord) -> Check:
 
 
 async def check_models(definition: DeploymentSpec) -> list[Check]:
-    """What `up` would choose if it were started here, while no assistant runs."""
+    """Check the model that `up` would choose if it were started here; used while no assistant
+    runs."""
     try:
         first, second = await choose_model(definition), await choose_fallback(definition)
     except ConfigurationError as error:
@@ -146,7 +147,7 @@ async def _models_from_here(definitions: Sequence[DeploymentSpec]) -> list[Check
 async def _deployment(
     options: argparse.Namespace, data: Path, definitions: Sequence[DeploymentSpec]
 ) -> list[Check]:
-    """Of the private `up`, or of a server for people."""
+    """Checks of the private `up`, or (with --host) of a multi-user server."""
     if not options.host:
         gateways = await check_gateways(definitions, data)
         return [*await check_run(data), *await check_agents(data), *gateways]

@@ -46,7 +46,7 @@ class Check:
     state: CheckState
     detail: str
     mend: str = ""
-    """How to, in one line."""
+    """Remedy, in one line."""
 
 
 def check_machine(data: Path) -> list[Check]:
@@ -61,7 +61,8 @@ def check_machine(data: Path) -> list[Check]:
 
 
 def check_host_machine(data: Path) -> list[Check]:
-    """Where the server is looked at itself, and is perhaps on another machine."""
+    """Checks of the machine for a multi-user server, which has checks of its own and may run
+    elsewhere."""
     return [_python(), *_packages(), _embeddings(data)]
 
 
@@ -151,7 +152,7 @@ def check_hosted_gateways(root: Path) -> list[Check]:
 
 
 def gateway_problem(record: HttpRecord) -> str | None:
-    """Why it does not answer; None: it does."""
+    """Reason that the gateway does not answer; None if it does."""
     try:
         with urllib.request.urlopen(f"{record.url}/health", timeout=ANSWER_S):
             return None
@@ -185,7 +186,8 @@ async def _http_answer(record: HttpRecord) -> Check:
 
 
 def _access(home: Path, record: HttpRecord) -> Check:
-    """Of a server for people: its programs, and its reverse proxy, are not one person."""
+    """Check that a multi-user gateway requires tokens: local programs and its reverse proxy would
+    all act as the same principal."""
     if not record.local_principal:
         return _tokens(home, record)
     told = (

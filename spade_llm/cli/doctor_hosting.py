@@ -33,14 +33,16 @@ MAX_CONCURRENT_LOGINS = 4
 NEEDED_BYTES = 200_000
 """A request may have 128 KB, and grows when it is written as XML."""
 SLOW_S = 2.0
-"""For that much on a machine of one's own; at Debian's 10 kB/s it takes 20 s."""
+"""Time in seconds above which sending NEEDED_BYTES counts as slow on one's own machine; at Debian's
+10 kB/s it takes 20 s."""
 LOGIN_TIMEOUT_S = 30.0
 MAX_SKEW_S = 10.0
-"""Behind it the ages of memories, `delay` stamps and tokens begin to be wrong."""
+"""Maximum clock skew in seconds; above it, ages of memories, `delay` stamps and token expiry go
+wrong."""
 
 
 async def check_accounts(place: CliContext) -> list[Check]:
-    """Each account whose password is kept below the data directory."""
+    """Check the login of each account that has a password below the data directory."""
     kept = dict(_stored_accounts(place.data))
     if not kept:
         mend = "name the deployment's folder, or an agent's, with --data"
@@ -186,7 +188,7 @@ def _check_registration(shown: ServerFacts) -> Check:
 
 
 async def check_names(place: CliContext, names: DnsResolver) -> list[Check]:
-    """How others find this server: addresses and SRV records."""
+    """Check DNS: the server's addresses and SRV records."""
     if place.domain.endswith(OWN_MACHINE):
         told = f"{place.domain} is a name for one machine or network: no DNS is asked"
         return [Check("names", CheckState.OK, told)]
@@ -229,7 +231,7 @@ async def check_web(place: CliContext, url: str | None) -> list[Check]:
 
 
 def _web_problem(url: str, place: CliContext) -> str | None:
-    """Why it cannot be used; None if it can."""
+    """Reason that the URL cannot be opened; None if it can."""
     return _tried(lambda: _open(url, tls_context(place.ca)))
 
 
@@ -264,7 +266,7 @@ async def check_host(place: CliContext, web_url: str | None) -> list[Check]:
 
 
 def _blocks_logins(checks: list[Check]) -> bool:
-    """Whether no account could log in for a reason that is said already."""
+    """True if a reported failure (server, certificate) makes every login fail."""
     failed = {check.what for check in checks if check.state is CheckState.FAILED}
     return bool(failed & {"server", "certificate"})
 

@@ -29,8 +29,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _agent_directories(data: Path) -> list[Path]:
-    """Of the agents that should run: those of the running `up`, and what else runs; without an
-    `up`, all that ever ran here."""
+    """Homes of the agents that should run: those of the running `up`, and any other running agent;
+    without an `up`, all agents that ever ran here."""
     homes = agent_directories(data)
     record = read_run_record(data)
     if record is None:
@@ -39,7 +39,7 @@ def _agent_directories(data: Path) -> list[Path]:
 
 
 def _http_problem(home: Path) -> str | None:
-    """Why a gateway does not answer over HTTP."""
+    """Reason that a gateway does not answer over HTTP; None if it does."""
     record = read_http_record(home)
     problem = http_problem_of(record) if record else None
     return f"hears its server, but {problem} at {record.url}" if record and problem else None

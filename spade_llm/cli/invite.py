@@ -1,6 +1,6 @@
 """`spade-llm invite`: creates, lists and revokes invitation codes for an agent.
 
-For whoever runs the agent, also while it runs. The code is shown once and stored nowhere.
+It is for the operator, also while the agent runs. A code is shown once; only its hash is stored.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES = 5 * 1024 * 1024
-"""Of one file; one older file of this size stays beside it."""
+"""Maximum size of a log file in bytes; one older file of this size is kept."""
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 TAIL_BYTES = 2000
 TAIL_LINES = 5

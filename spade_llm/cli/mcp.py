@@ -98,7 +98,8 @@ PASSED_OPTIONS = ("server", "domain", "tools", "memory", "rag", "tool_agent")
 
 
 def client_settings(options: argparse.Namespace, key: str) -> str:
-    """With absolute paths: clients start programs with another PATH, in another directory."""
+    """JSON for an MCP client's settings. Paths are absolute, because clients start programs with
+    another PATH and in another directory."""
     entry = _http_settings(options) if options.http else _stdio_settings(options)
     return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
 
@@ -143,7 +144,7 @@ MIN_TOKEN_CHARS = 16
 
 
 def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> str | None:
-    """None only if --no-token says so. Raises ConfigurationError."""
+    """Token of the server, or None with --no-token. Raises ConfigurationError."""
     if options.no_token:
         return None
     if options.token_env:
@@ -162,7 +163,7 @@ def token_path(data: Path, owner: str) -> Path:
 
 
 def _create_token(path: Path) -> None:
-    """If it is not there."""
+    """Create the token file if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

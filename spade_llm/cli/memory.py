@@ -136,7 +136,7 @@ def _imported(path: Path, source: Path, options: argparse.Namespace) -> memory_f
 
 
 async def _reindex(home: Path, options: argparse.Namespace) -> int:
-    """With the embeddings that the agent's own toml names."""
+    """Compute all embeddings again, with the embedder of the agent's own agent.toml."""
     definition = _definition(home.name, options)
     with _agent_stopped(home):
         async with EmbedderPool(home.parents[1], may_download=True, say=print) as embedders:

@@ -1,7 +1,7 @@
 """`spade-llm rag`: searches, lists, shares and deletes documents of an assistant.
 
-Documents belong to whoever sends them; so this logs in as the assistant, beside it, with the
-account that the data directory has, and without announcing itself.
+Documents belong to the account that sends them. This command therefore logs in as the assistant,
+with the account in the data directory, as a second session that sends no presence.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ async def _run(options: argparse.Namespace) -> int:
 
 @asynccontextmanager
 async def _owner_login(owner: str, place: CliContext) -> AsyncIterator[XmppAgent]:
-    """The owner, beside whoever else uses this account, as long as the block runs."""
+    """Log in as the owner for the block, besides other sessions of this account."""
     password = place.accounts.get(owner)
     options = AgentOptions(connection=place.connection(), is_available=False)
     sender = XmppAgent(owner, password, options=options)

@@ -56,7 +56,7 @@ class IngestOutput:
             print(f"…           and {report.total - len(report.documents)} more")
 
     def fail(self, source: str, reason: str) -> None:
-        """What should have been added and was not, whatever its kind."""
+        """Count and print a document that failed, whatever its kind."""
         self._total += 1
         self._left_out += 1
         self._failures += 1
@@ -88,7 +88,7 @@ MAX_IN_FLIGHT = 8
 async def add_documents(
     sender: XmppAgent, documents: RagClient, options: argparse.Namespace, *, shared: Path
 ) -> int:
-    """`sender`: whose server takes the files that are too large for a message."""
+    """Add the files; the server of `sender` takes uploads that are too large for a message."""
     adding = _DocumentAdder(sender, documents, options)
     for path in map(Path, options.path):
         name = await asyncio.to_thread(_name_below, shared, path)
@@ -107,10 +107,11 @@ class _DocumentAdder:
         self._is_recursive = not options.no_recursive
         self._splitting = _splitting(options)
         self._named: dict[str, Path] = {}
-        """By what name each file of this command is kept."""
+        """Files of this command, keyed by document name."""
 
     async def by_name(self, name: str) -> None:
-        """Of the shared folder. Ctrl-C cancels it at the agent; what is done by then stays."""
+        """Add a path of the shared folder. Ctrl-C cancels it at the agent; documents added by then
+        stay."""
         with progress_bar("adding") as show:
 
             async def tell(progress: Progress) -> None:
@@ -130,7 +131,8 @@ class _DocumentAdder:
         self.ledger.note_all(report)
 
     async def by_message(self, path: Path) -> None:
-        """What the files say is read here, in a process of its own where their kind needs it."""
+        """Read the files here, in a separate process if their kind needs it, and send their
+        text."""
         root, name = _name_from_last_part(path)
         with Loader([root]) as loader, progress_bar("adding") as show:
             try:
@@ -183,7 +185,8 @@ class _DocumentAdder:
             self.ledger.fail(file.source, error.strerror or "cannot be read")
 
     def _check_name(self, file: FoundFile) -> None:
-        """One would take the place of the other, and both be called added."""
+        """Check that no other file has this name: it would replace the other, and both would count
+        as added."""
         other = self._named.setdefault(file.source, file.path)
         if other != file.path:
             raise InvalidArguments(
@@ -192,7 +195,7 @@ class _DocumentAdder:
             )
 
     async def _taken(self, document: SourceDocument, file: FoundFile) -> Ingested:
-        """As text in a message; what is too large for one, as a file."""
+        """Send the text in a message, or upload the file if it is too large for one."""
         if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
             return await self._documents.ingest(document, splitting=self._splitting)
         url = await upload(self._sender, file.path)
@@ -202,7 +205,7 @@ class _DocumentAdder:
 
 
 def _splitting(options: argparse.Namespace) -> Splitting | None:
-    """None: as the agent does. Raises InvalidArguments."""
+    """Splitting from the options; None means the agent's default. Raises InvalidArguments."""
     if options.size is None and options.overlap is None:
         return None
     size = Splitting().size if options.size is None else options.size

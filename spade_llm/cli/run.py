@@ -70,7 +70,7 @@ def _gateway_socket(
 
 
 async def _connection_lost(agent: XmppAgent) -> str:
-    """Why it cannot go on, once that is so."""
+    """Reason that the agent cannot continue; waits until its connection is lost for good."""
     if agent.link is None:
         return f"{agent.jid} has no connection"
     return f"{agent.jid} lost its connection for good: {await agent.link.gone}"

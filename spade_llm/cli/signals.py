@@ -80,9 +80,10 @@ def _once(call: Callable[[], object]) -> Callable[[], None]:
 
 
 def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """In a daemon thread, which nobody has to wait for.
+    """Stop at the end of standard input, read in a daemon thread, which need not be joined.
 
-    Past sys.stdin, whose lock a daemon thread would still hold when the interpreter ends.
+    It reads the descriptor, not sys.stdin: a daemon thread would still hold its lock when the
+    interpreter exits.
     """
 
     def watch() -> None:

@@ -1,7 +1,7 @@
 """Listening sockets of gateways, opened before they start and inherited by children.
 
-A socket that is open is no race: nobody else takes its port between our look and a gateway's start,
-nor, with `up --processes`, which keeps it, between the death of one and the next.
+An open socket avoids a race: no other program can take the port between the check and the start of
+a gateway. `up --processes` keeps the socket, also between the death of a child and its restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
 
 PORT_ATTEMPTS = 100
-"""How many are tried after one that is taken; then any that is free."""
+"""Number of further ports to try if one is taken; then any free port is used."""
 BACKLOG = 1024
 HTTP_OFF = "off"
 
@@ -30,7 +30,7 @@ HTTP_OFF = "off"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     host: str
-    """As it was said; a name, perhaps."""
+    """Configured host; it may be a name."""
     socket: socket.socket
 
     @property
@@ -40,13 +40,13 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """By which this machine reaches it; without a path."""
+        """Base URL on this machine, without a path."""
         reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{_in_url(reached)}:{self.port}"
 
     @property
     def address(self) -> str:
-        """As `--http` takes it."""
+        """Address in the form of `--http`."""
         return f"{_in_url(self.host)}:{self.port}"
 
 
@@ -56,7 +56,7 @@ class _WantedAddress:
     port: int
     """0: any free one."""
     named: str
-    """Where the port is said; empty: nowhere, so that another will do."""
+    """Setting that names the port; empty means that none does, so that another port may be used."""
 
 
 def with_allowed_hosts(
@@ -71,10 +71,10 @@ def with_allowed_hosts(
 def open_sockets(
     definitions: Sequence[DeploymentSpec], http: str | None, say: Callable[[str], None]
 ) -> Iterator[dict[str, Listener]]:
-    """Those of all gateways, by JID, open as long as the block runs.
+    """Open the sockets of all gateways, keyed by JID, for the block.
 
     Raises:
-        ConfigurationError: nobody can listen there.
+        ConfigurationError: an address cannot be used.
     """
     gateways = [one for one in definitions if _is_gateway(one)]
     if http is not None and len(gateways) != 1:

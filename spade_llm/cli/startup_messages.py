@@ -21,7 +21,8 @@ def say(line: str) -> None:
 
 
 async def announce_models(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> None:
-    """What the agents will use; weights are downloaded here, once for all of them."""
+    """Print the models and embedders that the agents will use; weights are downloaded here, once
+    for all."""
     for one in definitions:
         if one.settings.kind == "assistant":
             choice = await choose_model(one)
@@ -35,14 +36,13 @@ async def announce_models(definitions: Sequence[DeploymentSpec], host: AgentFact
 
 
 def login_line(here: CliContext, person: str) -> str:
-    """What any XMPP client needs to log in."""
     trust = f", CA {here.ca}" if here.ca else ""
     password = here.accounts.get(person)
     return f"your login  {person}, password {password}, host {here.host}, port {here.port}{trust}"
 
 
 def web_lines(definitions: Sequence[DeploymentSpec], host: AgentFactory) -> list[str]:
-    """What a browser opens."""
+    """URLs of the gateways, for a browser."""
     found = [(one, host.listeners.get(one.jid)) for one in definitions]
     return [
         f"web         {listener.url}{CONSOLE_PATH if one.settings.http.console else ''}"

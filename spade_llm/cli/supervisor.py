@@ -100,7 +100,7 @@ STEADY_S = 30.0
 
 
 class AgentProcess:
-    """One child, and its successors."""
+    """Child process of an agent, restarted with back-off if it dies."""
 
     def __init__(
         self, definition: DeploymentSpec, host: AgentFactory, environment: dict[str, str]
@@ -157,7 +157,8 @@ class AgentProcess:
         return asyncio.get_running_loop().time() - began, reason
 
     async def _spawn(self) -> Process:
-        """In a session of its own: a Ctrl-C in our terminal is for us, who stop it in order."""
+        """Start the process in its own session, so that Ctrl-C reaches only the supervisor, which
+        stops the agents in order."""
         rotate_log(self._log)
         remove_heartbeat(self._home)  # One that was killed has left its last beat.
         with self._log.open("ab") as log:
@@ -238,6 +239,6 @@ def _command(definition: DeploymentSpec, host: AgentFactory) -> list[str]:
 
 
 def _socket_arguments(definition: DeploymentSpec, listener: Listener) -> list[str]:
-    """What a gateway is told of the socket that it inherits."""
+    """Arguments that tell a gateway about its inherited socket."""
     names = [word for name in definition.settings.http.hosts for word in ("--allow-host", name)]
     return ["--http", listener.address, "--listen-fd", str(listener.socket.fileno()), *names]

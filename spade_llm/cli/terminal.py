@@ -24,8 +24,8 @@ def sanitize_lines(text: str) -> str:
 
 
 def sanitize_text(text: str) -> str:
-    """Of a text that may come in pieces, and in any language: only control characters are left
-    out, but for line ends and tabs."""
+    """Remove control characters except line ends and tabs. The text may arrive in pieces and in any
+    language."""
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
 
 

@@ -196,5 +196,5 @@ def _name(one: PendingDefinition) -> str:
 
 
 def _reference(one: PendingDefinition) -> str:
-    """What `--accept` and `--reject` take for exactly this definition."""
+    """Reference that names exactly this definition in `--accept` and `--reject`."""
     return f"{_name(one)}@{one.digest[:12]}"

@@ -54,7 +54,7 @@ STATUS_TIMEOUT_S = 3.0
 STATUS_PAUSE_S = 0.1
 MODELS_EVERY_S = 2.0
 HEARTBEAT_TIMEOUT_S = 5.0
-"""Then an agent is asked whose sign of life was not seen."""
+"""Time in seconds to wait for an agent's heartbeat; then the agent is asked for its status."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -99,7 +99,7 @@ async def _serve_agents(
     definitions: Sequence[DeploymentSpec],
     group: Supervisor,
 ) -> int:
-    """From here on the agents run: see that they answer, then chat or wait."""
+    """Wait until the running agents answer, then chat, or wait until one fails."""
     here = host.place
     person = here.jid(DEFAULT_PERSON)
     async with login(person, here) as client:

@@ -1,6 +1,6 @@
 """`spade-llm usage`: token usage of an assistant by peer and day.
 
-For whoever runs the agent, also while it runs. A peer itself asks with /usage.
+It is for the operator, also while the agent runs. A peer gets its own usage with /usage.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ async def run_server(
 async def _start_on_free_port(
     server_on: Callable[[int], ManagedServer], ports: Sequence[int]
 ) -> tuple[ManagedServer, Endpoint]:
-    """On the first of these ports that no other program takes in the moment of the start."""
+    """Start the server on the first of these ports that is free at that moment."""
     *first, last = ports
     for port in first:
         server = server_on(port)
@@ -79,7 +79,8 @@ async def _start_on_free_port(
 
 
 def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
-    """What was asked; else that of last time and the usual one, if they are free, then any (0)."""
+    """Ports to try: the requested one; else the last and the default one if they are free, then any
+    (0)."""
     if asked is not None:
         return (asked,)
     candidates = (_last_port(data), DEFAULT_PORT)
@@ -87,7 +88,7 @@ def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on this port of the loopback address."""
+    """True if no program listens on this port of the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -138,7 +139,7 @@ async def _restart(server: ManagedServer) -> None:
 
 REGISTER_EVERY_S = 30.0
 REGISTER_TIMEOUT_S = 900.0
-"""For each account; ejabberd pauses for 10 minutes by default."""
+"""Maximum time in seconds to register an account; ejabberd pauses for 10 minutes by default."""
 
 
 @asynccontextmanager
@@ -176,7 +177,7 @@ async def xmpp_server(
 def _passwords(
     definitions: Sequence[DeploymentSpec], accounts: AccountPasswords, person: str
 ) -> dict[str, str]:
-    """Of every account on our own server, made where nobody gave one."""
+    """Passwords of all accounts on our own server, generated where none is configured."""
     passwords = {person: accounts.get_or_make(person)}
     for one in definitions:
         given = read_password(one.path, one.settings)
@@ -187,7 +188,8 @@ def _passwords(
 def _remote_context(
     options: argparse.Namespace, data: Path, definitions: Sequence[DeploymentSpec]
 ) -> CliContext:
-    """Somebody else's server: it has the accounts already, or `--register` asks it for them."""
+    """Context of a server that is not ours: it has the accounts already, or `--register` creates
+    them."""
     host, port = parse_address(_server_kind(options))
     here = CliContext(
         data=data,
@@ -237,7 +239,8 @@ async def register_accounts(
 async def _registration_pause(
     jid: str, password: str, here: CliContext
 ) -> RegistrationThrottled | None:
-    """None: the account exists."""
+    """Log in, registering the account if needed; None on success, else the server's throttling
+    error."""
     from spade_llm.xmpp.connection.login_probe import probe_login
 
     try:

@@ -106,7 +106,7 @@ DEFAULT_NAME = "documents"
 
 
 class ChromaKeywords(TypedDict, total=False):
-    """Where it is and how it measures."""
+    """Location of the database, and its distance metric."""
 
     persist_directory: str | Path | None
     host: str | None
@@ -123,7 +123,8 @@ class ChromaKeywords(TypedDict, total=False):
 
 
 class Chroma(VectorStore):
-    """With `persist_directory` in files, with `host` on a server, with `client` there, else in RAM.
+    """Chroma vector store: in files (`persist_directory`), on a server (`host`), in a given
+    `client`, or else in RAM.
 
     Use it by `async with`, or with `initialize()` and `cleanup()`; the first use opens it, too.
     """
@@ -219,7 +220,7 @@ class Chroma(VectorStore):
         where_document: Where | None = None,
         include: Sequence[str] | None = None,
     ) -> GetResult:
-        """In Chroma's own form: `ids`, `documents`, `metadatas`."""
+        """Return documents in Chroma's own form: `ids`, `documents`, `metadatas`."""
         collection = await self._opened()
         wanted: dict[str, object] = {
             "ids": list(ids) if ids is not None else None,
@@ -328,7 +329,7 @@ _SCORES: dict[str, Callable[[float], float]] = {
     "ip": lambda distance: -distance,
     "l2": _of_squares,
 }
-"""Of Chroma's distances: 0 is the same, larger is farther."""
+"""Conversion of Chroma's distances (0: identical) to scores, by metric."""
 
 
 def _storable(metadata: Mapping[str, object]) -> dict[str, object] | None:
@@ -343,7 +344,7 @@ def _storable(metadata: Mapping[str, object]) -> dict[str, object] | None:
 
 
 def _of_query(found: QueryResult) -> list[Document]:
-    """Of the one query that was asked."""
+    """Return the documents found for the single query."""
     texts, facts = found["documents"] or [[]], found["metadatas"] or [[]]
     return _documents(found["ids"][0], texts[0], facts[0])
 

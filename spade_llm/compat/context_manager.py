@@ -47,7 +47,8 @@ def generate_unique_id(prefix: str = "session") -> str:
 
 
 def generate_conversation_id(msg: Threaded) -> str:
-    """The message's thread; without one it gets one, named after who talks with whom."""
+    """Return the message's thread; if it has none, set a new one named after sender and
+    receiver."""
     if not msg.thread:
         msg.thread = generate_unique_id(f"{_local(msg.sender)}_{_local(msg.to)}")
     return msg.thread
@@ -164,7 +165,7 @@ class ContextManager:
         return self._conversations.keys()
 
     def set_current_conversation(self, conversation_id: str) -> bool:
-        """Whether there is one of this name."""
+        """Make this conversation the current one; False if it does not exist."""
         if conversation_id not in self._conversations:
             return False
         self._current = conversation_id
@@ -179,7 +180,7 @@ class ContextManager:
             self._current = ""
 
     def get_context_stats(self, conversation_id: str | None = None) -> ContextStats | None:
-        """None: there is no such conversation."""
+        """Return statistics of a conversation; None if it does not exist."""
         conversation = self._find(conversation_id or self._current)
         if conversation is None:
             return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DocumentKeywords(TypedDict, total=False):
-    """What else our library keeps."""
+    """Further fields of a document record in this library."""
 
     namespace: str
     page_starts: tuple[int, ...]
@@ -34,7 +34,7 @@ class Document(Record):
     """Its `metadata` may be changed in place, as programs do; the rest is as it was made."""
 
     id: str
-    """Of a passage in a vector store; the library has ids of its own."""
+    """Id of a chunk in a vector store; the library uses ids of its own."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Document(Record):
         source: str | None = None,
         **library: Unpack[DocumentKeywords],
     ) -> None:
-        """Without `source`: what `metadata["source"]` says, else the id.
+        """`source` defaults to `metadata["source"]`, else to the id.
 
         Raises:
             TypeError: both `content` and `text` are given, or neither is.
@@ -89,7 +89,7 @@ class BaseDocumentLoader(ABC):
 
     @abstractmethod
     def load_stream(self) -> AsyncGenerator[Document]:
-        """One document after another."""
+        """Yield the documents in order."""
 
     async def load(self) -> list[Document]:
         return [document async for document in self.load_stream()]
@@ -141,7 +141,7 @@ class TextLoader(BaseDocumentLoader):
 
 
 class LoaderClass(Protocol):
-    """What a `loader_map` holds: how one file is loaded."""
+    """Loader factory in a `loader_map`: creates the loader of a file."""
 
     def __call__(
         self, file_path: Path, encoding: str, metadata: Mapping[str, Scalar] | None

@@ -1,7 +1,7 @@
 """Human interaction behaviour: asks a person one question, in any SPADE agent.
 
-`response` is the answer, or None. An agent that is none of ours needs a template of
-`thread=query_id`, and an expert whose client answers in the thread.
+`response` is the answer, or None. An agent that is not of this package needs a template of
+`thread=query_id`, and an expert with a client that answers in the thread.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class HumanInteractionBehaviour(OneShotBehaviour):
         return SpadeMessage(to=self.human_jid, body=text, thread=self.query_id, metadata=metadata)
 
     async def _answer(self) -> str | None:
-        """What the one that was asked says; others in the thread are not heard."""
+        """Wait for the expert's answer, ignoring others in the thread; None at the timeout."""
         ends_at = time.monotonic() + self.timeout
         while (left_s := ends_at - time.monotonic()) > 0:
             message = await self.receive(timeout=left_s)

@@ -42,7 +42,7 @@ class RequestFields(TypedDict, total=False):
 
 
 class ModelOptions(RequestFields, total=False):
-    """What every `create_…` takes besides model and address."""
+    """Options common to all `create_…` methods, in addition to model and address."""
 
     temperature: float | None
     max_tokens: int | None
@@ -193,7 +193,7 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         return response_of(await super().complete(prompt, specs, response_schema=form), schema)
 
     async def get_embeddings(self, texts: list[str]) -> list[list[float]]:
-        """One vector of length 1 per text, by the model that this provider names. Raises
+        """Embed each text as a vector of length 1, by the model that this provider names. Raises
         ModelUnavailable."""
         from spade_llm.providers.openai.embedder import OpenAIEmbedder
 

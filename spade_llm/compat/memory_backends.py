@@ -93,7 +93,7 @@ class MemoryBackend(ABC):
     async def cleanup(self) -> None: ...
 
     def for_owner(self, owner: str) -> CategoryStore:
-        """What AgentBaseMemory asks."""
+        """Return the store of an owner, as AgentBaseMemory uses it."""
         return _ProgramStore(self, owner)
 
 
@@ -207,7 +207,7 @@ class _ProgramStore:
         return [id for id in ids or () if await self._backend.delete_memory(id)]
 
     async def memory_stats(self) -> BackendStats:
-        """What the backend itself says: it may count without reading every entry."""
+        """Return the backend's own statistics: it may count without reading every entry."""
         await self._ready()
         return await self._backend.get_memory_stats(self._owner)
 
@@ -233,7 +233,7 @@ class _ProgramStore:
 
 
 def _database_path(path: str) -> Path | str:
-    """Where the memory is, with its folder. Raises ConfigurationError."""
+    """Create the folder, migrate old data, and return the path. Raises ConfigurationError."""
     if path == IN_MEMORY:
         return path
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,8 @@ class ModelEndpoint:
 
     @property
     def bound(self) -> str:
-        """What the protocol's bound on tokens is called there: OpenAI's newer models refuse
-        `max_tokens`, and the other servers know only that."""
+        """Name of the request field that limits tokens: OpenAI's newer models reject `max_tokens`,
+        and other servers accept only that."""
         return "max_completion_tokens" if self.base_url == OPENAI_URL else "max_tokens"
 
 
@@ -72,7 +72,7 @@ _SAME_AS = {
     "openai_like": "litellm_proxy",
 }
 _OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
-"""What may be named without its provider."""
+"""Prefixes of model names that may be given without a provider."""
 
 
 def endpoint_of(model: str, *, api_key: str | None, base_url: str | None) -> ModelEndpoint:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PromptSource(Protocol):
-    """What of a ContextManager is needed to ask a model."""
+    """Part of a ContextManager that is needed to call a model."""
 
     def get_prompt(self, conversation_id: str | None = None) -> Sequence[ContextMessage]: ...
 
@@ -38,10 +38,10 @@ class RequestedCall(TypedDict):
 
 class LLMResponse(TypedDict, total=False):
     text: str | None
-    """None where there are calls, or an object."""
+    """Answer text; None for tool calls, or a structured answer."""
     tool_calls: list[RequestedCall]
     structured: BaseModel | None
-    """Of the schema that was asked for."""
+    """Structured answer, an instance of the requested schema."""
 
 
 def response_of(completion: Completion, schema: type[BaseModel] | None) -> LLMResponse:
@@ -59,7 +59,7 @@ def response_of(completion: Completion, schema: type[BaseModel] | None) -> LLMRe
 
 
 def arguments_of(text: str) -> dict[str, object]:
-    """None, where a model wrote no JSON object."""
+    """Parse the arguments of a tool call; empty if the model wrote no JSON object."""
     try:
         arguments = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -119,9 +119,9 @@ async def complete_with(
     *,
     tool_choice: str,
 ) -> Completion:
-    """The tools are shown, not run: whoever asked runs them.
+    """Call a program's own provider. Tools are only described to it; the caller runs them.
 
-    Raises ModelError: also for whatever the provider raises itself.
+    Raises ModelError: also for any exception of the provider itself.
     """
     shown = [
         _tools_as_shown(spec) for spec in tools if tool_choice in {"auto", "required", spec.name}
@@ -164,7 +164,7 @@ def _tool_call(call: RequestedCall, taken: set[str]) -> ToolCall:
 
 
 class ProviderAnswers(ABC):
-    """What both kinds of provider give of an answer, by `get_llm_response`."""
+    """Methods common to both kinds of provider, derived from `get_llm_response`."""
 
     @abstractmethod
     async def get_llm_response(

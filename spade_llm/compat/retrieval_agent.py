@@ -1,7 +1,7 @@
 """Retrieval agent and behaviour: answer `message_type=retrieval` with documents.
 
-Our own RAGAgent keeps documents by owner and speaks `spade-llm.rag/1`; this one has one set for all
-who may write to it.
+RAGAgent keeps documents per owner and speaks `spade-llm.rag/1`; this agent has a single collection
+for all that may write to it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RetrievalBehaviour(Behaviour):
         default_k: int = 4,
         on_retrieval_complete: Callable[[str, list[Document]], None] | None = None,
     ) -> None:
-        """`reply_to`: who gets the answers, if not who asked."""
+        """`reply_to`: JID that receives the answers instead of the sender of the query."""
         super().__init__()
         self.retriever = retriever
         self.reply_to = reply_to
@@ -124,7 +124,7 @@ class RetrievalBehaviour(Behaviour):
         await self._answer(message, query)
 
     async def _answer(self, message: SpadeMessage, query: RetrievalQuery) -> None:
-        """Whatever somebody's retriever raises is for our log."""
+        """Retrieve and reply; an exception of the retriever is logged, and not sent to the peer."""
         begun = time.perf_counter()
         finding = asyncio.create_task(self._find(query))
         try:

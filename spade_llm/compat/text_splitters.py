@@ -65,7 +65,8 @@ def _chunk_end(text: str, found: Sequence[Span], first: int, sizes: ChunkSizes) 
 def _overlap_start(
     text: str, found: Sequence[Span], first: int, last: int, sizes: ChunkSizes
 ) -> int:
-    """As far back as the overlap allows, if the next piece then still fits."""
+    """Index of the next chunk's first piece: as far back as the overlap allows, if a further one
+    fits."""
     start, end = last + 1, found[last][1]
     while start - 1 > first and sizes.length(text[found[start - 1][0] : end]) <= sizes.overlap:
         start -= 1
@@ -154,7 +155,7 @@ class TextSplitter(ABC):
         )
 
     def _placed(self, text: str) -> Iterator[tuple[int, str]]:
-        """Of a subclass that says no places: each is looked for behind the one before."""
+        """Yield each chunk with its start, searched behind that of the previous chunk."""
         at = -1
         for chunk in self.split_text(text):
             at = text.find(chunk, at + 1)

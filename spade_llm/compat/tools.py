@@ -100,7 +100,8 @@ class _Run(Protocol):
 
 
 class LangChainToolAdapter(LLMTool):
-    """With as many arguments as the tool has; synchronous tools run in a thread."""
+    """Adapter for LangChain tools with any number of arguments; synchronous tools run in a
+    thread."""
 
     def __init__(self, langchain_tool: LangChainTool) -> None:
         if not isinstance(langchain_tool, _Awaited | _Run):
@@ -133,7 +134,7 @@ class LangChainToolAdapter(LLMTool):
 
 
 def _parameters(tool: LangChainTool) -> Mapping[str, object]:
-    """What a model may give: arguments that the program injects are not in it."""
+    """Return the parameters for the model, without arguments that the program injects."""
     if getattr(tool, "args_schema", None) is None:
         return _of_single(getattr(tool, "args", None))
     return _schema(getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None))
@@ -146,7 +147,7 @@ def _of_single(args: object) -> Mapping[str, object]:
 
 
 def _schema(form: object) -> Mapping[str, object]:
-    """Of a pydantic model, of either version, or a JSON Schema."""
+    """Return the JSON Schema of a pydantic model (v1 or v2), or the given JSON Schema."""
     from pydantic import BaseModel
     from pydantic.v1 import BaseModel as OldModel
 

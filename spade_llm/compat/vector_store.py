@@ -48,7 +48,7 @@ class VectorStore(ABC):
     async def similarity_search_with_score(
         self, query: str, k: int = DEFAULT_K, **keywords: Unpack[SearchKeywords]
     ) -> list[tuple[Document, float]]:
-        """With a score that is larger for what is nearer."""
+        """Return the nearest documents with scores; a larger score is nearer."""
 
     @abstractmethod
     async def max_marginal_relevance_search(
@@ -59,8 +59,8 @@ class VectorStore(ABC):
         lambda_mult: float = 0.5,
         **keywords: Unpack[SearchKeywords],
     ) -> list[Document]:
-        """Of the `fetch_k` nearest, those that say different things: 1 nearest only, 0 most
-        different."""
+        """Select diverse documents among the `fetch_k` nearest (maximal marginal relevance).
+        `lambda_mult`: 1 nearest only, 0 most different."""
 
     @abstractmethod
     async def delete(self, ids: Sequence[str]) -> bool: ...
@@ -78,7 +78,7 @@ class RetrieveKeywords(SearchKeywords, total=False):
     fetch_k: int
     lambda_mult: float
     sim_threshold: float
-    """Only documents whose score is at least this."""
+    """Minimum score of a returned document."""
 
 
 class BaseRetriever(ABC):
@@ -134,7 +134,8 @@ class VectorStoreRetriever(BaseRetriever):
 
 
 def _search(keywords: RetrieveKeywords) -> SearchKeywords:
-    """Without what is not said, so that stores of one's own need not know it."""
+    """Return the search keywords that are set: a program's own store need not support the
+    others."""
     found = SearchKeywords()
     if where := keywords.get("filters") or keywords.get("where"):
         found["filters"] = where

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
 
 REACH_QUANTILE = 0.75
-"""How many of the latest answers that refer back must find what they refer to."""
+"""Share of the latest referring answers that must find what they refer to in the window."""
 LATEST_TURNS = 4
 TOOL_SHARE = 0.5
-"""Of the latest turns' messages: more are calls and results, and the turns are tool-heavy."""
+"""Share of tool calls and results in the messages of the latest turns above which the turns count
+as tool-heavy."""
 
 
 def topic_start(notes: HistoryNotes, question: str) -> int:
@@ -39,7 +40,7 @@ def topic_start(notes: HistoryNotes, question: str) -> int:
 
 
 def typical_reference_distance(notes: HistoryNotes) -> int:
-    """How many turns back the latest answers referred, the farthest quarter left out."""
+    """Return how many turns back the latest answers refer, without the farthest quarter."""
     distances = sorted(notes.distances)
     return distances[int((len(distances) - 1) * REACH_QUANTILE)] if distances else 0
 
@@ -60,7 +61,8 @@ def turn_start(notes: HistoryNotes, turn: int) -> int:
 
 
 KEPT_TOOL_TURNS = 2
-"""Of tool-heavy turns: exchanges of older ones give way to talk, which says what came of them."""
+"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
+dropped in favour of talk, which tells their outcome."""
 
 
 class AdaptiveWindow(Composable):
@@ -101,7 +103,7 @@ class AdaptiveWindow(Composable):
 
 SUMMARY_SHARE = 4
 MAX_MESSAGES = 400
-"""Of tokens there is a limit already."""
+"""Maximum number of messages of the window; the tokens have their own limit."""
 
 
 class AdaptiveSmartContext(Composable):

@@ -42,7 +42,8 @@ def blocks_newest_first(
 
 
 def tool_blocks_newest_first(messages: list[ContextMessage], first: int) -> Iterator[range]:
-    """Only those of calls and results. Other messages cost a glance: 0.05 µs each."""
+    """Iterate over the blocks of tool calls and results only. Skipping another message takes 0.05
+    µs."""
     places = [i for i, one in enumerate(messages) if "tool_call_id" in one or "tool_calls" in one]
     start = len(messages)
     for index in reversed(places):
@@ -54,7 +55,7 @@ def tool_blocks_newest_first(messages: list[ContextMessage], first: int) -> Iter
 
 
 def calls_tools(message: ContextMessage) -> bool:
-    """Whether this message asks for tool calls."""
+    """Check whether this message calls tools."""
     return message["role"] == "assistant" and bool(message.get("tool_calls"))
 
 
@@ -85,7 +86,7 @@ def repair_history(
 
 
 def _current_turn(messages: list[ContextMessage], first: int) -> list[ContextMessage]:
-    """From the newest user message on."""
+    """Return the messages from the newest user message on."""
     for block in blocks_newest_first(messages, first):
         if messages[block.start]["role"] == "user":
             return messages[block.start :]

@@ -33,7 +33,7 @@ class ContextDraft:
         self.retention = retention
         self._histories = histories
         self.reserved = ContextCost(0, 0)
-        """For a summary: there is one, by the first part that writes one."""
+        """Budget reserved for the summary by the first part that writes one."""
         self.summariser: object = None
         self.is_whole = False
         """Everything fits."""
@@ -42,7 +42,7 @@ class ContextDraft:
 
     @cached_property
     def question_at(self) -> int:
-        """Where the newest user message stands; behind the end if there is none."""
+        """Index of the newest user message; the length of the history if there is none."""
         return self.retention.question
 
     @cached_property
@@ -59,7 +59,7 @@ class ContextDraft:
 
     @cached_property
     def noted(self) -> NotedHistory:
-        """Of the turns before the current one."""
+        """Notes of the turns before the current one."""
         retention = self.retention
         return self._histories.of(retention.messages, retention.first, self.question_at)
 
@@ -106,9 +106,9 @@ def check_share(name: str, value: float) -> float:
 
 
 DEFAULT_MESSAGES = 20
-"""Where no part of a composition has a limit."""
+"""Maximum number of messages if no part of a composition has a limit."""
 TYPICAL_TOKENS = 50
-"""Of one message: statistics of a mere number of messages reckon with it."""
+"""Assumed tokens per message, for statistics of a number of messages without texts."""
 STEP_MESSAGES = 64
 """Noted at a time, before others get a turn: 2 ms."""
 
@@ -118,17 +118,17 @@ class ContextLimits:
     max_messages: float = inf
     token_limit: float = inf
     counted: CachedTokenCounter | None = None
-    """By whom tokens are counted."""
+    """Counter of the tokens; None if there is no token limit."""
 
 
 class Composable(ContextManagement):
-    """One of our strategies: used alone, or as a part of a CombinedContext.
+    """Base class of strategies that can be used alone or as a part of a CombinedContext.
 
-    A subclass overrides what it has to say in `limits` … `settings`.
+    A subclass overrides the methods from `limits` to `degraded` that it needs.
     """
 
     name: ClassVar[str] = ""
-    """In statistics."""
+    """Name in statistics."""
     keeps_all_that_fits: bool = True
     """False: leaves out what it need not, to keep contexts short."""
     reads_notes: bool = True
@@ -157,16 +157,16 @@ class Composable(ContextManagement):
         """Keep more of it, in room that the newest messages do not need."""
 
     def oldest(self, filling: ContextDraft) -> int:
-        """Where the newest messages begin at the earliest."""
+        """Return the earliest index of the newest messages."""
         return 0
 
     def tools_from(self, filling: ContextDraft) -> int:
-        """Where exchanges begin at the earliest that are kept only for being new."""
+        """Return the earliest index of tool exchanges that are kept only because they are new."""
         return 0
 
     @property
     def fills_with_talk(self) -> bool:
-        """What room is left is for messages that are no exchange."""
+        """True if the remaining budget is for messages other than tool exchanges."""
         return False
 
     def finish(self, filling: ContextDraft) -> None:
@@ -182,7 +182,7 @@ class Composable(ContextManagement):
         """Write what this part was made with."""
 
     def degraded(self, filling: ContextDraft) -> str:
-        """What this context had to do without; empty if nothing."""
+        """Return what this context had to do without; empty if nothing."""
         return ""
 
     def apply_context_strategy(
@@ -249,7 +249,7 @@ class Composable(ContextManagement):
                 await part.enrich_ahead(filling.noted.notes)
 
     async def _noted(self, messages: Sequence[ContextMessage]) -> ContextDraft | None:
-        """None: the history fits, or nobody reads it: there is nothing to know of it."""
+        """Note the history; None if it fits, or if no part reads notes."""
         if not any(part.reads_notes for part in self.parts):
             return None
         # Not above: it takes as long to import as all the rest.

@@ -29,7 +29,7 @@ OPEN_QUESTIONS_TITLE = "Open questions:"
 FRAME_TOKENS = 60
 """First line, tags, headings and notes."""
 OPEN_QUESTIONS_SHARE = 0.5
-"""For open questions, and what the rest does not need."""
+"""Share of the summary for open questions; they also get what the points do not need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class ExtractiveSummary:
 
 
 def full_summary_tokens(notes: HistoryNotes) -> int:
-    """What a summary of everything takes that tells all of it at length."""
+    """Estimate the tokens of a summary with all points at full length."""
     told = sum(one.whole_tokens(0, one.before(len(notes.blocks))) for one in notes.told)
     written = upper_token_estimate(notes.written.text) if notes.written else 0
     return told + written + sum(map(_question_cost, notes.open)) + FRAME_TOKENS
@@ -49,7 +49,7 @@ def full_summary_tokens(notes: HistoryNotes) -> int:
 def extract_summary(
     notes: HistoryNotes, stop: int, tokens: int, *, shown: Collection[int]
 ) -> ExtractiveSummary:
-    """Of the blocks before `stop`, without those that are `shown` anyway."""
+    """Summarise the blocks before `stop`, without those that are `shown` anyway."""
     left = tokens - FRAME_TOKENS
     others = sum(one.bare_tokens(0, one.before(stop)) for one in notes.told)
     for_open = int(max(left * OPEN_QUESTIONS_SHARE, left - others))
@@ -84,7 +84,8 @@ def _open_question_lines(
 def _point_lines(
     notes: HistoryNotes, start: int, stop: int, tokens: int, shown: Collection[int]
 ) -> tuple[list[str], int]:
-    """What people said has the first claim, but not on the room of others' bare items."""
+    """Select the lines of the points within `tokens`. Points of people come first, but the bare
+    items of the others keep their share."""
     people, others = notes.told
     spans = [(one, one.before(start), one.before(stop)) for one in (people, others)]
     needs = [one.bare_tokens(first, last) for one, first, last in spans]
@@ -108,7 +109,7 @@ KEPT_BLOCKS = 12
 """The newest are not summarised in prose: they are still in the context, mostly."""
 STEP_BLOCKS = 16
 MAX_BLOCKS = 64
-"""At one time."""
+"""Maximum number of blocks per call of the model."""
 MAX_BLOCK_CHARS = 600
 
 INSTRUCTION = """\
@@ -151,7 +152,7 @@ def _block_lines(notes: HistoryNotes, block: Block) -> list[str]:
 
 
 def _with_lost_points(notes: HistoryNotes, stop: int, text: str) -> str:
-    """The model's lines, and those points whose items it lost."""
+    """Return the lines of the model, and the points with items that are missing in them."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = {strip_punctuation(word).casefold() for line in lines for word in line.split()}
     points = [point for told in notes.told for point in told.points(0, told.before(stop))]

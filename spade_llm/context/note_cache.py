@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
 
 MAX_NOTED_BYTES = 128_000_000
-"""Of all histories' notes together, estimated: some 37 000 short messages. Of the history that
-rested longest the notes are made again when it goes on."""
+"""Maximum size of the notes of all histories in bytes, estimated: some 37 000 short messages. Notes
+of the least recently used history are evicted, and made again if it continues."""
 MAX_NOTES_PER_HISTORY = 12_000
 """Messages; then the notes are made again, of what the history holds by then. Of a history that is
 long itself they may hold twice as much: else they would be made again in each turn."""
@@ -24,7 +24,7 @@ MIN_REMAINING = 16
 """Messages of a history without its beginning by which it is known for the same: a program may put
 one message into the histories of several people."""
 MAX_STEPS = 64
-"""How far from its end the point is looked for up to which a history was noted."""
+"""Maximum number of messages, counted from the end, to search for the last noted one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,27 +33,30 @@ class NotedHistory:
 
     notes: HistoryNotes
     shift: int
-    """From a place among the noted messages to the same one in the history; negative where the
+    """Offset from the index among the noted messages to the index in the history; negative if the
     history has lost its beginning."""
     first: int
-    """Where the history's own messages begin: behind its system messages."""
+    """Index of the first message after the leading system messages."""
 
     def place(self, block: Block) -> range | None:
-        """In the history; None if it is no longer there."""
+        """Return the indexes of the block in the history; None if it is no longer there."""
         start = block.place.start + self.shift
         return range(start, block.place.stop + self.shift) if start >= self.first else None
 
 
 class HistoryNotesCache:
-    """By the last message that was noted: those of a turn that goes on never are."""
+    """Cache of notes, keyed by the last noted message; messages of a running turn are never
+    noted."""
 
     def __init__(self, *, max_bytes: int = MAX_NOTED_BYTES) -> None:
         self._max_bytes = max_bytes
         self._by_last: OrderedDict[int, HistoryNotes] = OrderedDict()
-        """Keys are ids of messages that the notes hold, so that nobody else gets them."""
+        """Keys are ids of messages that the notes hold, so that no other object can get the same
+        id."""
 
     def of(self, messages: list[ContextMessage], first: int, question: int) -> NotedHistory:
-        """Of `messages[first:question]`; costs as much as has been added since the last time."""
+        """Return the notes of `messages[first:question]`. The cost is proportional to the new
+        messages since the last call."""
         for noted in self.in_steps(messages, first, question, question + 1):
             return noted
         return NotedHistory(notes=HistoryNotes(), shift=first, first=first)
@@ -99,7 +102,7 @@ class HistoryNotesCache:
 
 
 def _is_end(notes: HistoryNotes, messages: list[ContextMessage], first: int, stop: int) -> bool:
-    """Whether the notes end with just these messages. The same objects compare at once."""
+    """Check whether the notes end with exactly these messages. Identical objects compare fast."""
     length, noted = stop - first, len(notes.messages)
     if not min(noted, MIN_REMAINING) <= length <= noted <= max(MAX_NOTES_PER_HISTORY, 2 * length):
         return False

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 BYTES_OF_BLOCK, BYTES_OF_CHAR = 1500, 12
 """Measured: 4 KB for a block of 150 characters."""
 MAX_TERM_BLOCKS = 64
-"""Of one word the latest places; a word of more says little."""
+"""Maximum number of blocks kept per term, the latest; a more frequent term says little."""
 TOPIC_WINDOW_TURNS = 2
-"""What is compared before and behind the beginning of a turn, to see whether a topic begins."""
+"""Number of turns compared on each side of a turn's beginning, to detect a topic shift."""
 TOPIC_SHIFT_OVERLAP = 0.04
 """Less of the smaller side's words in common: it does."""
 MAX_DISTANCES = 32
-"""Of the latest answers it is known how far back they referred."""
+"""Maximum number of reference distances kept, the latest."""
 RARE_BLOCKS = 3
-"""Of which a word that stands in no more can tell what an answer refers to."""
+"""Maximum number of blocks with a term that still tells what an answer refers to."""
 MAX_OPEN = 200
 """Questions that wait for an answer; beyond, the oldest is given up."""
 
@@ -58,7 +58,7 @@ class Block:
     place: range
     """Among the noted messages."""
     role: str
-    """Of its first message."""
+    """Role of its first message."""
     turn: int
     terms: frozenset[int]
 
@@ -89,29 +89,29 @@ class ModelSummary:
 
 
 class HistoryNotes:
-    """Of one history; grows at its end."""
+    """Notes of one history, extended at its end."""
 
     def __init__(self) -> None:
         self.messages: list[ContextMessage] = []
         self.blocks: list[Block] = []
         self.bytes = 0
-        """In RAM, estimated; the messages are counted, too."""
+        """Estimated size in RAM, including the messages."""
         self.starts: list[int] = []
-        """Of the blocks, among the messages."""
+        """Indexes of the first message of each block."""
         self.turns = 0
         self.open: list[OpenQuestion] = []
         self.places: defaultdict[int, list[int]] = defaultdict(list)
-        """Of each term, the latest blocks that have it."""
+        """Latest blocks with each term."""
         self.counts: defaultdict[int, int] = defaultdict(int)
-        """Of each term, all blocks that have it."""
+        """Number of all blocks with each term."""
         self.turn_starts: list[int] = []
         """The first block of each turn."""
         self.last_break = 0
         """The latest turn that opened a topic, of those behind which two more were noted."""
         self.distances: list[int] = []
-        """How many turns back the latest answers referred that referred to something."""
+        """Distances in turns of the latest answers that referred to an earlier turn."""
         self.told = (PointSequence(), PointSequence())
-        """Of people, and of assistants and tools."""
+        """Points of people, and those of assistants and tools."""
         self.written: ModelSummary | None = None
         self.tried = 0
         """Up to which block a model was asked for a summary."""
@@ -158,7 +158,7 @@ class HistoryNotes:
         return frozenset[int]().union(*(block.terms for block in self.blocks[first:last]))
 
     def opens_topic(self, turn: int) -> bool:
-        """Whether it and what is behind it share no words with what is before."""
+        """Check whether this turn and the next share almost no words with the two turns before."""
         before = self.terms_of_turns(turn - TOPIC_WINDOW_TURNS, turn)
         return is_topic_shift(before, self.terms_of_turns(turn, turn + TOPIC_WINDOW_TURNS))
 
@@ -168,7 +168,7 @@ class HistoryNotes:
             self.last_break = self.turns - TOPIC_WINDOW_TURNS
 
     def _is_new(self, point: SummaryPoint) -> bool:
-        """What was said once in these words is not told twice."""
+        """Check whether the point is new; a repeated sentence is not summarised twice."""
         key = f"{point.speaker}:{point.forms[0]}"
         if not point.forms[0] or key in self._said:
             return False
@@ -197,8 +197,8 @@ class HistoryNotes:
         del self.open[:-MAX_OPEN]
 
     def _measure(self, messages: Sequence[ContextMessage], terms: frozenset[int]) -> None:
-        """How far back an answer refers: to where its rare words were said last, those of its own
-        turn left out."""
+        """Record how far back an answer refers: to the turn that last had its rare words, its own
+        turn excluded."""
         if len(messages) > 1 or messages[0]["role"] != "assistant":
             return
         here = self.turns - 1
@@ -227,5 +227,5 @@ def is_topic_shift(before: frozenset[int], behind: frozenset[int]) -> bool:
 
 
 def _is_statement(text: str) -> bool:
-    """Whether it is more than questions, and does not put off."""
+    """Check whether the text contains more than questions and does not postpone the answer."""
     return not _POSTPONED.search(text) and not all(map(is_question_sentence, split_sentences(text)))

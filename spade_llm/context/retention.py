@@ -26,7 +26,8 @@ MIN_EXCHANGE_MESSAGES = 2
 
 
 class Retention:
-    """One history, one room; call the keep_ methods in order of importance."""
+    """Selection of messages of one history within a budget. Call the `keep` methods in order of
+    importance."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Retention:
         self.first = leading_system_messages(messages)
         self.room = room
         self.written: list[ContextMessage] = []
-        """Not of the history: it goes behind the system messages."""
+        """Generated messages, placed after the system messages."""
         self._cutting = cutting
         self._has_everything = False
         self._kept: dict[int, tuple[range, list[ContextMessage]]] = {}
@@ -49,7 +50,7 @@ class Retention:
 
     @property
     def has_all(self) -> bool:
-        """Whether the whole history fits, the leading system messages not counted."""
+        """True if the whole history fits, without the leading system messages."""
         if len(self.messages) - self.first > self.room.messages:
             return False
         left = self.room.tokens
@@ -61,7 +62,7 @@ class Retention:
 
     @property
     def question(self) -> int:
-        """Where the newest user message stands; behind the end if there is none."""
+        """Index of the newest user message; the length of the history if there is none."""
         for index in range(len(self.messages) - 1, self.first - 1, -1):
             if self.messages[index]["role"] == "user":
                 return index
@@ -69,7 +70,7 @@ class Retention:
 
     @property
     def oldest_recent(self) -> int:
-        """Where the part begins, at the end of the history, of which nothing was left out."""
+        """Index of the first message of the unbroken part at the end of the history."""
         start = len(self.messages)
         for block in blocks_newest_first(self.messages, self.first):
             if block.start not in self._kept:
@@ -79,7 +80,7 @@ class Retention:
 
     @property
     def cut(self) -> int:
-        """How many messages are shown in part."""
+        """Number of truncated messages."""
         return sum(
             shown is not self.messages[index]
             for block, messages in self._kept.values()
@@ -87,7 +88,7 @@ class Retention:
         )
 
     def whole_blocks(self) -> list[int]:
-        """Where the kept blocks begin that are not shown in part."""
+        """Return the start indexes of the kept blocks without truncated messages."""
         return [
             block.start
             for block, shown in self._kept.values()
@@ -100,7 +101,7 @@ class Retention:
         return sum(len(block) for block, _ in self._kept.values())
 
     def keep_everything(self) -> None:
-        """Also what is broken."""
+        """Keep the whole history, including incomplete exchanges."""
         self._has_everything = True
 
     def keep_current_turn(self) -> None:
@@ -152,7 +153,8 @@ class Retention:
                 self.keep(block)
 
     def keep(self, block: range, *, within: ContextBudget | None = None) -> bool:
-        """Whether it is kept; `within` is a share of the room, and pays, too."""
+        """Keep the block if it fits and return True if it is kept. `within` is a share of the
+        budget that is charged as well."""
         if block.start in self._kept:
             return True
         shown = self._shown(block)
@@ -174,7 +176,8 @@ class Retention:
         return True
 
     def in_order(self) -> list[ContextMessage]:
-        """What was kept, behind the leading system messages, in the order of the history."""
+        """Return the kept messages after the leading system messages, in the order of the
+        history."""
         if self._has_everything:
             return list(self.messages)
         kept = [*self.messages[: self.first], *self.written]

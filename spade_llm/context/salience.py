@@ -51,16 +51,16 @@ _SAID_IN_LETTERS = frozenset((_NUMBERS + _DATES).split())
 _COMMON_BEGINNINGS = frozenset(_BEGINNINGS.split()) | STOP_WORDS
 CACHED_WORDS = 20_000
 MAX_OWN_WORDS = 12
-"""Of a sentence in which somebody speaks of themselves."""
+"""Maximum number of marked words in a sentence about the speaker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SalientSentence:
-    """One that holds something."""
+    """Sentence with at least one item, or a question."""
 
     words: tuple[str, ...]
     marked: tuple[int, ...]
-    """Which of the words must not be lost."""
+    """Indexes of the words that must not be lost."""
     is_question: bool
 
     @property
@@ -109,7 +109,7 @@ def _has_no_case(char: str) -> bool:
 
 
 def strip_punctuation(word: str) -> str:
-    """Without the punctuation around it."""
+    """Strip the punctuation around the word."""
     return word.strip(_PUNCTUATION)
 
 
@@ -119,7 +119,7 @@ def _means_something(word: str) -> bool:
 
 
 MAX_TERM_CHARS = 8000
-"""Of one text; further words are not looked at."""
+"""Maximum number of characters of a text that are searched for terms."""
 CACHED_TERMS = 20_000
 
 
@@ -132,7 +132,7 @@ def text_terms(text: str) -> frozenset[int]:
 
 
 def message_text(message: ContextMessage) -> str:
-    """What it says, and what it calls."""
+    """Return the content, with the names and arguments of tool calls."""
     content = message["content"] or ""
     calls = message.get("tool_calls") if message["role"] == "assistant" else None
     if not calls:
@@ -143,7 +143,7 @@ def message_text(message: ContextMessage) -> str:
 
 @lru_cache(CACHED_TERMS)
 def _word_term(word: str) -> int | None:
-    """None: it means nothing. Of the two stems the shorter one's number, in either language."""
+    """Return the stem hash, the smaller of English and Spanish; None for a stop word."""
     if strip_accents(word) in STOP_WORDS:
         return None
     return min(words.stem_hash(word, words.ENGLISH), words.stem_hash(word, words.SPANISH))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.embedder import Embedder
 
 MAX_TERMS = 12
-"""Of a question the rarest words."""
+"""Maximum number of terms of a question, the rarest first."""
 FEW_BLOCKS = 8
 """A word of no more blocks than these tells by itself what is asked for."""
 MAX_CANDIDATES = 48
@@ -46,7 +46,7 @@ def most_relevant_blocks(notes: HistoryNotes, question: str, *, threshold: float
 
 
 def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
-    """Whether nearness is by vectors, too, and of every block."""
+    """True if vectors of the question and of every block are available for the similarity."""
     asked = notes.question_vector
     is_asked = asked is not None and asked[0] == question
     return is_asked and notes.with_vector >= len(notes.blocks)
@@ -60,7 +60,8 @@ def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
 def _term_scores(
     notes: HistoryNotes, asked: list[int], cosines: dict[int, float]
 ) -> dict[int, float]:
-    """Which part of the question's weight a block has: rare words weigh more."""
+    """Score the blocks by the weight of the question terms they contain (rare words weigh more),
+    and by cosine if there are any."""
     weights = {term: log(1 + len(notes.blocks) / notes.counts[term]) for term in asked}
     total = sum(weights.values()) or 1.0
     scores: defaultdict[int, float] = defaultdict(float)
@@ -76,7 +77,7 @@ def _term_scores(
 
 
 def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
-    """Of the blocks whose vectors are nearest."""
+    """Compute the cosines of the blocks nearest to the question."""
     if notes.vectors is None or notes.question_vector is None:
         return {}
     text, vector = notes.question_vector
@@ -97,14 +98,15 @@ def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
 logger = logging.getLogger(__name__)
 
 RELEVANT_SHARE = 0.5
-"""Of the room that the current turn leaves: the newest messages have the rest."""
+"""Share of the budget left by the current turn; the newest messages get the rest."""
 BATCH = 32
 """Blocks that are embedded together: 30 ms, and a deadline may come between two batches."""
 MAX_EMBEDDED_CHARS = 2000
 
 
 class SemanticRetention(Composable):
-    """By words at once; by vectors too, as soon as `prepare` had the time for them."""
+    """Retention by similarity to the question: by words at once, and by vectors once `prepare` has
+    embedded the messages."""
 
     name = "semantic_retention"
 

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def leading_system_messages(messages: list[ContextMessage]) -> int:
-    """How many system messages the history opens with."""
+    """Count the leading system messages."""
     return sum(1 for _ in takewhile(lambda message: message["role"] == "system", messages))
 
 
 def ensure_system_prompt(
     messages: list[ContextMessage], system_prompt: str | None
 ) -> list[ContextMessage]:
-    """What a strategy kept, behind the system prompt. Strategies of spade_llm 0.3 return messages
-    only; one that opens with a system message of its own is left as it is."""
+    """Put the system prompt before the messages. Strategies of spade_llm 0.3 return messages only;
+    a result that opens with a system message is left as it is."""
     if leading_system_messages(messages):
         return messages
     return with_system_prompt(messages, system_prompt)
@@ -42,17 +42,17 @@ def with_system_prompt(
 
 
 class ContextStats(TypedDict):
-    """What a strategy does with a history of `total_messages`, the system prompt not counted."""
+    """Statistics of a strategy for a history of `total_messages`, without the system prompt."""
 
     strategy: str
-    """Of a composition: the names of its parts with `+` between them."""
+    """Name of the strategy; a composition joins the names of its parts with `+`."""
     total_messages: int
     messages_in_context: int
-    """By the rule of counting alone if only a number was given: whole exchanges can make the real
-    number differ a little, and messages of unusual length much."""
+    """Number of messages kept. If only a number was given it is an estimate: whole exchanges change
+    it a little, and messages of unusual length much."""
     messages_dropped: int
     conversations: NotRequired[int]
-    """Of an agent, in RAM."""
+    """Number of conversations of an agent in RAM."""
     tokens_in_context: NotRequired[int]
     """System prompt, summary and messages; this key and the next four only of a real history."""
     is_over_limit: NotRequired[bool]
@@ -61,14 +61,15 @@ class ContextStats(TypedDict):
     """Shown in part, with a note."""
     summarised_messages: NotRequired[int]
     degraded: NotRequired[str]
-    """What had to do without: `vectors` (nearness by words), `model` (summary by words); empty."""
+    """Missing resources: `vectors` (similarity by words), `model` (summary by words); empty if
+    none."""
 
     max_messages: NotRequired[int]
     preserve_initial: NotRequired[int]
     prioritize_tools: NotRequired[bool]
     token_limit: NotRequired[int]
     token_counter: NotRequired[str]
-    """Whose counts: a tokenizer's name, or `estimate`."""
+    """Name of the tokenizer, or `estimate`."""
     tokens_are_exact: NotRequired[bool]
     similarity_threshold: NotRequired[float]
     similarity_by: NotRequired[str]
@@ -96,7 +97,7 @@ class ContextManagement(ABC):
 
     @abstractmethod
     def get_stats(self, total_messages: int) -> ContextStats:
-        """How many of `total_messages` messages would be kept and dropped.
+        """Estimate how many of `total_messages` messages would be kept and dropped.
 
         Raises:
             ValueError: `total_messages` is negative.
@@ -104,29 +105,30 @@ class ContextManagement(ABC):
 
     @property
     def has_preparations(self) -> bool:
-        """False: `prepare` and `work_ahead` do nothing, and nobody need wait for them."""
+        """False if `prepare` and `work_ahead` do nothing, so that the caller need not await
+        them."""
         kind, nothing = type(self), ContextManagement
         return kind.prepare is not nothing.prepare or kind.work_ahead is not nothing.work_ahead
 
     async def prepare(self, messages: Sequence[ContextMessage]) -> None:
-        """Before a turn: what choosing can use and must not wait for, such as vectors.
+        """Prepare the selection before a turn with optional data, such as vectors.
 
-        Has a short deadline, and may be cancelled anywhere: the next call goes on. Without it a
-        strategy still works, and says in its statistics that it is degraded.
+        It has a short deadline, and may be cancelled at any point; the next call continues. A
+        strategy also works without it, and reports in its statistics that it is degraded.
         """
         return
 
     async def work_ahead(self, messages: Sequence[ContextMessage]) -> None:
-        """Between turns, at leisure: what takes a model's time, such as a summary.
+        """Work between turns that takes a model's time, such as a summary.
 
-        Raises ModelError where a model fails; nothing is lost by it.
+        Raises ModelError if a model fails; nothing is lost.
         """
         return
 
     def stats_of(
         self, messages: list[ContextMessage], system_prompt: str | None = None
     ) -> ContextStats:
-        """What becomes of this very history."""
+        """Compute the statistics of this history."""
         kept = self.apply_context_strategy(messages, system_prompt)
         total = len(messages) - leading_system_messages(messages)
         stats = self.get_stats(total)

@@ -20,10 +20,10 @@ MAX_WHOLE_CHARS = 240
 WORDS_BEFORE, WORDS_BEHIND = 3, 2
 GAP = " … "
 MAX_RESULT_CHARS = 2000
-"""Of a tool's result only the beginning is gone through."""
+"""Maximum number of characters of a tool result that are searched for points."""
 MAX_RESULT_POINTS = 6
 LINE_TOKENS = 6
-"""Of the speaker, the dash and the line's end."""
+"""Tokens of the speaker, the dash and the line end."""
 
 _DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
 """Each of these is most of a token."""
@@ -31,14 +31,15 @@ _DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryPoint:
-    """What a summary says of one sentence."""
+    """Summary point: one sentence at three lengths."""
 
     speaker: str
     """`user`, `assistant` or `tool`."""
     question: str
     """The whole sentence if it asks something; else empty."""
     forms: tuple[str, str, str]
-    """From the longest to the shortest; each has every item. Empty where there is none."""
+    """Texts from the longest to the shortest, each with every item; empty strings if there is none.
+    """
     items: tuple[str, ...]
 
     def cost(self, form: int) -> int:
@@ -50,12 +51,13 @@ class SummaryPoint:
 
 
 def upper_token_estimate(text: str) -> int:
-    """On the large side, and quicker than to count them."""
+    """Estimate the tokens, rather too high; faster than a token counter."""
     return int(len(text) / 4 + 0.7 * len(_DENSE.findall(text)) + 0.35 * text.count(" ")) + 1
 
 
 def summary_points_of(message: ContextMessage) -> list[SummaryPoint]:
-    """Of people and assistants everything, of a tool's result the first."""
+    """Extract the points of the message: all of a person or assistant, the first of a tool
+    result."""
     text = message["content"] or ""
     speaker = message["role"]
     if speaker == "tool":
@@ -129,7 +131,7 @@ class PointSequence:
         self._to_whole.append(self._to_whole[-1] + whole - near)
 
     def before(self, block: int) -> int:
-        """How many points are of earlier blocks."""
+        """Return the number of points from earlier blocks."""
         return bisect_left(self._blocks, block)
 
     def bare_tokens(self, start: int, stop: int) -> int:
@@ -139,7 +141,8 @@ class PointSequence:
         return sum(sums[stop] - sums[start] for sums in (self._bare, self._to_near, self._to_whole))
 
     def lengths(self, start: int, stop: int, tokens: int) -> PointLengths:
-        """As many of these points as possible, then as much of each, the newest first."""
+        """Choose the lengths: as many of these points as possible, then as much of each, newest
+        first."""
         bare = _longest_prefix(self._bare, start, stop, tokens)
         left = tokens - self.bare_tokens(bare, stop)
         near = _longest_prefix(self._to_near, bare, stop, left)
@@ -164,5 +167,5 @@ class PointSequence:
 
 
 def _longest_prefix(sums: list[int], start: int, stop: int, tokens: int) -> int:
-    """From where on the sum is no more than `tokens`."""
+    """Return the first index from which the sum up to `stop` is at most `tokens`."""
     return bisect_left(sums, sums[stop] - max(tokens, 0), lo=start, hi=stop)

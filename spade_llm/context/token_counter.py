@@ -18,7 +18,7 @@ THREE_BYTES_FROM = 0x800
 """Below, letters of Greek, Cyrillic, Hebrew and Arabic: a little more than half a token each."""
 
 MAX_CACHED_WORDS, MAX_CACHED_WORD_CHARS = 20_000, 20
-"""Words whose estimates are kept, and how long one may be: 2 MB."""
+"""Maximum number of cached word estimates, and maximum length of such a word: 2 MB."""
 
 
 class TokenCounter(Protocol):
@@ -29,14 +29,14 @@ class TokenCounter(Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether these are the tokens that the model itself counts."""
+        """True if these are exactly the tokens that the model counts."""
         ...
 
     def count(self, text: str) -> int: ...
 
 
 class _WordEstimates(dict[str, float]):
-    """What words are estimated at: most come again."""
+    """Cache of word estimates; most words recur."""
 
     def __missing__(self, word: str) -> float:
         tokens = sum(map(_tokens_of, _PIECES.findall(word)))
@@ -80,7 +80,8 @@ TOKENS_PER_MESSAGE = 4
 """Role and separators, as OpenAI counts them."""
 TOKENS_PER_CALL = 8
 MAX_CACHED_CHARS = 4_000_000
-"""Of the texts whose counts are kept; when half of it is used, the older half is forgotten."""
+"""Maximum number of characters of cached texts; when half of it is used, the older half is evicted.
+"""
 
 
 class CachedTokenCounter:

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
 
 HEAD_SHARE = 2 / 3
-"""Of what is shown: the beginning says what it is, the end how it came out."""
+"""Share of the shown text for the beginning, which identifies it; the end tells the outcome."""
 NOTE_TOKENS = 24
 MAX_ATTEMPTS = 6
 MAX_CACHED_TRUNCATIONS = 512
 
 
 class Truncator:
-    """Of one limit of tokens; remembers its latest cuts."""
+    """Truncator for one token limit, with a cache of the latest truncations."""
 
     def __init__(self, token_limit: int, counted: CachedTokenCounter) -> None:
         self.counted = counted
         self.old_tokens = max(token_limit // 8, NOTE_TOKENS)
-        """At most of one message of an earlier turn."""
+        """Maximum tokens of one message of an earlier turn."""
         self._kept: dict[tuple[str, int], str] = {}
 
     def old(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
@@ -31,9 +31,10 @@ class Truncator:
         return [self._within(message, self.old_tokens) for message in messages]
 
     def to_fit(self, messages: Sequence[ContextMessage], tokens: float) -> list[ContextMessage]:
-        """An exchange whose results share what its calls leave of `tokens`, the smallest whole.
+        """Truncate an exchange to `tokens`: its results share what the calls leave, and the
+        smallest stay whole.
 
-        However little is left, each result keeps its place and its note.
+        However little is left, each result keeps its position and the note about the omission.
         """
         sizes = [self.counted.message(message) for message in messages]
         results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
@@ -66,7 +67,7 @@ class Truncator:
         return known
 
     def _cut(self, text: str, tokens: int) -> str:
-        """As much as fits, found by halving: no count is asked for more than a few times."""
+        """Truncate the text to `tokens`, with a few counts only."""
         shown = len(text) * tokens // self.counted.text(text)
         for _ in range(MAX_ATTEMPTS):
             cut = truncate_middle(text, shown)

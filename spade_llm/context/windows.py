@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class NoContextManagement(Composable):
-    """For short conversations; a long one outgrows the model's context window."""
+    """Strategy without a limit, for short conversations; a long one exceeds the model's context
+    window."""
 
     name = "none"
     reads_notes = False
@@ -28,7 +29,8 @@ class NoContextManagement(Composable):
 
 
 class WindowSizeContext(Composable):
-    """At most `max_messages` of the newest messages; costs the same however long the history."""
+    """Window of at most `max_messages` newest messages; the cost does not depend on the history's
+    length."""
 
     name = "window_size"
     reads_notes = False

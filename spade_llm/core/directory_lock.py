@@ -39,7 +39,7 @@ def lock_directory(directory: Path, *, what: str) -> Iterator[None]:
 
 
 def is_locked(directory: Path) -> bool:
-    """Whether some process holds the directory now."""
+    """Check whether a process holds the directory now."""
     try:
         with (directory / LOCK_FILE).open("r") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

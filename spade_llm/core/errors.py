@@ -1,36 +1,36 @@
 """Exceptions of the package, their wire error codes and the FIPA performative of each family.
 
-SpadeLLMError                        root; `code` is what goes on the wire
+SpadeLLMError                        root; `code` is the error code on the wire
 ├─ ConfigurationError                wrong settings; raised at start, never at run time
 │   ├─ AuthenticationRejected        the server does not accept this JID and password
-│   │   └─ RegistrationThrottled        the account is missing; the server will make it later
-│   ├─ ServerUnreachable             nobody answers at this host and port
-│   ├─ PortInUse                     another program listens where our server was to
+│   │   └─ RegistrationThrottled     the account is missing; the server asks to register it later
+│   ├─ ServerUnreachable             no server answers at this host and port
+│   ├─ PortInUse                     another program listens on the port of our server
 │   └─ CertificateRejected           TLS could not be verified
 ├─ ProtocolError                     -> not-understood
-│   ├─ MalformedContent              content is not what the ontology promises
+│   ├─ MalformedContent              content violates its ontology
 │   └─ UnknownOntology
-├─ RequestError                      what the *asking* side sees; .peer .conversation_id .code
+├─ RequestError                      raised on the requesting side; .peer .conversation_id .code
 │   ├─ RequestRefused                <- refuse (nothing changed; safe to ask again)
 │   ├─ RequestFailed                 <- failure
 │   ├─ RequestNotUnderstood          <- not-understood
-│   ├─ PeerUnavailable               <- XMPP error stanza (.condition kept)
+│   ├─ PeerUnavailable               <- XMPP error stanza (.wire_code is its condition)
 │   └─ RequestTimeout(TimeoutError)  no terminal answer before the deadline
-├─ ServiceError                      what a *handler* raises; its message is written for the peer
+├─ ServiceError                      raised by a handler; its message is written for the peer
 │   ├─ Refusal                       -> refuse
 │   │   ├─ InvalidArguments, ApprovalRequired, Busy, QuotaExceeded, NotFound, UnknownTool,
-│   │   │  DeadlinePassed, ConversationEnded, Unauthorised
+│   │   │  NotConfigured, DeadlinePassed, ConversationEnded, Unauthorised
 │   │   │   ├─ HostNotAllowed (of Unauthorised)
 │   │   │   └─ PathNotFound (of InvalidArguments)
 │   └─ Failure                       -> failure
-│       ├─ ToolFailed, StorageFailed, Cancelled, Interrupted, InvalidAnswer, TooLarge
+│       ├─ ToolFailed, StorageFailed, Unavailable, Cancelled, Interrupted, InvalidAnswer, TooLarge
 └─ ModelError                        -> failure
-    ├─ ModelUnavailable              worth trying again
-    ├─ RateLimited                   worth trying again after .retry_after seconds
-    ├─ ModelDenied                   key, quota or model's name: a person must do something
+    ├─ ModelUnavailable              a retry may succeed
+    ├─ RateLimited                   a retry may succeed after .retry_after seconds
+    ├─ ModelDenied                   wrong key, quota or model name: needs an operator
     ├─ ContextTooLong
     └─ InvalidModelOutput
-        └─ EmptyModelOutput          worth trying again
+        └─ EmptyModelOutput          a retry may succeed
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RegistrationThrottled(AuthenticationRejected):
 
 
 class ServerUnreachable(ConfigurationError):
-    """Nobody answers XMPP at this host and port within the deadline."""
+    """No XMPP server answers at this host and port within the deadline."""
 
     code = "server-unreachable"
 
@@ -119,7 +119,7 @@ class RequestError(SpadeLLMError):
         self.wire_code = wire_code or type(self).code
         """The peer's own reason, for instance `busy`."""
         self.retry_after_s = retry_after_s
-        """When the peer expects to be able to answer; None: it did not say."""
+        """Seconds until the peer expects to be able to answer; None: unknown."""
 
 
 class RequestRefused(RequestError):
@@ -287,7 +287,7 @@ class ModelError(SpadeLLMError):
 
     code = "model-failed"
     told: ClassVar[str] = "the language model is not answering now"
-    """What whoever asked may know of it."""
+    """Public explanation for the caller, without details."""
 
 
 class ModelUnavailable(ModelError):

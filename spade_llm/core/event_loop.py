@@ -14,7 +14,8 @@ T = TypeVar("T")
 
 
 def run_event_loop(main: Coroutine[object, object, T]) -> T:
-    """As `asyncio.run`. uvloop comes with spade, except on Windows."""
+    """Run a coroutine like `asyncio.run`, on uvloop if it is installed (spade installs it, except
+    on Windows)."""
     try:
         import uvloop
     except ImportError:

@@ -1,7 +1,7 @@
-"""Limits: rate limit (token bucket, sliding window), concurrency (semaphore), quota, LRU dict.
+"""Limits: rate limiting (token bucket, sliding window), concurrency limiter, quota, LRU dictionary.
 
-What is allowed to whom is decided where these are used. Nothing here reads a clock that it was not
-given, and nothing logs.
+The modules that use these classes decide the limits. The classes read only the clock that they are
+given, and they do not log.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class TokenBucket:
 
 
 class TokenBuckets(Generic[K]):
-    """One token bucket per key; an evicted key starts again with a full bucket."""
+    """Token buckets by key; an evicted key starts again with a full bucket."""
 
     def __init__(self, max_keys: int) -> None:
         self._buckets: LruDict[K, TokenBucket] = LruDict(max_keys)
@@ -142,7 +142,7 @@ class FailureThrottle:
 
     @property
     def is_current(self) -> bool:
-        """Whether the last failure is less than `period_s` ago."""
+        """True if the last failure is less than `period_s` ago."""
         return self._clock() - self._failed_s < self._period_s
 
     def note(self) -> bool:
@@ -172,7 +172,7 @@ class ConcurrencyLimiter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next caller has to wait."""
+        """True if the next caller has to wait."""
         return self._used >= self._limit or bool(self._waiting)
 
     async def acquire(self, size: int = 1) -> None:

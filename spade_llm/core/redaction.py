@@ -13,12 +13,12 @@ from itertools import islice
 
 MASK = "***"
 MAX_VALUE_CHARS = 200
-"""Of one text; the rest is counted."""
+"""Maximum length of one text; a longer one is cut, and its length is given."""
 MAX_ITEMS = 20
-"""Of one list or object."""
+"""Maximum number of items of one list or object."""
 MAX_DEPTH = 6
 MAX_VALUES = 100
-"""Of one call, all together."""
+"""Maximum number of values in one redacted value, over all levels."""
 
 _SECRET_WORDS = (
     *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential"),
@@ -34,7 +34,7 @@ _MIXTURE = (
     r"(?<![A-Za-z0-9+/_=-])(?=[A-Za-z0-9+/_=-]*[A-Za-z])(?=[A-Za-z0-9+/_=-]*[0-9])"
     r"[A-Za-z0-9+/_=-]{32,}"
 )
-"""Of letters and digits: many a key, and many a path."""
+"""Pattern of a long run that mixes letters and digits: many keys look so, and many paths."""
 _KNOWN = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?P<scheme>\b(?:Bearer|Basic|Digest|Token)\s+)[A-Za-z0-9._~+/=-]{8,}"
@@ -52,9 +52,10 @@ _POSSIBLE_SECRET = re.compile(f"{_KNOWN}|{_MIXTURE}", re.DOTALL | re.IGNORECASE)
 
 
 def redact(value: object, *, is_guessing: bool = True) -> object:
-    """The same without secrets, and of bounded size: for JSON.
+    """Return a copy without secrets and of bounded size, for JSON.
 
-    Not `is_guessing`: what only might be one is shown, as whoever decides on it must see it.
+    `is_guessing=False` keeps values that are only possibly secrets, for a person that has to decide
+    on them.
     """
     return _Masker(is_guessing=is_guessing).masked(value)
 
@@ -69,7 +70,7 @@ def redact_text(text: str, *, max_chars: int = MAX_VALUE_CHARS, is_guessing: boo
 
 
 def is_secret_name(key: str) -> bool:
-    """Whether what is called so is not to be written down."""
+    """Check whether a value of this name must not be logged."""
     word = re.sub(r"[^a-z0-9]", "", key.lower())
     return word in _SECRET_NAMES or any(secret in word for secret in _SECRET_WORDS)
 
@@ -127,5 +128,6 @@ spelt in them, which a model reads and a person does not see."""
 
 
 def is_invisible(char: str) -> bool:
-    """Line ends, tabs and the joiner of emoji too: whoever wants those keeps them."""
+    """Check whether a character is invisible. Line ends, tabs and the joiner of emoji count too;
+    callers that want those must exempt them."""
     return unicodedata.category(char) in _CATEGORIES or _INVISIBLE.match(char) is not None

@@ -77,7 +77,8 @@ class SqliteFile:
             ) from error
 
     async def open_aside(self) -> None:
-        """As `open`, in another thread: a new file waits for the disk, 1 to 40 ms."""
+        """Open the file like `open`, in another thread: a new file waits for the disk, 1 to 40
+        ms."""
         await asyncio.to_thread(self.open)
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class SqliteFile:
 
     @property
     def is_failing(self) -> bool:
-        """Whether a statement failed within the last FAILING_S."""
+        """True if a statement failed within the last FAILING_S."""
         return self._failures.is_current
 
     def run(self, sql: str, *values: object) -> list[tuple[object, ...]]:
@@ -106,8 +107,8 @@ class SqliteFile:
             time.sleep(RETRY_S)
 
     async def execute(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """As `run`, in the order of the calls; the event loop goes on while another connection
-        holds the file, up to WAIT_S."""
+        """Execute a statement like `run`, in the order of the calls. The event loop continues while
+        another connection holds the file, up to WAIT_S."""
         busy: sqlite3.Error | None = None
         try:
             async with asyncio.timeout(WAIT_S), self._writing:
@@ -123,8 +124,8 @@ class SqliteFile:
             raise self._failed(busy) from busy
 
     async def hold_bound(self, sql: str, *values: object) -> None:
-        """After each row that was put: now and then `sql` drops what is too much. Raises
-        StorageFailed."""
+        """Bound the table; call it after each inserted row. Every BOUND_EVERY rows, `sql` deletes
+        the surplus. Raises StorageFailed."""
         self._until_bound -= 1
         if self._until_bound <= 0:
             self._until_bound = BOUND_EVERY
@@ -132,7 +133,8 @@ class SqliteFile:
             await self.checkpoint()
 
     async def checkpoint(self) -> None:
-        """Bring the WAL into the file: call it when nobody waits. Raises StorageFailed."""
+        """Checkpoint the WAL into the file; call it when no request is waiting. Raises
+        StorageFailed."""
         if self._path is not None:
             await asyncio.to_thread(self._checkpoint, self._path, PASSIVE)
 
@@ -156,14 +158,15 @@ class SqliteFile:
             await asyncio.sleep(TRUNCATE_RETRY_S)
 
     def _attempt(self, sql: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
-        """One attempt, which waits for nobody. Raises sqlite3.Error."""
+        """Execute the statement once, without waiting. Raises sqlite3.Error."""
         if self._db is None:
             raise StorageFailed(f"{self._what} is not open")
         named = values[0] if values and isinstance(values[0], dict) else values
         return self._db.execute(sql, named).fetchall()
 
     def _checkpoint(self, path: Path, how: str) -> bool:
-        """By a connection of this thread's own. False: another connection was in the way."""
+        """Checkpoint over a separate connection of this thread. False: another connection was in
+        the way."""
         try:
             with closing(sqlite3.connect(path, timeout=TRUNCATE_PATIENCE_S)) as connection:
                 ((is_busy, _, _),) = connection.execute(how).fetchall()

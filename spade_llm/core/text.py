@@ -10,7 +10,8 @@ ELLIPSIS = "…"
 
 
 def single_line(text: str, max_chars: int) -> str:
-    """Without line breaks, double blanks or turned directions; with `…` at the end if it was cut.
+    """Reduce a text to one line: no line breaks, repeated blanks or direction controls. A text that
+    is cut ends with `…`.
 
     `max_chars` is at least 1.
     """
@@ -23,7 +24,7 @@ def single_line(text: str, max_chars: int) -> str:
 
 
 def exceeds_line(text: str, max_chars: int) -> bool:
-    """Whether `one_line` has to cut it."""
+    """Check whether `single_line` would cut the text."""
     return len(text) > max_chars and len(" ".join(text.split())) > max_chars
 
 
@@ -36,7 +37,7 @@ _CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECAS
 
 
 def strip_code_fence(text: str) -> str:
-    """What stands in the block, where a text is nothing but one."""
+    """Return the content of a code fence if the text is nothing else, otherwise the text."""
     found = _CODE_FENCE.fullmatch(text.strip())
     return (found[1] if found else text).strip()
 

@@ -1,9 +1,9 @@
-"""Threads and tasks: runs a function or a coroutine apart, so that it can be abandoned.
+"""Threads and tasks: run a function or a coroutine so that its caller can abandon it.
 
-Not an executor: a function that never returns would keep a pool's thread, and the interpreter
-from ending. A daemon thread does neither, and costs 50 µs more.
+An executor is not used: a function that never returns would occupy a thread of the pool and keep
+the interpreter from exiting. A daemon thread does neither, and costs 50 µs more.
 
-A coroutine that will not be cancelled is left behind: whoever called it goes on.
+A coroutine that ignores its cancellation is abandoned, and its caller continues.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ T = TypeVar("T")
 
 
 def no_op() -> None:
-    """Where nobody has to know that it has ended."""
+    """Do nothing; the default of `at_end`."""
 
 
 async def run_in_thread(call: Callable[[], T], *, at_end: Callable[[], None] = no_op) -> T:
-    """What the function returns or raises. `at_end` is called, on the loop, when it has ended:
-    after a cancellation, which does not stop the function, that is later."""
+    """Run a function in a daemon thread; return its result or raise its error. `at_end` is called
+    on the event loop when the function has ended. Cancellation does not stop the function, so
+    `at_end` may come later."""
     delivery = _Delivery[T](asyncio.get_running_loop(), at_end)
     context = contextvars.copy_context()
 
@@ -86,12 +87,13 @@ def deliverable_error(error: BaseException) -> Exception:
 
 
 CANCEL_TIMEOUT_S = 1.0
-"""How long a cancelled coroutine may tidy up before it is left behind."""
+"""Time that a cancelled coroutine has for cleanup before it is abandoned."""
 _running: set[asyncio.Task[object]] = set()
 
 
 async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None] = no_op) -> object:
-    """What the coroutine returns or raises. `at_end` is called when it has ended."""
+    """Run a coroutine in a task; return its result or raise its error. `at_end` is called when it
+    has ended."""
 
     def ended(task: asyncio.Task[object]) -> None:
         _running.discard(task)

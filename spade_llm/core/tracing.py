@@ -1,7 +1,7 @@
 """OpenTelemetry tracing: spans of one message across agents, batched export to a collector.
 
-Nothing is recorded unless a Tracer was opened, and then no text of people unless it was told to.
-The current span is ambient: a layer, a provider or a toolbox in between needs to know nothing.
+Spans are recorded only if a Tracer was opened, and people's text only if it was enabled. The
+current span is kept in a context variable, so layers, providers and toolboxes need no parameter.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer as OtelTracer
 
 FLUSH_S = 2.0
-"""How long the end of an agent waits for the last spans to leave; those of later are lost."""
+"""Maximum wait for the last spans when an agent stops; later spans are lost."""
 EXPORT_TIMEOUT_S = 5.0
-"""For one batch to the collector, in a thread of its own."""
+"""Time limit for exporting one batch to the collector, in a separate thread."""
 LOG_EVERY_S = 60.0
-"""How often the log says that the collector is away."""
+"""Interval between log lines about an unreachable collector."""
 MAX_QUEUED_SPANS = 4096
 """Spans that wait for the collector; beyond, the oldest are lost."""
 MAX_TEXT_CHARS = 4000
-"""Of one fact that is text of people."""
+"""Maximum length of one attribute that holds people's text."""
 
 AttributeValue = str | int | float | bool
-"""What a span may note: ids, names that we gave, numbers. Text of people goes through `quote`."""
+"""Value of a span attribute: ids, names that we assign, numbers. People's text goes through
+`quote`."""
 
 _TRACE_PARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
@@ -49,13 +50,13 @@ _TRACE_PARENT = re.compile(
 class SpanKind(Enum):
     INTERNAL = "INTERNAL"
     SERVER = "SERVER"
-    """Answers a request of somebody else."""
+    """Handling of another agent's request."""
     CLIENT = "CLIENT"
-    """Asks somebody else."""
+    """Request to another agent."""
 
 
 class Span(Protocol):
-    """One piece of work, from when it was made until `end`."""
+    """Span of work, from its creation until `end`."""
 
     @property
     def is_recorded(self) -> bool: ...
@@ -72,7 +73,8 @@ class Span(Protocol):
     def note(self, facts: Mapping[str, AttributeValue]) -> None: ...
 
     def quote(self, texts: Mapping[str, str]) -> None:
-        """What people or models said, and who they are: left out unless that was asked for."""
+        """Add texts and identities of people and texts of models; omitted unless they are
+        enabled."""
         ...
 
     def fail(self, why: str) -> None:
@@ -84,7 +86,7 @@ class Span(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoopSpan:
-    """Records nothing; hands on what it is a part of, for those behind who do."""
+    """Span that records nothing; it passes on its trace parent, for later agents that record."""
 
     trace_parent: str = ""
     is_recorded: bool = False
@@ -125,24 +127,24 @@ def span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManage
 
 
 def detached_span(name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
-    """As `span`, but what begins inside is no part of it: also around a `yield`."""
+    """Create a span like `span` that does not become current: also allowed around a `yield`."""
     parent = _current.get()
     return _SpanScope(parent.child(name, kind)) if parent.is_recorded else nullcontext(parent)
 
 
 def read_trace_parent(text: str) -> str:
-    """As W3C wants it: what cannot be read is as if it were not there."""
+    """Return a valid W3C trace parent, or an empty string: W3C requires ignoring an invalid one."""
     return text if text and _TRACE_PARENT.fullmatch(text) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracingConfig:
-    """Where spans go."""
+    """Destination of spans."""
 
     endpoint: str
     """Base address of an OTLP/HTTP collector, for instance `http://localhost:4318`."""
     include_text: bool = False
-    """Also what people and models say, and who they are."""
+    """Export the texts and identities of people and the texts of models too."""
 
 
 class Tracer:
@@ -219,7 +221,7 @@ class _LogThrottle:
 
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 _LOG_THROTTLE = _LogThrottle()
-"""Of the process, as its loggers are."""
+"""Log filter shared by the whole process, as its loggers are."""
 
 
 def _shut_down(provider: TracerProvider, is_done: threading.Event) -> None:
@@ -272,7 +274,7 @@ class _RecordedSpan:
 
 
 def _sendable(value: AttributeValue) -> AttributeValue:
-    """One half of a surrogate pair would cost the whole batch."""
+    """Replace lone surrogates, because one would lose the whole batch."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
@@ -310,7 +312,7 @@ class _SpanScope:
 
 
 class _CurrentSpanScope:
-    """And makes it the current one meanwhile."""
+    """Ends a span with its block, and makes it the current span meanwhile."""
 
     def __init__(self, span: Span) -> None:
         self._span = span

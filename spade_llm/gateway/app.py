@@ -57,8 +57,8 @@ class _ConsoleFiles(StaticFiles):
 
 
 def build_app(gateway: Gateway) -> FastAPI:
-    """The routes, their errors and their description. `build_server_app` puts the layers around
-    it, without which nobody is asking."""
+    """Build the FastAPI application: routes, error handlers and OpenAPI schema. `build_server_app`
+    adds the middleware, which sets the principal of a request."""
     app = OpenApiApp(gateway)
     install_error_handlers(app)
     for found in sorted(iter_modules(routes.__path__), key=lambda one: one.name):
@@ -72,7 +72,8 @@ def build_app(gateway: Gateway) -> FastAPI:
 
 
 def build_server_app(gateway: Gateway) -> ASGIApp:
-    """From the inside out: what is asked again, how much is read, who comes in, what all have."""
+    """Wrap the application in its middleware, innermost first: idempotency, body limit,
+    authentication, request context."""
     inner = build_app(gateway)
     _warm_up_routes(inner)
     app: ASGIApp = IdempotencyMiddleware(inner, gateway.answers)
@@ -82,7 +83,8 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
 
 
 def _warm_up_routes(app: FastAPI) -> None:
-    """FastAPI does so when somebody first asks for one: all others would wait 0.1 s."""
+    """Build the match state of every route at startup. FastAPI builds it at the first request,
+    which would delay all concurrent requests by 0.1 s."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(dict(nowhere))

@@ -54,7 +54,7 @@ class PreferencesPart(HttpBody):
 
 
 class ConfigurationLayer(HttpBody):
-    """One layer; None: this layer says nothing about it."""
+    """Layer of the session configuration; None means that the layer does not set the field."""
 
     memory: MemoryPart = MemoryPart()
     rag: RagPart = RagPart()
@@ -67,18 +67,18 @@ EMPTY_LAYER = ConfigurationLayer()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveConfiguration:
-    """What holds. The defaults are those of specs/4."""
+    """Merged configuration of a session. The defaults are those of specs/4."""
 
     use_memory: bool = True
     use_history: bool | None = None
-    """None: nothing was said of it, and it is read."""
+    """Switch for the history; None means that no layer sets it, and the history is read."""
     memory_types: list[MemoryTypeName] = field(default_factory=ALL_MEMORY_TYPES.copy)
     use_rag: bool = False
     namespaces: list[str] = field(default_factory=list)
     """Empty: all."""
     top_k: int = 5
     use_tools: bool | None = None
-    """None: nothing was said of it, and none are offered."""
+    """Switch for tools; None means that no layer sets it, and no tools are offered."""
     tools: list[str] = field(default_factory=list)
     """Empty: all."""
     priority: Literal["memory", "rag", "balanced"] = "balanced"
@@ -99,7 +99,8 @@ def merge_layers(below: ConfigurationLayer, above: ConfigurationLayer) -> Config
 
 
 def effective_configuration(*layers: ConfigurationLayer) -> EffectiveConfiguration:
-    """Of the layers, each above the next: the request's own fields, the session's, the global."""
+    """Merge the layers, highest precedence first: request fields, session, global; then the
+    defaults."""
     said = EMPTY_LAYER
     for layer in reversed(layers):
         said = merge_layers(said, layer)

@@ -15,7 +15,7 @@ DATABASE_FILE = "gateway.db"
 KEEP_ANSWERS_S = 24 * 3600.0
 MAX_ANSWERS = 10_000
 MAX_ANSWERS_BYTES = 64 * 1024 * 1024
-"""Of all bodies together; the oldest go first."""
+"""Maximum total size of the stored answer bodies in bytes; the oldest are deleted first."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS principals (
@@ -76,7 +76,8 @@ _BOUND_ANSWERS = """DELETE FROM answers WHERE at <= ? OR rowid IN (SELECT rowid 
 
 
 def gateway_database(folder: Path | None) -> SqliteFile:
-    """Not open yet. `folder`: the gateway's data; None: in RAM."""
+    """Create the gateway's SQLite file without opening it. `folder` is the gateway's data
+    directory; None means in RAM."""
     path = folder / DATABASE_FILE if folder else None
     return SqliteFile(path, schema=_SCHEMA, what="the gateway's state")
 
@@ -95,6 +96,7 @@ def open_gateway_database(database: SqliteFile) -> None:
 
 
 async def enforce_bounds(database: SqliteFile, now: float) -> None:
-    """After each row that was put, whatever it was. Raises StorageFailed."""
+    """Delete expired and excess stored answers. Call it after every insert, into whichever table.
+    Raises StorageFailed."""
     bounds = (now - KEEP_ANSWERS_S, MAX_ANSWERS, MAX_ANSWERS_BYTES)
     await database.hold_bound(_BOUND_ANSWERS, *bounds)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SESSION_ID_NAMESPACE = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
-"""What ids of sessions are made in that a repeated request is to find again; drawn once."""
+"""UUID namespace, drawn once, of session ids that a repeated request must reproduce."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:
-    """One request of one principal."""
+    """Request of a principal, with the gateway's state (FastAPI dependency)."""
 
     gateway: Gateway
     principal: Principal
@@ -44,7 +44,7 @@ class ApiRequest:
 
     @property
     def clients(self) -> AgentClients:
-        """What is asked through them is asked for the principal. Raises NetworkUnavailable."""
+        """Agent clients that act on behalf of the principal. Raises NetworkUnavailable."""
         self.check_network()
         return self.gateway.network.of(self.principal.jid)
 
@@ -69,16 +69,16 @@ class ApiRequest:
         return str(uuid.uuid5(_SESSION_ID_NAMESPACE, known) if known else uuid.uuid4())
 
     async def unless_left(self, work: Coroutine[object, object, T]) -> T:
-        """What `work` gives. Is the client gone before, it is cancelled (where it waits for an
-        agent, that one is told); one with an Idempotency-Key will come back, and it goes on.
-        """
+        """Return the result of `work`, and cancel it if the client disconnects first; a pending
+        request to an agent is then cancelled there too. With an Idempotency-Key, `work` goes on,
+        because the client will ask again."""
         if self.key:
             return await work
         return await cancel_on_disconnect(self.request.receive, work)
 
 
 async def current_request(request: Request) -> ApiRequest:
-    """Raises HttpError: 401, nobody is asking."""
+    """Build the ApiRequest. Raises HttpError (401) for an anonymous request."""
     state = request.scope["state"]
     if state.get("principal") is None:
         raise HttpError(401, "Authorization: say `Bearer TOKEN`")

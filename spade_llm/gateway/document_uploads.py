@@ -52,7 +52,7 @@ class UploadSpool:
         self._held = ConcurrencyQuota(MAX_SPOOLED_FILES, busy="{} files are being taken in")
 
     def clear(self) -> None:
-        """What a killed gateway left there."""
+        """Delete the files that a killed gateway left."""
         if self._folder is not None and self._folder.is_dir():
             for left in self._folder.iterdir():
                 left.unlink(missing_ok=True)
@@ -73,7 +73,8 @@ class UploadSpool:
                     path.unlink(missing_ok=True)
 
     async def put(self, path: Path, *, name: str) -> str:
-        """Where the RAG agent can fetch it. Raises RequestError (`no-uploads`, `too-large`)."""
+        """Upload the file and return the URL from which the RAG agent fetches it. Raises
+        RequestError (`no-uploads`, `too-large`)."""
         if self._put is None:
             raise RequestRefused(
                 "there is no server that takes files", peer="", wire_code="no-uploads"
@@ -106,7 +107,7 @@ _FILE_EXTENSION = re.compile(r"\.[^\s./\\]{1,16}\Z")
 
 
 class DocumentUploads:
-    """One namespace of one principal, for one request."""
+    """Ingestion of documents into one namespace of one principal, for one request."""
 
     def __init__(
         self,
@@ -118,7 +119,8 @@ class DocumentUploads:
         owner: str,
         readers: Sequence[str],
     ) -> None:
-        """`owner`: whose they are; `readers`: the assistants; bare JIDs."""
+        """`owner` is the bare JID that owns the documents; `readers` are those of the assistants,
+        which get read access."""
         self._rag = rag
         self._owner = owner
         self._uploads = uploads
@@ -204,7 +206,7 @@ class DocumentUploads:
         return True
 
     async def _put_text(self, text: str, source: str) -> Ingested:
-        """In a message; what is too large for one, as a file."""
+        """Send the text in a message, or upload it as a file if it is too large for one."""
         document = SourceDocument(text=text, source=source, namespace=self._namespace)
         if IngestRequest(document=document, splitting=self._splitting).fits_one_message:
             done = await self._rag.ingest(document, splitting=self._splitting)
@@ -220,8 +222,8 @@ class DocumentUploads:
 
     @asynccontextmanager
     async def _granted(self) -> AsyncIterator[None]:
-        """Also what was put in before something went wrong. Granted each time: a namespace that was
-        deleted meanwhile, by whichever way, took its grants along."""
+        """Grant read access to the assistants after the block, also if it failed halfway. It is
+        granted each time, because a namespace that was deleted in between has lost its grants."""
         try:
             yield
         finally:
@@ -240,7 +242,8 @@ def text_source_name(text: str) -> str:
 
 
 def _may_be_path(text: str) -> bool:
-    """One line that ends as the name of a file does; anything else is text without asking."""
+    """True for a single line that ends like a file name; anything else is text, and the RAG agent
+    is not asked."""
     if len(text) > MAX_PATH_CHARS or not text.isprintable():
         return False
     return bool(_FILE_EXTENSION.search(text)) or file_kind(text) is not None

@@ -46,8 +46,8 @@ _ERROR_DESCRIPTIONS: dict[int, str] = {
 
 
 def error_content(*names: str) -> dict[str, Any]:
-    """One of these schemas. A model here would be built once for each status of each operation,
-    half a second in all; gateway/description.py has them once."""
+    """Build the content that refers to one of these schemas. Models would be built again for each
+    status of each operation, half a second in all; gateway/openapi.py defines each schema once."""
     schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     return {"application/json": {"schema": schema}}
@@ -68,7 +68,7 @@ OPENAI_PATHS = "/v1/"
 _TYPE_BY_STATUS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _OPENAI_CODE_BY_STATUS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 _OPENAI_CODE_BY_CODE: Mapping[str, str] = {"context-too-long": "context_length_exceeded"}
-"""Where OpenAI has a code of its own for one of ours (spade_llm/core/errors.py)."""
+"""OpenAI's error codes, keyed by wire code (spade_llm/core/errors.py)."""
 DO_NOT_RETRY = {"x-should-retry": "false"}
 """OpenAI's clients repeat 429 and 5xx by themselves unless an answer says this."""
 
@@ -111,7 +111,8 @@ logger = logging.getLogger(__name__)
 
 BUSY_RETRY_AFTER_S = 1
 UNAVAILABLE_RETRY_AFTER_S = 5
-"""In Retry-After: soon enough for a person, seldom enough for a service that comes up."""
+"""Retry-After of 503 responses in seconds: short enough for a person, long enough for a service
+that is starting."""
 
 STATUS_BY_CODE: Mapping[str, int] = {
     "invalid-arguments": 400,
@@ -141,7 +142,7 @@ STATUS_BY_CODE: Mapping[str, int] = {
     "storage-failed": 503,
     "unavailable": 503,
 }
-"""By the code on the wire (spade_llm/core/errors.py). Others are 500."""
+"""HTTP status, keyed by wire code (spade_llm/core/errors.py). Other codes map to 500."""
 _RETRY_AFTER_S = {429: BUSY_RETRY_AFTER_S, 503: UNAVAILABLE_RETRY_AFTER_S}
 MAX_RETRY_AFTER_S = 86_400
 NEEDS_OPERATOR = ModelDenied.code
@@ -192,7 +193,8 @@ def status_of(error: RequestError | ServiceError) -> int:
 
 
 def http_error(error: RequestError | ServiceError) -> HttpError:
-    """What an agent (or we) could not do, as HTTP says it. No JID of the network in it."""
+    """Convert the error of an agent, or of the gateway, to an HTTP error. The detail has no JID of
+    the network in it."""
     status = status_of(error)
     if isinstance(error, PeerUnavailable):
         return HttpError(
@@ -226,7 +228,7 @@ def _agent_name(error: RequestError) -> str:
 
 
 def error_response(error: HTTPException, scope: Scope) -> JSONResponse:
-    """In the form that clients of this path read."""
+    """Build the response in the error format of the path: OpenAI's below /v1, else `detail`."""
     body: dict[str, object] = {"detail": error.detail}
     if is_openai_path(scope["path"]):
         body = openai_envelope(error).model_dump()
@@ -256,8 +258,8 @@ async def _handle_http_error(request: Request, error: HTTPException) -> JSONResp
 
 
 async def _documented_statuses(request: Request) -> Mapping[str, object]:
-    """What its path is said to do, by method. The first time it takes 0.2 s to say, and only of
-    this request."""
+    """Documented operations of the path, keyed by HTTP method. The first call takes 0.2 s to build
+    the schema, in a thread, and delays only this request."""
     paths = (await asyncio.to_thread(request.app.openapi))["paths"]
     found: Mapping[str, object] = paths.get(getattr(request.scope.get("route"), "path", ""), {})
     return found

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging import RequestSender
 
 MAX_LARGE_BODIES = 64
-"""Of the largest size, in RAM at once, half of them one principal's."""
+"""Quota of request bodies in RAM, counted in bodies of the maximum size; one principal may use
+half."""
 MAX_RATED_PRINCIPALS = 10_000
 """Principals with a token bucket; the least recently seen one is evicted, and starts anew."""
 BURST_S = 10.0
@@ -47,7 +48,7 @@ class RequestRateLimiter:
         self._buckets: TokenBuckets[str] = TokenBuckets(MAX_RATED_PRINCIPALS)
 
     def take(self, principal: str) -> bool:
-        """One request more; False: too many."""
+        """Take one token; False if the rate limit is exceeded."""
         if self._rate is None:
             return True
         now_s = self._clock()
@@ -68,15 +69,15 @@ class Gateway:
         put: PutFile | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """`data=None`: nothing survives. `is_connected`: to the XMPP server, now. `put`: gives it
-        a file; None: nobody takes any.
+        """`data=None` keeps all state in RAM. `is_connected` tells the current state of the XMPP
+        connection. `put` uploads a file; None means that there is no upload service.
 
         Raises:
             ConfigurationError: the options do not go together.
         """
         options.check()
         self.requester = requester
-        """Asks as the gateway itself: for what belongs to nobody, such as an agent's status."""
+        """Requester without a principal: the gateway's own requests, such as an agent's status."""
         self.options = options
         self.addresses = addresses
         self._watched = LivenessRequester(requester)

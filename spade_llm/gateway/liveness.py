@@ -1,7 +1,7 @@
 """Liveness of agents: cached availability, requests that fail when an agent is down.
 
-A message to an agent that has died is kept for it by the server, and a long request would wait for
-its whole deadline: minutes, of which whoever asks over HTTP is told nothing.
+The XMPP server queues messages to an agent that has died. A long request would therefore wait for
+its whole deadline (minutes), without a word to the HTTP client.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ T = TypeVar("T")
 LOOK_EVERY_S = 2.0
 """A request that is answered within this is not looked after."""
 AWAY_S = 5.0
-"""Who does not say so long that it is there is away; one that is started again says so before."""
+"""Deadline of a liveness check in seconds: an agent that does not respond by then is unavailable. A
+restarted agent responds sooner."""
 
 
 class FairYield:
@@ -50,7 +51,8 @@ class LivenessRequester:
         self._requester = requester
         self._turnstile = FairYield()
         self._looks: dict[str, asyncio.Task[bool]] = {}
-        """By peer: one at a time, for all that wait for it."""
+        """Running liveness checks, keyed by peer: one at a time, shared by all requests that wait
+        for it."""
         self._open: set[asyncio.Future[Any]] = set()
         """Questions that wait for their answer; as many as there are requests in flight."""
         self._has_ended = False
@@ -67,8 +69,8 @@ class LivenessRequester:
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
 
     async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
-        """As Requester.ask; raises PeerUnavailable also for who is away meanwhile, and
-        RequestFailed (`interrupted`) after `end`."""
+        """Send a request as `Requester.ask` does. Also raises PeerUnavailable if the agent goes
+        down meanwhile, and RequestFailed (`interrupted`) after `end`."""
         asking = self._requester.ask(question, timeout_s=timeout_s)
         answer = await self._while_there(question, asking)
         await self._turnstile.passed()
@@ -77,7 +79,7 @@ class LivenessRequester:
     async def stream(
         self, question: OutgoingRequest, *, timeout_s: float
     ) -> AsyncGenerator[AclMessage]:
-        """As Requester.stream; raises as `ask`."""
+        """Stream responses as `Requester.stream` does; raises the same errors as `ask`."""
         answers = self._requester.stream(question, timeout_s=timeout_s)
         try:
             while (answer := await self._while_there(question, _next_answer(answers))) is not None:
@@ -140,7 +142,7 @@ FRESH_S = 2.0
 STATUS_TIMEOUT_S = 2.0
 
 StatusByJid = dict[str, AgentStatus | None]
-"""By bare JID; None: it did not answer."""
+"""Status of each agent, keyed by bare JID; None if it did not respond."""
 
 
 class AgentAvailability:
@@ -161,8 +163,8 @@ class AgentAvailability:
         self._looking = asyncio.Lock()
 
     async def look(self) -> Mapping[str, AgentStatus | None]:
-        """At all agents behind the gateway, not longer ago than FRESH_S; TIMEOUT_S at the most.
-        Without a connection all are away."""
+        """Status of all agents behind the gateway, at most FRESH_S old, within STATUS_TIMEOUT_S.
+        Without an XMPP connection, all are unavailable."""
         if not self._is_connected():
             return dict.fromkeys(self._addresses.all)
         async with self._looking:

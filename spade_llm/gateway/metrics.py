@@ -14,7 +14,8 @@ _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class Metrics:
-    """Of one gateway: two in a process do not share a registry."""
+    """Prometheus metrics of one gateway, in a registry of its own: two gateways may share a
+    process."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -54,12 +55,12 @@ class Metrics:
         )
 
     def watch(self, *, streams: Callable[[], int], is_connected: Callable[[], bool]) -> None:
-        """What is asked when somebody looks."""
+        """Register the callbacks that give the gauges their values at each scrape."""
         self._streams.set_function(streams)
         self._connected.set_function(is_connected)
 
     def count_tokens(self, prompt: int, completion: int) -> None:
-        """Of one answer of a model."""
+        """Count the tokens of one model answer."""
         self.tokens.labels("prompt").inc(prompt)
         self.tokens.labels("completion").inc(completion)
 

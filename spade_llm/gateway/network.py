@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.messaging import RequestSender
 
 MAX_PRINCIPALS = 1000
-"""Whose clients are kept ready; they hold no state that matters."""
+"""Maximum number of principals with cached clients (LRU); clients hold no state that matters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class AgentAddresses:
     """Bare JIDs of the agents behind a gateway."""
 
     assistants: tuple[str, ...]
-    """At least one; the first is the one that /llm/chat talks to."""
+    """Bare JIDs, at least one; /llm/chat uses the first."""
     memory: str | None = None
     rag: str | None = None
     tools: tuple[str, ...] = ()
@@ -44,9 +44,9 @@ class AgentClients:
     """All that is asked here is asked for one principal."""
 
     chats: dict[str, ChatClient]
-    """By the assistant's bare JID, in the order of Addresses."""
+    """Chat clients, keyed by the assistant's bare JID, in the order of AgentAddresses."""
     sessions_of: dict[str, CallerSessions]
-    """In the same order."""
+    """Session clients, with the same keys in the same order."""
     rag: RagClient | None
     tools: tuple[ToolsClient, ...]
 
@@ -56,7 +56,7 @@ class AgentClients:
 
     @property
     def sessions(self) -> CallerSessions:
-        """Of the first assistant."""
+        """Session client of the first assistant."""
         return next(iter(self.sessions_of.values()))
 
 
@@ -67,7 +67,7 @@ class Network:
         self._clients: LruDict[str, AgentClients] = LruDict(MAX_PRINCIPALS)
 
     def of(self, principal: str) -> AgentClients:
-        """`principal`: a bare JID. Asks nobody."""
+        """Clients of a principal (a bare JID), from the cache or new; sends no request."""
         clients = self._clients.get(principal) or self._made(principal)
         self._clients[principal] = clients
         return clients

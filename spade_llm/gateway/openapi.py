@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TITLE = "Agent Lab API"
 API_VERSION = "0.1.0"
-"""Of the API, as specs/4 has it."""
+"""Version of the HTTP API (specs/4)."""
 DESCRIPTION = """\
 Every answer has an `X-Request-ID`: yours, if you send one. A request with `traceparent` (W3C) is a
 part of that trace. A POST with an `Idempotency-Key` (1 to 255 characters) is done once: asked
@@ -77,7 +77,7 @@ class OpenApiApp(FastAPI):
 
 
 def _error_schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """By name, as failures.py refers to them, with what they are made of."""
+    """JSON schemas of the models and of their parts, keyed by the name that errors.py refers to."""
     kinds: list[tuple[type[BaseModel], Literal["serialization"]]] = [
         (model, "serialization") for model in models
     ]

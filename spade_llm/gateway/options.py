@@ -82,22 +82,22 @@ class OriginPolicy:
         return is_ours or (self._takes_addresses and _is_address(name))
 
     def lets_use(self, origin: str) -> bool:
-        """Of a web page elsewhere: it was configured."""
+        """True for an origin that `[http] cors_origins` lists."""
         return origin.lower() in self._origins
 
     def knows_origin(self, origin: str, host: str) -> bool:
-        """Of a web page: our own, or one that was configured."""
+        """True for the gateway's own origin or one that `[http] cors_origins` lists."""
         name = host.lower()
         return origin.lower() in (f"http://{name}", f"https://{name}") or self.lets_use(origin)
 
 
 def is_loopback_host_header(host: str) -> bool:
-    """Whether the header `AgentFactory` says so, as programs on this machine do."""
+    """True if the `Host` header names the loopback, as requests by programs on this machine do."""
     return is_loopback(_host_name(host))
 
 
 def _host_name(host: str) -> str:
-    """Without its port; empty: it is no host."""
+    """Host name without its port; empty if the header is not a valid host."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port

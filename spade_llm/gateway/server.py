@@ -25,26 +25,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 1024
-"""One more is closed at once."""
+"""Maximum number of open connections; a further one is closed at once."""
 MAX_HEAD_BYTES = 32 * 1024
-"""Of a request's line and headers."""
+"""Maximum size of a request line with its headers in bytes."""
 MAX_HEADERS = 256
 HEAD_S = 15.0
-"""How long they may take to come."""
+"""Deadline for a request line with its headers, in seconds."""
 LINGER_S = 5.0
-"""How long the rest of a body or head that was refused may still come: it is thrown away. Closed
-at once, the client's system would throw the answer away (RFC 9112 §9.6)."""
+"""Time in seconds during which the rest of a refused body or head is read and discarded. If the
+connection were closed at once, the client's system would discard the response (RFC 9112 §9.6)."""
 IDLE_S = 75
-"""How long a connection is kept for the next request."""
+"""Keep-alive timeout of an idle connection in seconds."""
 READ_S = 30.0
-"""How long a client may read nothing of what waits for it; then the connection ends."""
+"""Time in seconds after which a connection is reset if its client reads none of the pending
+response."""
 END_S = 1
-"""How long answers may still be written once the requests in flight have ended."""
+"""Time in seconds for writing responses after the requests in flight have ended."""
 MAX_PIPELINED = 32
 """Requests of one connection that wait for the answer to the one before; browsers send none."""
 _REQUEST_ID = REQUEST_ID.lower().encode()
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""For SO_LINGER: a connection ends without what it has not sent."""
+"""SO_LINGER value that resets a connection and discards its unsent data."""
 _NO_HTTP = "This is no request of HTTP/1.1."
 _TOO_LARGE = (
     f"The request's line and headers are larger than {MAX_HEAD_BYTES // 1024} KB, or more than"
@@ -57,22 +58,23 @@ class TooManyPipelined(ConnectionError):
 
 
 class HeadTooLarge(ConnectionError):
-    """As TooManyPipelined; the answer is 431."""
+    """Error for a request head over its limits, raised as TooManyPipelined is; the response is
+    431."""
 
 
 class _BoundedHttpProtocol(HttpToolsProtocol):
     _cycles: Sequence[RequestResponseCycle] = ()
     """Requests that are not answered yet, the one being answered first."""
     _head_bytes = 0
-    """That came; a head whose fields are not whole yet is bounded by them."""
+    """Bytes received since the last request; they limit a head that has incomplete fields."""
     _fields_bytes = 0
-    """Of the fields that are whole, however many came at once."""
+    """Size of the complete fields of the current head, however many arrived at once."""
     _is_in_head = True
     _is_refused = False
     _timer: asyncio.TimerHandle | None = None
-    """Ends a connection whose head, or the rest of whose refused body, takes too long."""
+    """Timeout of a request head, or of the rest of a refused body; closes the connection."""
     _look: asyncio.TimerHandle | None = None
-    """At whether what waits for the client is read."""
+    """Timer of the next check whether the client reads the pending response."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -171,7 +173,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._close_after(LINGER_S)
 
     def _watch_reader(self) -> None:
-        """From now on; also of a connection that is closed: what it has not sent keeps it."""
+        """Schedule the check for a slow reader, also on a closed connection: unsent data keeps it
+        open."""
         if self._look is not None:
             self._look.cancel()
         waiting = self.transport.get_write_buffer_size()
@@ -199,7 +202,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
 
 
 class _GatewayUvicorn(uvicorn.Server):
-    """Leaves the signals to whoever runs the loop."""
+    """uvicorn server that leaves signals to the program that runs the event loop."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -239,7 +242,7 @@ class GatewayHttpServer:
         return self._port
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError: nobody can listen there."""
+        """Start to listen. Raises ConfigurationError if the address cannot be used."""
         bound = self._listener or _bind(self._host, self._port)
         self._port = bound.getsockname()[1]
         self._uvicorn = _GatewayUvicorn(_config(self._app))
@@ -270,7 +273,8 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """It listens at once: who connects before the first request is read waits for it."""
+    """Bind and listen at once: clients that connect before the server starts wait in the
+    backlog."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

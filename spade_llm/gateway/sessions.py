@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from spade_llm.core.sqlite_file import SqliteFile
 
 MAX_SESSIONS = 5000
-"""Of one principal: of sessions and of their configurations; those that were not used for longest
-are forgotten here (and stay with the assistant)."""
+"""Maximum number of sessions, and of their configurations, for each principal. The least recently
+used are evicted here (the assistant still has them)."""
 MAX_TITLE_CHARS = 80
 SEEN_EVERY_S = 3600.0
 MAX_SEEN = 10_000
-"""Principals whose last look is known in RAM."""
+"""Maximum number of principals with a cached time of their last request (LRU)."""
 _GLOBAL = ""
 """Stands for all sessions of a principal; no session has this name."""
 
@@ -83,7 +83,8 @@ class StoredConfiguration:
 
 
 class GatewaySessions:
-    """On an open gateway database. Every method raises StorageFailed where the disk refuses."""
+    """Store of principals, sessions and their configurations, on an open gateway database. Every
+    method raises StorageFailed if the disk refuses."""
 
     def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
@@ -98,7 +99,7 @@ class GatewaySessions:
             self._seen[principal] = now
 
     def principals(self) -> list[str]:
-        """All who ever asked something through this gateway: bare JIDs that tokens name."""
+        """Bare JIDs of all principals that have used this gateway."""
         return [str(row[0]) for row in self._db.run(_PRINCIPALS)]
 
     async def use_session(self, principal: str, session: str, *, question: str = "") -> None:
@@ -116,7 +117,7 @@ class GatewaySessions:
         return bool(self._db.run(_DROP_SESSION, principal, session))
 
     def kept(self, principal: str, session: str = _GLOBAL) -> StoredConfiguration | None:
-        """What was said for a session, or (without one) for all of the principal's."""
+        """Stored configuration of a session, or (without `session`) the principal's global one."""
         rows = self._db.run(_FIND_CONFIGURATION, principal, session)
         if not rows:
             return None
@@ -147,12 +148,12 @@ class GatewaySessions:
     def effective(
         self, principal: str, session: str = _GLOBAL, *, request: ConfigurationLayer = EMPTY_LAYER
     ) -> EffectiveConfiguration:
-        """What holds: the request's own fields, else the session's, the global's, the defaults."""
+        """Merged configuration: request fields, then session, then global, then the defaults."""
         return effective_configuration(request, self.said(principal, session), self.said(principal))
 
     def forget_all(self, *, with_principals: bool) -> int:
-        """Of everybody: sessions and how they are set; tokens stay. How many sessions there
-        were."""
+        """Delete the sessions and configurations of all principals, and return the number of
+        sessions; tokens stay."""
         (count,) = self._db.run(_COUNT)[0]
         for statement in _FORGET:
             self._db.run(statement)
@@ -192,7 +193,8 @@ _BOUND_CONVERSATIONS = """DELETE FROM conversations WHERE principal = ?1 AND dig
 
 
 class ConversationIndex:
-    """On an open gateway database. Raises StorageFailed where the disk refuses."""
+    """Index of conversations by the digest of their messages, on an open gateway database. Raises
+    StorageFailed if the disk refuses."""
 
     def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 GRACE_S = 5.0
-"""How long requests in flight may go on after the gateway was told to stop."""
+"""Grace period in seconds for requests in flight when the gateway stops."""
 SHUTTING_DOWN = "The gateway is stopping; try again in a few seconds."
 
 
@@ -25,7 +25,7 @@ class GracefulShutdown:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """One request, from its head to the end of its answer."""
+        """Count a request as in flight, from its head to the end of its response."""
         self._running += 1
         self._is_idle.clear()
         try:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status in the log of an answer that nobody waits for any more, as nginx has it."""
+"""Status in the log if the client closed the connection before the response, as in nginx."""
 
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object, T]) -> T:
-    """What `work` gives; it is cancelled when the client leaves. The body has been read.
+    """Return the result of `work`, and cancel it if the client disconnects. The body has been read.
 
     Raises:
-        HttpError: CLIENT_LEFT.
+        HttpError: CLIENT_CLOSED_REQUEST.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_disconnected(receive))
@@ -67,7 +67,7 @@ class StreamedAnswer(Response):
     its end, whatever that was."""
 
     beat: ClassVar[str]
-    """What may stand between any two parts."""
+    """Keep-alive text, sent between two parts."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ def sse_event(name: str, content: Mapping[str, object]) -> str:
 
 
 def sse_data(content: Mapping[str, object]) -> str:
-    """On one line: JSON escapes what would end it."""
+    """Encode an event's data on one line: JSON escapes line ends."""
     return f"data: {json_line(content)}\n"
 
 

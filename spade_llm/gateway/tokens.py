@@ -35,9 +35,9 @@ class Principal:
 
 
 TOKEN_PREFIX = "slm_"
-"""So that people and scanners of secrets know one when they see it."""
+"""Prefix by which people and secret scanners recognize a token."""
 USED_EVERY_S = 300.0
-"""How exactly `used` is known: a write for each request would be too much."""
+"""Resolution of `used` in seconds: a write for each request would be too many."""
 MAX_TOKENS = 1000
 _NAME = re.compile(r"[\w.-]{1,64}")
 _BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
@@ -53,7 +53,7 @@ _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiToken:
-    """What is known of one; times in seconds since 1970, UTC."""
+    """Metadata of a token; times in seconds since 1970, UTC."""
 
     name: str
     principal: str
@@ -63,11 +63,12 @@ class ApiToken:
     used: float | None
     """Last time, as of 5 minutes; None: never."""
     expires: float | None
-    """None: never."""
+    """Expiry time; None means that it does not expire."""
 
 
 class TokenStore:
-    """On an open gateway database; the command line may use the same file at the same time."""
+    """Store of API tokens, on an open gateway database; the command line may use the file at the
+    same time."""
 
     def __init__(self, database: SqliteFile, *, clock: Callable[[], float] = time.time) -> None:
         self._db = database
@@ -76,10 +77,10 @@ class TokenStore:
     def create(
         self, name: str, principal: str, *, is_admin: bool = False, expires: float | None = None
     ) -> str:
-        """The token itself, which nobody is told again.
+        """Create a token and return it. It is not shown again; only its hash is stored.
 
         Raises:
-            InvalidArguments: the name is taken or none, or the principal is no bare JID.
+            InvalidArguments: the name is taken or invalid, or the principal is not a bare JID.
             StorageFailed: the disk refuses.
         """
         if not _NAME.fullmatch(name):
@@ -100,11 +101,11 @@ class TokenStore:
         return [_read(row) for row in self._db.run(_LIST)]
 
     def revoke(self, name: str) -> bool:
-        """From the next request on; False: there was none."""
+        """Revoke a token, from the next request on; False if there is none of this name."""
         return bool(self._db.run(_REMOVE, name))
 
     def principal(self, token: str) -> Principal | None:
-        """Whom it speaks for; None: it is unknown or expired. Raises StorageFailed."""
+        """Principal of a token; None if it is unknown or expired. Raises StorageFailed."""
         digest = _hash(token)
         rows = self._db.run(_FIND, digest)
         if not rows:
@@ -117,7 +118,7 @@ class TokenStore:
         return Principal(jid=found.principal, is_admin=found.is_admin, token=found.name)
 
     def _note_used(self, digest: bytes, now: float) -> None:
-        """A disk that is full keeps nobody out."""
+        """Update the time of last use; a full disk does not refuse the request."""
         with suppress(StorageFailed):
             self._db.run(_USED, now, digest)
 

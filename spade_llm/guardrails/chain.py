@@ -33,7 +33,7 @@ side. What it raises is logged, and harms nothing."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainResult:
     text: str
-    """What goes on; of what is blocked: what the asker is told."""
+    """Text to pass on; for a blocked text, the message sent instead of it."""
     is_blocked: bool = False
 
 
@@ -81,7 +81,7 @@ async def _tell(
 
 
 class GuardedMessage(Protocol):
-    """What of a message guardrails are told."""
+    """Properties of a message that guardrails receive."""
 
     @property
     def sender(self) -> object:
@@ -114,7 +114,8 @@ async def apply_input_guardrails(
     on_trigger: OnTrigger | None = None,
     send_reply: Callable[[A], Awaitable[None] | None] | None = None,
 ) -> str | None:
-    """What goes on to the model. None: it is blocked; `send_reply` was given what says so."""
+    """Apply input guardrails and return the text for the model. None: the message is blocked, and
+    the explanation was passed to `send_reply`."""
     context = {"message": message, "sender": str(message.sender), **_conversation(message)}
     found = await run_chain(
         content, context, guardrails, side=GuardrailDirection.INPUT, on_trigger=on_trigger
@@ -136,7 +137,7 @@ async def apply_output_guardrails(
     guardrails: Sequence[Guardrail],
     on_trigger: OnTrigger | None = None,
 ) -> str:
-    """What goes to the asker: the answer, or what is said instead of it."""
+    """Apply output guardrails; return the answer to send, or the message that replaces it."""
     context = {
         "original_message": original_message,
         "sender": str(original_message.sender),
@@ -200,7 +201,8 @@ class CompositeGuardrail(Guardrail):
 
 
 def part_guard_of(guardrails: Sequence[Guardrail]) -> PartGuard | None:
-    """Of all that are enabled; None if one of them wants the whole text."""
+    """Combine the part guards of all enabled guardrails; None if one of them needs the whole
+    text."""
     stages: list[PartGuard] = []
     for guardrail in guardrails:
         if guardrail.enabled:

@@ -27,13 +27,14 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class UserCodeFailed:
     reason: str
-    """Without anything of the text: exceptions may quote it."""
+    """Description of the failure without the checked text, which exceptions may quote."""
 
 
 async def call_user_code(
     call: Callable[[], object], *, timeout_s: float, what: str
 ) -> object | UserCodeFailed:
-    """What it returns, awaited if it is to be; `what` is what the log calls it."""
+    """Call user code and return its result (awaited if needed) or the failure; `what` names it in
+    the log."""
     try:
         async with asyncio.timeout(timeout_s):
             return await run_in_task(call)
@@ -82,12 +83,13 @@ class GuardrailAction(Enum):
 class GuardrailResult:
     action: GuardrailAction
     content: str | None = None
-    """What goes on; None: the text as it was."""
+    """Text to pass on; None: unchanged."""
     reason: str | None = None
-    """For `on_guardrail_trigger`, never for the asker, and in no log: it may quote the text."""
+    """Reason for `on_guardrail_trigger`. It may quote the text, so it is never sent to the sender
+    of the message and never logged."""
     metadata: dict[str, object] = field(default_factory=dict)
     custom_message: str | None = None
-    """For the asker, if it is blocked."""
+    """Message sent instead of a blocked text."""
 
 
 class Guardrail(ABC):
@@ -126,7 +128,7 @@ class Guardrail(ABC):
         return self.timeout_s
 
     def part_guard(self) -> PartGuard | None:
-        """For one answer that comes in parts; None: only the whole text can be judged."""
+        """Create a part guard for one streamed answer; None: only the whole text can be checked."""
         return None
 
     def _blocked(self, reason: str) -> GuardrailResult:
@@ -154,11 +156,11 @@ def _is_text(given: object) -> bool:
 
 
 class InputGuardrail(Guardrail):
-    """Of what is said to the assistant."""
+    """Guardrail for messages to the assistant."""
 
 
 class OutputGuardrail(Guardrail):
-    """Of what the assistant answers."""
+    """Guardrail for answers of the assistant."""
 
 
 class GuardrailDirection(Enum):
@@ -167,7 +169,7 @@ class GuardrailDirection(Enum):
 
 
 def default_message(side: GuardrailDirection, said: str) -> str:
-    """For an asker whose message, or the answer to it, was blocked; in the language of `said`."""
+    """Return the default message for a blocked message or answer, in the language of `said`."""
     return _BLOCKED_MESSAGES[side][language_of(said)]
 
 
@@ -184,12 +186,13 @@ _BLOCKED_MESSAGES = {
 
 
 MAX_HELD_CHARS = 20_000
-"""Where more would have to be held back, nothing more goes out before the whole is judged."""
+"""Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
+checked."""
 
 
 class PartGuard(Protocol):
-    """For one answer. All that `feed` has given is always the beginning of what the guardrail
-    makes of the whole answer, however the answer goes on and wherever it was cut."""
+    """Streaming guard for one answer. The output of all `feed` calls is always a prefix of the
+    guardrail's result for the whole answer, however the answer continues or is split."""
 
     def feed(self, text: str) -> str:
         """The next piece of the answer → the next piece that no continuation can change."""
@@ -204,7 +207,7 @@ class PassThroughGuard:
 
 
 class PartGuardPipeline:
-    """One after another: what goes out of the last."""
+    """Part guards in series: each stage receives the output of the previous one."""
 
     def __init__(self, stages: Sequence[PartGuard]) -> None:
         self._stages = stages
@@ -216,8 +219,8 @@ class PartGuardPipeline:
 
 
 MAX_THREADS = 8
-"""Of one guardrail. A function that never returns keeps its own; when all are kept, everything is
-blocked."""
+"""Maximum number of threads of one guardrail. A function that never returns keeps its thread; when
+all are occupied, every text is blocked."""
 
 CheckFunction = Callable[[str, dict[str, object]], GuardrailResult | Awaitable[GuardrailResult]]
 

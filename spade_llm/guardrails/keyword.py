@@ -40,11 +40,12 @@ class NormalizedText:
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     closed: int = 0
-    """So much of the original is in it."""
+    """Number of characters of the original that are included."""
 
 
 def normalize(original: str, *, keeps_case: bool = False, is_whole: bool = True) -> NormalizedText:
-    """Without `is_whole`, the last letter is left out: what follows may still change it."""
+    """Normalize a text. `is_whole=False` omits the last letter, because following text may still
+    change it."""
     found = NormalizedText()
     pieces: list[str] = []
     for start, end in _clusters(original):
@@ -61,7 +62,7 @@ def normalize(original: str, *, keeps_case: bool = False, is_whole: bool = True)
 
 
 def normalize_text(original: str, *, keeps_case: bool = False) -> str:
-    """As `folded`, quicker, where nobody asks for places."""
+    """Normalize a text faster than `normalize`, without the positions in the original."""
     if original.isascii():
         shown = _CONTROLS.sub("", _ASCII_BLANKS.sub(" ", original))
         return shown if keeps_case else shown.lower()
@@ -69,7 +70,7 @@ def normalize_text(original: str, *, keeps_case: bool = False) -> str:
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """What is folded as one: white space, or a letter with all that belongs to it."""
+    """Yield the spans that are normalized as a unit: white space, or a letter with its marks."""
     start = 0
     while start < len(text):
         is_part = _is_blank if text[start].isspace() else _continues
@@ -118,7 +119,7 @@ def _bare(text: str) -> str:
 
 
 Span = tuple[int, int]
-"""From a character up to, and without, another."""
+"""Character range: start (included) and end (excluded)."""
 
 
 class KeywordSearch:
@@ -136,7 +137,7 @@ class KeywordSearch:
         return any(keyword in searched for keyword in self.keywords)
 
     def spans(self, searched: str) -> list[Span]:
-        """Of folded text, in order; occurrences that overlap are one."""
+        """Return the occurrences in normalized text, in order; overlapping ones are merged."""
         merged: list[Span] = []
         for start, end in sorted(self._occurrences(searched)):
             if merged and start < merged[-1][1]:
@@ -146,7 +147,8 @@ class KeywordSearch:
         return merged
 
     def begun_at(self, searched: str) -> int:
-        """Where the first keyword stands that may have begun at the end of this folded text."""
+        """Return the earliest position in this normalized text at which an unfinished keyword may
+        begin; its length if there is no such keyword."""
         reach = min(self._longest - 1, len(searched))
         lengths = range(reach, 0, -1)
         begun = (length for length in lengths if searched[-length:] in self._beginnings)
@@ -172,9 +174,10 @@ def _is_partly_in(keyword: str, put: str) -> bool:
 
 
 LONG_CHARS = 5_000
-"""From here on a text is searched off the event loop."""
+"""Length from which a text is searched in a thread, off the event loop."""
 MAX_ROUNDS = 10
-"""Of replacing where a replacement makes keywords anew; then it is blocked."""
+"""Maximum number of replacement rounds if replacements create new keywords; then the text is
+blocked."""
 
 
 class KeywordGuardrail(InputGuardrail):
@@ -261,7 +264,7 @@ def replaced_all(search: KeywordSearch, content: str, replacement: str) -> str:
 
 
 def _originals(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> list[Span]:
-    """Where the spans stand in the original. Two that share a letter there (as in ß) are one."""
+    """Map spans to the original text. Spans that share a letter there (as in ß) are merged."""
     places: list[Span] = []
     for first, last in spans:
         start, end = starts[first], ends[last - 1]
@@ -277,7 +280,7 @@ class _KeywordPartGuard:
     def __init__(self, search: KeywordSearch, *, replacement: str | None) -> None:
         self._search = search
         self._replacement = replacement
-        """None: after a keyword nothing goes out any more."""
+        """Replacement text. None: after a keyword, nothing more is sent."""
         self._held = ""
         self._is_over = False
 
@@ -293,7 +296,8 @@ class _KeywordPartGuard:
         return replaced_all(self._search, ready, self._replacement or "") if has_keyword else ready
 
     def _sure(self) -> tuple[int, bool]:
-        """How much cannot change any more, and whether there is a keyword."""
+        """Return the length of held text that is final, and whether the held text contains a
+        keyword."""
         found = normalize(self._held, keeps_case=self._search.keeps_case, is_whole=False)
         places = _originals(found.starts, found.ends, self._search.spans(found.text))
         begun = self._search.begun_at(found.text)

@@ -1,7 +1,7 @@
 """Model-judged guardrail: a language model decides whether a text is safe (moderation).
 
-The text is quoted between marks that nobody can know beforehand, and only an answer that is a
-verdict from its first to its last character counts.
+The text is quoted between random marks that its author cannot predict, as protection against prompt
+injection. An answer counts only if it consists of exactly one verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 JUDGE_TIMEOUT_S = 20.0
 CONTENT = "{content}"
-"""In a prompt of somebody's own: stands for the text."""
+"""Placeholder of the text in a custom prompt."""
 DEFAULT_RULES = """\
 Decide whether a text may be shown in a chat. It may not if it helps to hurt somebody, harasses or
 threatens, shows how to break the law, or gives away passwords, keys or private data of people."""
@@ -73,7 +73,7 @@ class LLMGuardrail(OutputGuardrail):
         self.safety_prompt = safety_prompt or DEFAULT_RULES
 
     async def check(self, content: str, context: Mapping[str, object]) -> GuardrailResult:
-        """Raises ModelError: then nobody has judged it."""
+        """Let the model judge a text. Raises ModelError: there is no verdict."""
         prompt = judging_prompt(self.safety_prompt, content, mark=f"=== {secrets.token_hex(8)} ===")
         completion = await self.provider.complete(prompt, response_schema=_SCHEMA)
         verdict = None if completion.tool_calls else read_verdict(completion.text)
@@ -93,7 +93,8 @@ def judging_prompt(rules: str, text: str, *, mark: str) -> list[ContextMessage]:
 
 
 def read_verdict(answer: str) -> SafetyVerdict | None:
-    """None for whatever is not exactly one verdict, a code fence around it allowed."""
+    """Parse a verdict; None unless the answer is exactly one verdict, optionally in a code
+    fence."""
     try:
         found = json.loads(strip_code_fence(answer), object_pairs_hook=_reject_duplicate_keys)
         return SafetyVerdict.model_validate(found)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 THREAD_S = 0.5
-"""Of processor time, for a text, in a thread."""
+"""Limit of processor time for one text, in a thread, in seconds."""
 LOOP_S = 0.02
 """The same on the event loop, where nearly every pattern needs less than it takes to start a
 thread."""
@@ -43,12 +43,13 @@ MAX_WIDTH = 1000
 """A pattern that may match more is judged on the whole text."""
 _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
 _MARGIN = 2
-"""What `$` and `\\b` look at, behind a match."""
+"""Number of characters after a match that `$` and word boundaries examine."""
 
 
 class BoundedPattern:
     def __init__(self, pattern: str, *, named_in: str) -> None:
-        """Raises ConfigurationError: `named_in` says whose it is."""
+        """Compile a pattern. Raises ConfigurationError, prefixed with `named_in`, the pattern's
+        owner."""
         self.source = pattern
         self._re = _checked(pattern, named_in)
         self._regex = _compiled(pattern, named_in)
@@ -71,11 +72,13 @@ class BoundedPattern:
         return str(self._regex.sub(replacement, text, **limits))
 
     def matches(self, text: str, start: int) -> Iterator[Match]:
-        """From this place on; what stands before it counts for `\\b`. Raises TimeoutError."""
+        """Find matches from `start`; the text before it counts for word boundaries. Raises
+        TimeoutError."""
         return iter(self._regex.finditer(text, start, timeout=LOOP_S))
 
     def reach(self) -> int | None:
-        """So many characters from where a match begins decide what it is; None: it may be all."""
+        """Return the number of characters from the start of a match that determine it; None:
+        unbounded."""
         if "(?=" in self.source or "(?!" in self.source:
             return None
         least, most = _width(self.source)
@@ -103,7 +106,7 @@ def _checked(pattern: str, named_in: str) -> re.Pattern[str]:
 
 
 def _compiled(pattern: str, named_in: str) -> regex.Pattern[str]:
-    """In `regex`, `a{e}` is a fuzzy match; in `re`, such braces are themselves."""
+    """Escape braces that `re` reads literally: in `regex`, `a{e}` is a fuzzy match."""
     import regex
 
     literal = _FUZZY.sub(lambda found: found[1] or r"\{", pattern)
@@ -114,7 +117,7 @@ def _compiled(pattern: str, named_in: str) -> regex.Pattern[str]:
 
 
 def _width(pattern: str) -> tuple[int, int]:
-    """Of what it matches, the least and the most."""
+    """Return the minimum and maximum length of a match."""
     # Not public, and the only thing in Python that knows; under this name since 3.11.
     parsed = import_module("re._parser").parse(pattern)
     least, most = parsed.getwidth()
@@ -122,9 +125,9 @@ def _width(pattern: str) -> tuple[int, int]:
 
 
 LONG_CHARS = 5_000
-"""From here on a text is searched off the event loop."""
+"""Length from which a text is searched in a thread, off the event loop."""
 REPLACEMENT = "[REDACTED]"
-"""Of a pattern that says MODIFY, and not into what."""
+"""Replacement text of a pattern with the action MODIFY."""
 
 
 class RegexGuardrail(InputGuardrail):
@@ -213,10 +216,10 @@ class _RegexPartGuard:
         self._pattern = pattern
         self._reach = reach
         self._replacement = replacement
-        """None: after a match nothing goes out any more."""
+        """Replacement text. None: after a match, nothing more is sent."""
         self._text = ""
         self._place = 0
-        """What stands before it has gone out, or has been replaced."""
+        """Position up to which the text has been sent or replaced."""
         self._is_over = False
 
     def feed(self, text: str) -> str:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def open_pins(data: Path | None) -> Pins:
-    """Without a folder of data: for as long as these pins are used, and no longer."""
+    """Open the pinned definitions; without a data folder they are temporary and are deleted with
+    the object."""
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
         return Pins(data / PINS_FILE)
@@ -36,10 +37,10 @@ def open_pins(data: Path | None) -> Pins:
 
 
 class McpServers:
-    """As long as the block runs, every server is kept running, once.
+    """MCP servers of an agent, kept running for the block, one process or connection each.
 
-    Entering waits for those that come soon, so that the first turn has their tools; one that is
-    away costs its own tools and nothing else.
+    Entering waits for servers that start soon, so that the first turn has their tools. A server
+    that is unavailable only lacks its own tools.
     """
 
     def __init__(self, configs: Sequence[MCPServerConfig], *, data: Path | None) -> None:

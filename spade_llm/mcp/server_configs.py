@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CALL_TIMEOUT_S = 60.0
-"""For a call, at least: the times of such a description are of single reads."""
+"""Minimum deadline of a call in seconds: the timeouts of these configurations are for single reads.
+"""
 MAX_NAME = 40
 
 
@@ -42,7 +43,7 @@ class StdioServerConfig(MCPServerConfig):
     command: str = ""
     args: Sequence[str] = ()
     env: Mapping[str, str] | None = field(default=None, repr=False)
-    """Beside PATH, HOME and the like; values are secrets."""
+    """Environment variables in addition to PATH, HOME and the like; values are secrets."""
     cwd: str | Path | None = None
     encoding: str = "utf-8"
     encoding_error_handler: str = "strict"
@@ -113,8 +114,8 @@ class StreamableHttpServerConfig(_UrlConfig):
 
 
 def mcp_server(config: MCPServerConfig) -> McpServer:
-    """What it lists later is offered, too, as in 0.3: the program's owner has named the server.
-    What it *changes* is not."""
+    """Convert the configuration. Tools that the server adds later are offered without review, as in
+    0.3, because the program's owner has named the server; tools that it *changes* are not."""
     name = safe_name(config.name, max_chars=MAX_NAME)
     if not name:
         raise ConfigurationError(f"{type(config).__name__}: name is missing")

@@ -58,7 +58,7 @@ class MCPSession:
         """Nothing to do: each call is preceded by a look at the listing."""
 
     async def call_tool(self, tool_name: str, arguments: Mapping[str, object]) -> ToolResult:
-        """By the server's own name, or the one here. Raises UnknownTool."""
+        """Call a tool by the server's own name or the offered name. Raises UnknownTool."""
         from spade_llm.mcp.client.definitions import offered_name
 
         is_ours = tool_name.startswith(self._server.prefix)
@@ -77,7 +77,7 @@ class MCPSession:
 
 
 class MCPToolAdapter(LLMTool):
-    """One tool of a session."""
+    """Adapter that makes a tool of an MCP session an LLMTool."""
 
     def __init__(self, session: MCPSession, spec: ToolSpec) -> None:
         self.session = session
@@ -97,7 +97,7 @@ class MCPToolAdapter(LLMTool):
 logger = logging.getLogger(__name__)
 
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, list[MCPSession]] = WeakKeyDictionary()
-"""As many as there are different descriptions of servers."""
+"""Sessions of each event loop, one for each distinct server configuration."""
 
 
 async def get_mcp_server_tools(server_config: MCPServerConfig) -> list[LLMTool]:
@@ -106,14 +106,14 @@ async def get_mcp_server_tools(server_config: MCPServerConfig) -> list[LLMTool]:
 
 
 async def get_mcp_tool(server_config: MCPServerConfig, tool_name: str) -> LLMTool | None:
-    """By the server's own name, or the one here; None: there is no such tool."""
+    """Tool by the server's own name or the offered name; None if there is none."""
     names = {tool_name, f"{server_config.name}_{tool_name}"}
     tools = await get_mcp_server_tools(server_config)
     return next((tool for tool in tools if tool.name in names), None)
 
 
 async def get_all_mcp_tools(server_configs: Sequence[MCPServerConfig]) -> list[LLMTool]:
-    """Of all of them; the log names those that are away."""
+    """Tools of all servers; unavailable servers are logged."""
     found = await asyncio.gather(*map(_tools_or_none, server_configs))
     return [tool for tools in found for tool in tools]
 

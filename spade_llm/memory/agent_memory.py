@@ -44,10 +44,10 @@ class HasStatistics(Protocol):
 
 
 DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
-"""Where spade_llm 0.3 keeps an agent's file that names no path."""
+"""Folder of spade_llm 0.3 for an agent's memory file without a configured path."""
 
 SHOWN_CHARS = 1000
-"""Of one memory, as one line of a context."""
+"""Maximum length of one memory in a context line, in characters."""
 
 
 class AgentBaseMemory:
@@ -87,7 +87,7 @@ class AgentBaseMemory:
     async def search_memories(
         self, query: str, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
-        """What speaks of the query, best first."""
+        """Search memories by relevance to the query, best first."""
         memory = await self._memory()
         with _value_errors():
             return await memory.search_memories(query, limit)
@@ -107,7 +107,7 @@ class AgentBaseMemory:
     async def get_relevant_memories(
         self, context: str | None = None, limit: int = SEARCH_DEFAULT
     ) -> Sequence[MemoryEntry]:
-        """What speaks of the context; without one the newest."""
+        """Search memories by relevance to the context; without a context, return the newest."""
         if context and context.strip():
             return await self.search_memories(context, limit)
         return await self.get_recent_memories(limit)
@@ -119,7 +119,7 @@ class AgentBaseMemory:
             return await memory.page_of_category(category, limit)
 
     async def format_for_context(self, memories: Sequence[MemoryEntry]) -> str:
-        """By category, one line each: data for a model, never instructions."""
+        """Format memories by category, one line each: data for a model, never instructions."""
         return _as_sections(memories)
 
     def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
@@ -127,7 +127,7 @@ class AgentBaseMemory:
         return _as_sections(memories) or None
 
     async def delete_memory(self, memory_id: str) -> bool:
-        """Whether there was one."""
+        """Delete a memory; return whether it existed."""
         try:
             return bool(await (await self._opened()).delete(ANY_MEMORY, ids=[memory_id]))
         except InvalidArguments:
@@ -194,7 +194,7 @@ def _file_of(agent_id: str, folder: str | Path | None) -> Path:
 
 
 def _ensure_folder(path: Path) -> Path:
-    """Where the memory is, with its folder. Raises ConfigurationError."""
+    """Create the folder and return the path of the memory file. Raises ConfigurationError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return migrated_path(path)
 

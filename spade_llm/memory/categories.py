@@ -127,7 +127,7 @@ LIST_PARAMETERS: Mapping[str, object] = {
 
 
 class CategoryStore(Protocol):
-    """As much of a MemoryStore as knowledge in categories needs; raises as it does."""
+    """Subset of MemoryStore that categorised memory needs; raises the same errors."""
 
     async def add(self, draft: MemoryDraft) -> MemoryEntry: ...
 
@@ -149,7 +149,7 @@ class CategoryBackend(Protocol):
 
 
 class CategorisedMemory(Protocol):
-    """What the memory tools need. Raises as MemoryStore, and InvalidArguments."""
+    """Memory interface of the memory tools. Raises as MemoryStore, and InvalidArguments."""
 
     async def store_memory(
         self, category: str, content: str, context: str | None = None, confidence: float = 1.0

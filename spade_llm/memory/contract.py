@@ -32,11 +32,11 @@ class MemoryDraft:
     content: str
     category: Category | None = None
     type: MemoryType | None = None
-    """None: as the category says; semantic without one."""
+    """Type of the memory. None: derived from the category; semantic without a category."""
     context: str | None = None
     confidence: float = 1.0
     subject: str | None = None
-    """Whom it is about: a person's bare JID. None: about nobody in particular."""
+    """Bare JID of the person that the memory is about. None: no particular person."""
     session: str | None = None
     """The conversation that it belongs to."""
     tier: Tier = Tier.LONG_TERM
@@ -50,7 +50,7 @@ class MemoryDraft:
     surprise: float | None = None
     """0…1. None: the store computes it, 1 − the highest similarity to what is known."""
     valid_at: datetime | None = None
-    """Since when it is true in the world; None: since it was stored. UTC."""
+    """Time (UTC) from which the memory is true in the world. None: the time of storage."""
     origin: Origin = Origin.TOLD
     sources: tuple[str, ...] = ()
     """Ids of the entries it was made from."""
@@ -81,13 +81,13 @@ class MemoryEntry:
     content_type: ContentType = ContentType.TEXT
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
-    """Of a message: `message_id`, `role`, `speaker`."""
+    """Metadata; for a message: `message_id`, `role`, `speaker`."""
     importance: float = 0.5
     """0…1: as it was set, else computed from its use at the time of reading."""
     is_importance_set: bool = False
     importance_reason: str | None = None
     surprise: float | None = None
-    """None until it has been computed."""
+    """Novelty of the memory; None until it is computed."""
     origin: Origin = Origin.TOLD
     sources: tuple[str, ...] = ()
     created_at: datetime
@@ -97,9 +97,9 @@ class MemoryEntry:
     last_accessed_at: datetime | None = None
     expires_at: datetime | None = None
     valid_at: datetime | None = None
-    """None: since it was stored."""
+    """Time from which the memory is true. None: the time of storage."""
     invalid_at: datetime | None = None
-    """Since when it is known to be no longer true."""
+    """Time from which the memory is no longer true."""
 
     @property
     def agent_id(self) -> str:
@@ -108,13 +108,13 @@ class MemoryEntry:
 
     @property
     def last_accessed(self) -> datetime:
-        """When it was used last, or else made."""
+        """Time of the last access; the creation time if there was none."""
         return self.last_accessed_at or self.created_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryChange:
-    """What is to be different about an entry; None leaves a field as it is."""
+    """Change of an entry; None leaves a field as it is."""
 
     id: str
     content: str | None = None
@@ -128,7 +128,7 @@ class MemoryChange:
     """`short_term` gives it the default time to live, another tier takes the expiry away."""
     confidence: float | None = None
     invalid_at: datetime | None = None
-    """None: as it is; with a new content, true again."""
+    """End of validity. None: unchanged; if the content changes, the entry is valid again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,31 +143,31 @@ class SearchOutcome(StrEnum):
     OK = "ok"
     EMPTY = "empty"
     DEGRADED = "degraded"
-    """What has no vector was searched by words: the embedder is away, or has not seen all of it yet
-    (in RECALL: for long)."""
+    """Memories without a vector were searched by keywords: the embedder is unavailable or has not
+    yet processed all of them (in RECALL: only if the backlog is old)."""
     DENIED = "denied"
     """Another owner's memory that was not granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found."""
+    """Result of a search."""
 
     outcome: SearchOutcome
     hits: tuple[ScoredMemory, ...] = ()
     left_out: int = 0
-    """How many more there are that one answer from afar does not carry."""
+    """Number of further hits that did not fit into one remote response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPage:
     entries: tuple[MemoryEntry, ...]
     total: int
-    """How many match in all, beyond this page."""
+    """Number of all matching entries, beyond this page."""
 
 
 class OnError(StrEnum):
-    """What a batch does when an item is wrong."""
+    """Behaviour of a batch if an item is wrong."""
 
     ROLLBACK = "rollback"
     """Nothing is done."""
@@ -180,7 +180,7 @@ class OnError(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchError:
     index: int
-    """Of the item, from 0."""
+    """Index of the item, from 0."""
     code: str
     """A ServiceError's wire code: `invalid-arguments`, `not-found`."""
     reason: str
@@ -189,14 +189,14 @@ class BatchError:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
     ids: tuple[str, ...]
-    """Of what was done, in order."""
+    """Ids of the processed items, in order."""
     errors: tuple[BatchError, ...] = ()
 
 
 class MemoryAccess(StrEnum):
     READ = "read"
     WRITE = "write"
-    """Also correct and delete; includes READ."""
+    """Access to read, correct and delete; includes READ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +208,9 @@ class MemoryGrant:
     """A bare JID, or a domain."""
     access: MemoryAccess = MemoryAccess.READ
     tag: str | None = None
-    """Only entries with this tag."""
+    """Tag that the entries must have."""
     session: str | None = None
-    """Only entries of this session. Neither: all entries."""
+    """Session that the entries must belong to. Neither tag nor session: all entries."""
     created_at: datetime
 
 
@@ -226,7 +226,7 @@ class MemoryLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStatistics:
-    """How much there is: of one session, or of all that an owner has."""
+    """Counts of one session, or of all data of an owner."""
 
     messages: int
     message_tokens: int
@@ -239,7 +239,7 @@ class MemoryStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedCounts:
-    """What was removed."""
+    """Counts of removed messages and memories."""
 
     messages: int
     by_type: Mapping[MemoryType, int]
@@ -247,7 +247,8 @@ class RemovedCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecayPolicy:
-    """What an owner lets go of by itself: nothing, until it is configured."""
+    """Policy for deleting an owner's old, unimportant memories automatically; disabled by
+    default."""
 
     is_enabled: bool = False
     older_than_s: float = 90 * 86_400.0
@@ -264,20 +265,20 @@ class DecayStatus:
     last_run_at: datetime | None = None
     last_deleted: int = 0
     due: int = 0
-    """How many a run would delete now."""
+    """Number of entries that a run would delete now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """Whether a person lets one owner learn from several of their conversations together."""
+    """Consent of a person that one owner may learn from several of their conversations together."""
 
     since: datetime | None = None
-    """None: they do not; nobody does who has not said so."""
+    """Time of the consent. None: no consent, which is the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedMessage:
-    """One message of a conversation, kept verbatim."""
+    """Message of a conversation, kept verbatim."""
 
     id: str
     """Stable: observing the same id again changes nothing."""
@@ -360,8 +361,8 @@ class MemoryStore(Protocol):
         ...
 
     async def search(self, query: MemoryQuery) -> SearchResult:
-        """What speaks of the query; in RECALL the same content is given once, else only that of
-        messages. Counts as an access."""
+        """Search memories by relevance to the query. RECALL returns each content once; the other
+        modes deduplicate only messages. Counts as an access."""
         ...
 
     async def similar(
@@ -414,7 +415,7 @@ class HistoryStore(Protocol):
     async def observe(
         self, conversation: str, messages: Sequence[ObservedMessage], *, subject: str | None = None
     ) -> int:
-        """Append those whose id is new; returns how many were."""
+        """Append the messages with new ids; return how many were appended."""
         ...
 
     async def history(
@@ -434,27 +435,29 @@ class HistoryStore(Protocol):
         ...
 
     async def episode_messages(self, id: str) -> Sequence[ObservedMessage]:
-        """What an episode was cut from, oldest first, without what was cleared since; empty for
-        another entry. Raises NotFound."""
+        """Return the messages of an episode, oldest first, without messages that were cleared
+        since; empty for another entry. Raises NotFound."""
         ...
 
 
 class ClearingStore(Protocol):
-    """What people clear, and how much of it there was. Raises as MemoryStore."""
+    """Data that people clear, with counts. Raises as MemoryStore."""
 
     async def clear_messages(self, conversations: Sequence[str]) -> int:
-        """The messages of these (at most 1000) are neither shown, searched, counted nor exported
-        any more, and removed once what they say has been learned: at once if nobody learns here,
-        after a week in any case. What is remembered stays. Returns how many messages there were."""
+        """Clear the messages of these conversations (at most 1000); return their number.
+
+        They are no longer shown, searched, counted or exported. They are removed once facts have
+        been learned from them: at once without a learner, after a week in any case. Memories stay.
+        """
         ...
 
     async def clear_subject(self, subject: str) -> RemovedCounts:
-        """As `forget_subject`."""
+        """Remove all data about this subject, like `forget_subject`, and return the counts."""
         ...
 
 
 class LinkStore(Protocol):
-    """Which entries belong together. Raises as MemoryStore."""
+    """Links between entries. Raises as MemoryStore."""
 
     async def link(self, source: str, target: str, *, relation: str = "related") -> MemoryLink: ...
 
@@ -463,12 +466,12 @@ class LinkStore(Protocol):
         ...
 
     async def links(self, id: str) -> Sequence[MemoryLink]:
-        """From it and to it, oldest first. Raises NotFound."""
+        """Links from and to this entry, oldest first. Raises NotFound."""
         ...
 
 
 class GrantStore(Protocol):
-    """Whom an owner lets in. Raises as MemoryStore."""
+    """Access grants of an owner to other agents. Raises as MemoryStore."""
 
     async def grant(
         self,
@@ -489,7 +492,7 @@ class GrantStore(Protocol):
 
 
 class DecayStore(Protocol):
-    """What an owner lets go of by itself. Raises as MemoryStore."""
+    """Automatic deletion of an owner's old memories. Raises as MemoryStore."""
 
     async def configure_decay(self, policy: DecayPolicy) -> DecayStatus: ...
 
@@ -501,7 +504,7 @@ class DecayStore(Protocol):
 
 
 class ConsentStore(Protocol):
-    """What people allow an owner. Raises as MemoryStore."""
+    """Consents that people give an owner. Raises as MemoryStore."""
 
     async def consent(self, subject: str) -> Consent: ...
 
@@ -511,10 +514,10 @@ class ConsentStore(Protocol):
 
 
 class SubjectStore(Protocol):
-    """What all owners together remember about one subject, who may see, correct and remove it."""
+    """Memories of all owners about one subject. The subject may see, correct and remove them."""
 
     async def list(self, *, limit: int = 20, offset: int = 0) -> MemoryPage:
-        """Newest first, of every owner; each entry says whose it is."""
+        """List memories of all owners, newest first; each entry names its owner."""
         ...
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
@@ -530,7 +533,7 @@ class SubjectStore(Protocol):
         ...
 
     async def allowed(self) -> Sequence[str]:
-        """The owners whom this subject lets compare its conversations."""
+        """Owners that have this subject's consent to compare its conversations."""
         ...
 
     async def withdraw_all(self) -> Sequence[str]:
@@ -570,7 +573,7 @@ class EpisodeWithMessages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentingPerson:
-    """What one owner has heard from a person who allows to learn from all of it together."""
+    """Episodes of one owner with a person that consents to learning from all of them together."""
 
     owner: str
     subject: str
@@ -584,14 +587,15 @@ TOPIC_METADATA_KEY = "topic"
 """The kind (in the metadata) of a pattern that says what is talked about, not how."""
 
 MAX_EPISODES = 100
-"""Of a person that are looked at together."""
+"""Maximum number of a person's episodes that are compared together."""
 
 
 class LearningStore(Protocol):
-    """What is still to be learned from conversations, of all owners. Raises StorageFailed, Busy.
+    """Learning queue: conversations of all owners from which memories are still to be learned.
+    Raises StorageFailed, Busy.
 
-    Progress is kept with what was learned, in one transaction: after a crash nothing is learned
-    twice and nothing is left out.
+    Progress is committed together with the learned memories: after a crash nothing is learned twice
+    and nothing is left out.
     """
 
     async def stretches(self, *, limit: int = 16) -> Sequence[MessageRange]:
@@ -608,8 +612,8 @@ class LearningStore(Protocol):
         ...
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
-        """What it was cut from, oldest first, also what its person has cleared since; none of an
-        episode that is gone."""
+        """Return the messages of an episode, oldest first, including messages that the person has
+        cleared since; empty if the episode is gone."""
         ...
 
     async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
@@ -630,7 +634,7 @@ class LearningStore(Protocol):
         ...
 
     async def acquaintances(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
-        """People who allow it and about whom there is something new."""
+        """Consents about which there is something new, with the person's episodes."""
         ...
 
     async def keep_patterns(

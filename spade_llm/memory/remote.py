@@ -71,7 +71,8 @@ class MemoryService:
 
 
 class MemoryClient:
-    """All roles of memory/store.py in another agent; the owner is who we are there."""
+    """Memory client: all Protocols of `memory/contract.py` over RPC. The owner is the caller's
+    JID."""
 
     def __init__(self, requester: RequestSender, jid: str, *, timeout_s: float = 10.0) -> None:
         self.jid = jid

@@ -34,7 +34,8 @@ class HistoryRequest(MemoryBody):
     conversation: str
     limit: int = 50
     before: str | None = None
-    """None: the latest. A memory of version 0.1.0 gives them whatever stands here."""
+    """Id of a message; only messages before it are returned. None: the latest. Services of version
+    0.1.0 ignore it."""
 
 
 class CloseConversationRequest(MemoryBody):
@@ -61,7 +62,7 @@ class EpisodeMessagesRequest(MemoryBody):
 class MessagesResponse(MemoryBody):
     messages: tuple[ObservedMessage, ...]
     left: int = 0
-    """How many more were asked for that do not fit into one message."""
+    """Number of requested messages that did not fit into the response."""
 
     @classmethod
     def of(cls, messages: Sequence[ObservedMessage], *, count: int) -> MessagesResponse:

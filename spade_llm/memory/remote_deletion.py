@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.messaging.rpc import RpcClient, RpcService
 
 ENTRY_ID, ENTRY_SUBJECT, ENTRY_SESSION = "$.entry.id", "$.entry.subject", "$.entry.session"
-"""Where the answers of memory_entries.py name what they show."""
+"""JSON paths of entry ids, subjects and sessions in the responses of `remote_entries.py`."""
 
 
 class DeleteMemoriesRequest(MemoryBody):
@@ -28,7 +28,7 @@ class DeleteMemoriesRequest(MemoryBody):
     which: MemoryFilter
     ids: tuple[str, ...] | None = None
     limit: int | None = None
-    """Without ids: no more than so many."""
+    """Maximum number of entries to delete if no ids are given."""
 
 
 class ForgetMemoriesRequest(MemoryBody):
@@ -68,7 +68,7 @@ class ClearedResponse(MemoryBody):
 
 
 class DeletionService:
-    """What is forgotten is not in the answers that the agent remembers either."""
+    """Deletion service. It also removes forgotten entries from the agent's cached responses."""
 
     def __init__(self, store_of: StoreOf, dispatcher: Dispatcher) -> None:
         self._store = store_of
@@ -83,7 +83,7 @@ class DeletionService:
         service.on(MarkReviewedRequest, self._reviewed, effect=Idempotency.WRITE)
 
     async def _delete(self, request: Request, body: DeleteMemoriesRequest) -> DeletedMemories:
-        """Without ids: so many at a time as can be named in one answer."""
+        """Delete memories; without ids, at most as many as one response can name."""
         store, ids = self._store(request), body.ids
         if ids is not None:
             return DeletedMemories(ids=tuple(await store.delete(body.which, ids=ids)))
@@ -221,7 +221,8 @@ class DecayClient:
         ).status
 
     async def run_decay(self, *, dry_run: bool = True) -> Sequence[str]:
-        """As many ids as fit into one answer (about 3000); `decay_status` says how many it were."""
+        """Run or simulate the decay. The ids are limited to one response (about 3000);
+        `decay_status` has the full count."""
         return (await self._peer.ask(RunDecayRequest(dry_run=dry_run), MemoryIds)).ids
 
     async def decay_status(self) -> DecayStatus:

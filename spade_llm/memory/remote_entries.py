@@ -40,7 +40,7 @@ class PeekMemoriesRequest(MemoryBody):
     op: ClassVar[str] = "peek"
     ids: tuple[str, ...]
     skip: int = 0
-    """How many of those that there are were answered before."""
+    """Number of existing entries to skip, since earlier responses contained them."""
 
 
 class UpdateMemoryRequest(MemoryBody):
@@ -80,9 +80,9 @@ class EntryResponse(MemoryBody):
 
 class EntriesResponse(MemoryBody):
     entries: tuple[MemoryEntry, ...]
-    """As many as fit into one message."""
+    """Entries that fit into one message."""
     left: int = 0
-    """How many do not."""
+    """Number of entries that do not fit."""
 
 
 class BatchResponse(MemoryBody):
@@ -183,8 +183,9 @@ class EntriesClient:
         key: str | None = None,
         on_error: OnError = OnError.ROLLBACK,
     ) -> BatchResult:
-        """What one message cannot carry goes in several, each a transaction of its own; with
-        `rollback` it is refused (InvalidArguments) before anything is sent."""
+        """Add drafts in as many messages as necessary, each a separate transaction. With
+        `rollback`, a batch larger than one message raises InvalidArguments before anything is sent.
+        """
 
         async def send(some: Sequence[MemoryDraft], number: int) -> BatchResult:
             id = f"{key}.{number}" if key and number else key
@@ -202,7 +203,7 @@ class EntriesClient:
         return (await self._peer.ask(GetMemoriesRequest(id=id), EntryResponse)).entry
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
-        """In as many answers as it takes."""
+        """Fetch entries in as many responses as necessary."""
         entries: list[MemoryEntry] = []
         while True:
             answer = await self._peer.ask(

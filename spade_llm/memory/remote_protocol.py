@@ -33,15 +33,15 @@ class MemoryCount(MemoryBody):
 
 class MemoryIds(MemoryBody):
     ids: tuple[str, ...]
-    """As many as fit into one message."""
+    """Ids that fit into one message."""
     total: int
 
 
 T = TypeVar("T")
 
 ROOM_BYTES = MAX_BODY_BYTES - 2048
-"""For the items of one message: what is written around them, and escapes that XML needs, fit in
-the rest."""
+"""Maximum size of the items of one message in bytes; the rest of the body is for the envelope and
+XML escapes."""
 
 
 async def send_in_batches(
@@ -86,7 +86,7 @@ async def _sent(
 
 
 def _parts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """From where to where each message goes; what is too large for any stands alone."""
+    """Ranges of items for each message; an item that is too large has a message of its own."""
     start, total = 0, 0
     for index, size in enumerate(sizes):
         if index > start and (total + size > ROOM_BYTES or index - start >= MAX_LIMIT):

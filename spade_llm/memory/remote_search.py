@@ -58,7 +58,7 @@ class ListMemoriesRequest(MemoryBody):
     op: ClassVar[str] = "list"
     which: MemoryFilter = ANY_MEMORY
     category: Category | None = None
-    """As `subject`: how the first programs said what is now in `which`."""
+    """Category filter of old clients, like `subject`; replaced by `which`."""
     subject: str | None = None
     limit: int = 20
     offset: int = 0
@@ -81,7 +81,7 @@ class MemorySearchResponse(MemoryBody):
     results: tuple[ScoredMemory, ...]
     outcome: SearchOutcome = SearchOutcome.OK
     left: int = 0
-    """How many more were found that do not fit into one message."""
+    """Number of further hits that did not fit into one message."""
 
     @classmethod
     def of(
@@ -158,7 +158,7 @@ class SearchClient:
     async def list(
         self, which: MemoryFilter = ANY_MEMORY, *, limit: int = 20, offset: int = 0
     ) -> MemoryPage:
-        """In as many answers as it takes."""
+        """List entries in as many responses as necessary."""
         entries: list[MemoryEntry] = []
         while True:
             body = ListMemoriesRequest(

@@ -53,24 +53,24 @@ def _words(count: int, name: str, single: str, *, is_ahead: bool) -> str:
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 50
 KEY_MOMENT_SCORE = 0.7
-"""From this surprise on a memory is a key moment."""
+"""Minimum surprise of a key moment."""
 DETAILED_RANKS = 2
-"""Without `detail_limit`, the ranks that get details if they are key moments."""
+"""Number of best ranks that get details if they are key moments; used without `detail_limit`."""
 
 MAX_SUMMARY_CHARS = 1500
 MAX_DETAILS = 40
 """Messages of one memory."""
 MAX_DETAIL_CHARS = 600
-"""Of one message."""
+"""Maximum length of one message in characters."""
 MAX_SPEAKER_CHARS = 60
 MAX_DETAILS_CHARS = 8000
-"""Of one memory's messages together."""
+"""Maximum length of all messages of one memory together, in characters."""
 
 NO_MEMORIES = "No memories found."
 
 
 class RetrievableMemory(Protocol):
-    """What retrieve_memory needs of an owner's memory; near or far."""
+    """Subset of an owner's memory, local or remote, that `retrieve_memory` needs."""
 
     async def search(self, query: MemoryQuery) -> SearchResult: ...
 

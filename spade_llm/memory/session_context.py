@@ -34,7 +34,7 @@ SECTIONS: tuple[tuple[MemoryType | None, float, Mapping[Language, str]], ...] = 
     (MemoryType.PROCEDURAL, 0.1, {"en": "## Patterns", "es": "## Patrones"}),
 )
 MAX_LINE_SHARE = 0.2
-"""Of the budget: one long message must not fill it alone."""
+"""Maximum share of the budget for one line, so that one long message cannot use it all."""
 HEADING_OVERHEAD = len("\n\n\n\n")
 LINE_OVERHEAD = len("- \n")
 ALL_TYPES = tuple(MemoryType)
@@ -50,9 +50,9 @@ async def session_context(
     subject: str | None = None,
     language: Language = "es",
 ) -> SessionContext:
-    """The latest messages and what is known, as Markdown of at most `max_tokens`.
+    """Format the latest messages and the known memories as Markdown of at most `max_tokens`.
 
-    `subject`: whom the session is held with; None: whom its memories are about.
+    `subject`: person in the session; None: the subject of the session's memories.
 
     Raises InvalidArguments, naming the field.
     """
@@ -160,7 +160,7 @@ class _ContextSection:
     texts: Sequence[str]
     """The most useful first."""
     max_chars: int
-    """Of one text."""
+    """Maximum length of one text in characters."""
     kept: int = 0
     used_chars: int = 0
 
@@ -192,7 +192,7 @@ class _ContextSection:
 
 
 def _fill_sections(sections: Sequence[_ContextSection], room: int) -> None:
-    """First each its share, then the rest to whoever comes first."""
+    """Give each section its share of the budget, then the rest to the sections in order."""
     budget = room
     for section in sections:
         room -= section.take(min(room, int(budget * section.share)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
-    """What a model should know when a session goes on."""
+    """Context for a model when a session continues."""
 
     session_id: str
     context_text: str
@@ -36,14 +36,14 @@ class SessionHistory:
     messages: tuple[ObservedMessage, ...]
     """The latest, oldest first."""
     total_count: int
-    """How many the session has in all."""
+    """Number of all messages of the session."""
     left: int = 0
-    """How many older ones were asked for that one answer from afar does not carry."""
+    """Number of requested older messages that did not fit into one remote response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCounts:
-    """How much there is of a session, or how much of it was deleted."""
+    """Counts of a session's data, or of what was deleted."""
 
     session_id: str
     messages: int = 0
@@ -62,7 +62,7 @@ class SessionHit:
     """0…1."""
     session_id: str | None = None
     timestamp: datetime
-    """When it was true or said; else when it was stored. UTC."""
+    """Time at which it was true or said; else the time of storage. UTC."""
     metadata: Mapping[str, object] = field(default_factory=dict)
     """The entry's own."""
 
@@ -72,7 +72,7 @@ class SessionSearch:
     query: str
     results: tuple[SessionHit, ...]
     left_out: int = 0
-    """How many more were found that one answer from afar does not carry."""
+    """Number of further hits that did not fit into one remote response."""
 
 
 DEFAULT_MESSAGES = 50
@@ -99,7 +99,7 @@ async def session_history(
 async def _latest_messages(
     memory: OwnedMemory, session: str, limit: int, before: str | None
 ) -> list[ObservedMessage]:
-    """In as many pages as it takes: from afar, one has what fits into a message."""
+    """Latest messages, in as many pages as necessary: a remote page is limited to one message."""
     kept: list[ObservedMessage] = []
     while len(kept) < limit:
         first = kept[0].id if kept else before
@@ -126,7 +126,7 @@ async def search_sessions(
     subject: str | None = None,
     with_messages: bool = False,
 ) -> SessionSearch:
-    """In one session, or (None) in all; about one subject, or (None) about anybody.
+    """Search sessions. `session` None: all sessions. `subject` None: any subject.
 
     Raises InvalidArguments, naming the field.
     """

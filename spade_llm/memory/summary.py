@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 FACT_WEIGHT = 8.0
-"""Of a name, a number or a date, against an ordinary word."""
+"""Weight of a name, a number or a date, relative to an ordinary word."""
 SHORT_WORD_WEIGHT = 0.25
 """Words of up to three letters mostly carry no meaning of their own."""
 
@@ -26,7 +26,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+
 """Scripts written without spaces (Thai, Japanese, Chinese), and Korean with its endings."""
 _KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}")
 _ARTICLE = re.compile(r"^(?i:the|an?|el|la|un|una|der|das|eine?|le|une) +(?=[a-zà-ÿ])")
-"""Not of a name: La Paz, The Hague."""
+"""Article at the beginning of a line; not in names such as La Paz or The Hague."""
 _DROPPABLE_WORD = re.compile(
     r"(?<=\w )(?:is|are|was|were|the|an?|es|está|son|el|la|los|las|una?|ist|sind|est|sont) (?=\w)"
 )
@@ -178,8 +178,8 @@ def _select_sentences(
 def _fill_remaining_room(
     found: Sequence[_SourceSentence], chosen: list[int], said: set[str], limit: int
 ) -> list[int]:
-    """Also those with a new fact for which there is room after all: where sentences follow each
-    other without a space, it was counted."""
+    """Add sentences with a new fact that still fit: a space was counted where sentences follow each
+    other without one."""
     if not any(_UNSPACED_END.search(one.text) for one in found):
         return chosen
     for at, one in enumerate(found):
@@ -199,8 +199,8 @@ def _weights(found: Sequence[_SourceSentence]) -> dict[str, float]:
 
 
 def _gain_per_character(one: _SourceSentence, weights: dict[str, float], said: set[str]) -> float:
-    """What it adds to what is said, per character to the half: neither long nor short ones win by
-    their length alone. Facts come before everything else."""
+    """Weight of a sentence's new words, divided by the square root of its length, so that length
+    alone decides nothing. New facts come first."""
     new = (one.words | one.facts) - said
     worth = sum(weights[word] for word in sorted(new)) / math.sqrt(len(one.text) + 1)
     return worth + (1000.0 if one.facts - said else 0.0)
@@ -222,8 +222,9 @@ def _truncate_beginning(text: str, limit: int) -> str:
 
 
 def _fit_lines(chosen: Sequence[_SourceSentence], room: int) -> str:
-    """One source per line. If the line ends alone make it longer than the sources, the beginnings
-    and ends of lines give way, then little words; then what says least is shortened."""
+    """Format one source per line. If the line ends alone make it longer than the sources, shorten
+    the beginnings and ends of lines, then remove little words, then shorten the least important
+    line."""
     lines = _join_sentences(chosen).split("\n")
     shorter = list(lines)
     excess = sum(map(len, lines)) + len(lines) - 1 - room
@@ -264,13 +265,13 @@ def _without_droppable_word(line: str, lines: Sequence[str], at: int) -> str:
 
 
 def _without_gaps(text: str, room: int) -> str:
-    """Without as many gaps as have to go, of those that can."""
+    """Remove as many unnecessary gaps as needed to fit."""
     return _NEEDLESS_GAP.sub("", text, count=max(0, len(text) - room)) if text[room:] else text
 
 
 def _drop_least_important(lines: list[str], room: int) -> str:
-    """At most `room`. The line with fewest numbers gives way first, of equals the one with fewest
-    facts, then the shorter."""
+    """Shorten the text to `room`: the line with the fewest numbers first, then with the fewest
+    facts, then the shortest."""
     while (excess := len("\n".join(lines)) - room) > 0 and len(lines) > 1:
         least = min(range(len(lines)), key=lambda at: (*_weight_of(lines[at]), -at))
         rest = _truncate_line(lines[least], len(lines[least]) - excess)

@@ -25,13 +25,14 @@ MAX_NAME_CHARS = 3 * 1024
 MAX_TAGS = 32
 MAX_TAG_CHARS = 128
 MAX_METADATA_CHARS = 16 * 1024
-"""As JSON."""
+"""Maximum length of metadata as JSON, in characters."""
 MAX_ENTRY_BYTES = 100 * 1024
-"""Of what is told of an entry, as JSON: what can be stored can be answered in one message."""
+"""Maximum size of an entry as JSON, in bytes, so that every stored entry fits into one response."""
 MAX_MESSAGE_CHARS = 128 * 1024
-"""What fits into one request; a long message of a person is kept whole."""
+"""Maximum length of a message in characters: fits into one request, and keeps long messages whole.
+"""
 MAX_SOURCES = 64
-"""Of an entry, and memories that a message was written with."""
+"""Maximum number of sources of an entry, and of memories that a message was written with."""
 MAX_ROWS = 1000
 """Rows of one answer, ids, drafts, changes or messages of one request."""
 MAX_OFFSET = 2**53
@@ -248,7 +249,7 @@ def _check_tags(tags: Sequence[str]) -> None:
 
 
 ROOM_SEPARATOR = " in "
-"""Behind a person's JID, in front of the room that they said something in."""
+"""Separator between a person's JID and the room's JID in a subject."""
 JID_PATTERN = re.compile(r"([^@/\s]+@[^@/\s]+)(/.*)?", re.DOTALL)
 
 
@@ -259,12 +260,13 @@ def normalize_subject(subject: str | None) -> str | None:
 
 
 def room_subject_range(subject: str) -> tuple[str, str]:
-    """What this person is as a subject in any room: from the first of these to before the second.
-    Apart from what they are in private, so that a room never finds that."""
+    """Range of a person's subjects in all rooms (start, exclusive end). They are separate from the
+    person's private subject, so that a room never finds private memories."""
     return subject + ROOM_SEPARATOR, subject + ROOM_SEPARATOR[:-1] + "!"
 
 
 def subject_jid(subject: str) -> str:
-    """The JID that stands for this subject: of somebody in a room their own, or else the room's."""
+    """JID that stands for a subject: the person's own, or the room's if the person's JID is
+    unknown."""
     who, _, room = subject.partition(ROOM_SEPARATOR)
     return who if JID_PATTERN.fullmatch(who) else room or who

@@ -29,27 +29,28 @@ class AgentStatus(Body):
     kind: str
     """assistant, memory, rag, tools or gateway."""
     summary: str
-    """One line for people, for instance `model gpt-5-mini, 3 conversations`."""
+    """Summary in one line, for instance `model gpt-5-mini, 3 conversations`."""
     running: int = 0
     """Requests that are being answered now, without this question."""
     queued: int = 0
     notes: tuple[str, ...] = ()
     """Sentences for people: services that are away, requests that wait for approval."""
     ontologies: tuple[str, ...] = ()
-    """What can be asked of it; empty: an agent of 0.2.0 or before, which does not say."""
+    """Ontologies that the agent serves; empty: an agent of 0.2.0 or before, which does not report
+    them."""
     answered: int = 0
     """Requests since it began, without questions such as this one."""
     per_minute: int = 0
-    """Of them, those of the last minute."""
+    """Requests answered within the last minute."""
     storage_failing: bool = False
     """A request failed within the last minute because the disk or a database refused."""
     facts: Mapping[str, str] = Field(default_factory=dict)
-    """For programs. assistant: `provider` and `model`; memory and rag: `storage`, and `embeddings`
-    (empty: it searches by words only)."""
+    """Machine-readable properties. assistant: `provider` and `model`; memory and rag: `storage`,
+    and `embeddings` (empty: keyword search only)."""
 
 
 class RecentRequestsQuery(Body):
-    """Whoever asks sees what was asked by it; a gateway that asks for nobody sees all."""
+    """Query for recent requests. A caller sees its own; a gateway without a principal sees all."""
 
     op: ClassVar[str] = "recent"
     limit: int = 50
@@ -117,8 +118,8 @@ async def ask_status(requester: RequestSender, jid: str, *, timeout_s: float) ->
 async def ask_recent(
     requester: RequestSender, jid: str, *, limit: int = 50, timeout_s: float
 ) -> Sequence[HandledRequest]:
-    """Recent requests of an agent, newest first (RecentRequestsQuery); fewer than `limit` (1…100)
-    where one message cannot carry them.
+    """Query the requests that an agent answered recently, newest first (RecentRequestsQuery says
+    which); fewer than `limit` (1…100) if one message cannot carry them.
 
     Raises RequestError; RequestNotUnderstood: the agent is older than this op.
     """

@@ -1,7 +1,7 @@
 """Answer log (SQLite, TTL): idempotent answers by request id, replay of unfinished requests.
 
-Knows no handler. A request that changes something is written down before it is started and its
-answer before it is sent; whoever asks again is given that answer, also after a kill −9.
+A request that changes something is logged before it is started, and its answer before it is sent. A
+repeated request gets the logged answer, also after a kill −9.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RETENTION_S = 15 * 60
-"""How long an answer is remembered, from when it was given; longer than the deadline of a request,
-except of those that are at work for hours: they were answered then."""
+"""Retention of an answer, from the time when it was given. It exceeds the deadline of all requests
+except those that run for hours, which were answered when they ended."""
 UNFINISHED_RETENTION_S = 24 * 3600
-"""How long a request is remembered that has no answer yet: longer than any handler may run."""
+"""Retention of a request without an answer; it exceeds the time limit of any handler."""
 MAX_ENTRIES = 50_000
 """Rows kept at the most, oldest out first; twice as many where they have no answer yet."""
 PURGE_EVERY = 1000
@@ -100,7 +100,7 @@ class LoggedRequest:
     """A request that was seen before."""
 
     answer: AclMessage | None
-    """None: it was started, and no answer is known."""
+    """Logged answer. None: the request was started, and no answer is known."""
     is_erased: bool = False
     """It was answered, the answer was sent, and is kept no longer."""
     reply_by: datetime | None = None
@@ -138,7 +138,7 @@ class AnswerLog(Protocol):
         ...
 
     async def forget(self, request: AclMessage) -> None:
-        """As if it had never been asked: whoever asks it again is served anew."""
+        """Delete the request from the log: if it is repeated, it is served again."""
         ...
 
     async def keep(self, message: AclMessage) -> bool:
@@ -151,10 +151,11 @@ class AnswerLog(Protocol):
         ...
 
     async def scrub(self, path: str, values: Sequence[str], *, peer: str | None) -> None:
-        """Put a refusal in the place of answers with one of these values at this JSON path, and
-        leave no bytes of them: what they speak of was forgotten.
+        """Replace answers with one of these values at this JSON path by a refusal, and leave no
+        bytes of them, because the data that they contain was deleted.
 
-        Of a person also what they are in rooms. `peer` is the bare JID that asked; None: anybody.
+        A value that is a person also covers that person's seats in rooms. `peer` is the bare JID of
+        the caller; None: all callers.
         """
         ...
 
@@ -355,8 +356,9 @@ class SqliteAnswerLog:
 
 
 def _asker(request: AclMessage) -> str:
-    """Whose row it is: of a gateway's request, whom it speaks for, as if that were a client of
-    theirs; so what is scrubbed of a person goes, whichever way they asked."""
+    """Return the sender column of a request. A gateway's request is logged under its principal, as
+    if the gateway were one of that person's clients, so that scrubbing a person covers both ways.
+    """
     return f"{request.principal}/{request.sender}" if request.principal else request.sender
 
 
@@ -377,12 +379,12 @@ def _key(request: AclMessage) -> _Key:
 
 
 def _key_of_sent(message: AclMessage) -> _Key:
-    """As if its receiver had asked for it."""
+    """Return the key of an unsolicited message, as if its receiver had requested it."""
     return (*_request_key(message), fingerprint(message))
 
 
 def _request_key(answer: AclMessage) -> tuple[str, str]:
-    """Who asked for this, under which id."""
+    """Return the sender and the id of the request that this message answers."""
     return answer.receiver, answer.in_reply_to or answer.reply_with
 
 

@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 128 * 1024
 """Cap of one encoded body. Servers close the sender's stream above 256 KB of XML, and JSON grows
 ×1.84 on the way into it, so anything larger goes in pages or as a file."""
 MAX_ESCAPED_BYTES = 240 * 1024
-"""Of a body inside its stanza, which may have 255 KB."""
+"""Maximum size of a body inside its stanza, after XML escaping (stanza limit 255 KB)."""
 MAX_DETAIL = 500
 """Characters of an error's sentence, ours or a peer's."""
 
@@ -33,7 +33,7 @@ class Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=False, allow_inf_nan=False)
 
     op: ClassVar[str] = ""
-    """What the request asks for, within its ontology."""
+    """Operation that is requested, within its ontology."""
     skips_defaults: ClassVar[bool] = False
     """Fields at their default are not written: half of the bytes of long lists of records. The
     defaults are then a part of the ontology's version."""
@@ -87,12 +87,12 @@ class Body(BaseModel):
 
     @property
     def size_bytes(self) -> int:
-        """Of its JSON, before what XML needs."""
+        """Size of the JSON in bytes, before XML escaping."""
         return len(self._json.encode())
 
     @property
     def fits_one_message(self) -> bool:
-        """Whether a server takes it, as JSON and with what XML escapes of it."""
+        """Check whether a server accepts the body, as JSON and with XML escaping."""
         text = _xml_safe(self._json)
         size = len(text.encode())
         escapes = 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
@@ -121,7 +121,7 @@ class ErrorBody(Body):
     code: str
     detail: str = ""
     retry_after_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """When to ask again, where that is known."""
+    """Seconds until a retry makes sense, if known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class RequestBody:
 
     op: str
     owners: frozenset[str]
-    """Whom the request says it acts for, anywhere in it; best left out."""
+    """Owners that the request claims to act for, at any depth; best omitted."""
     values: Mapping[str, object]
 
 
@@ -164,7 +164,7 @@ _FREE_KEYS = frozenset({"metadata", "arguments", "where", "response_schema"})
 
 
 def _owners(value: object) -> Iterator[str]:
-    """As deep as the reader goes, which is bounded (pydantic_core: 200)."""
+    """Yield the claimed owners, at the depth that the JSON reader accepts (pydantic_core: 200)."""
     if isinstance(value, dict):
         yield from (str(value[key]) for key in _OWNER_KEYS if value.get(key) is not None)
         for key, inner in value.items():

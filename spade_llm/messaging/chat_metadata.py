@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "said."
 SEAT_SEPARATOR = " in "
-"""Between who and where in a seat: a JID has no spaces."""
+"""Separator between occupant and room in a seat; a JID contains no spaces."""
 OCCUPANT_PREFIX = "occupant:"
 TRANSIENT_PREFIX = "~"
 
@@ -29,23 +29,23 @@ class ChatMetadata:
     room: str = ""
     """Bare JID of the room that it was said in (XEP-0045)."""
     nick: str = ""
-    """Who said it there."""
+    """Nickname of the author in the room."""
     real: str = ""
-    """Bare JID of who said it there, where the room shows it to us."""
+    """Bare JID of the author, if the room discloses it to us."""
     occupant: str = ""
-    """Who said it there, by an id that outlives names (XEP-0421); where the room gives none, one of
-    ours that lasts as long as they stay, and begins with PASSING."""
+    """Occupant id of the author, which survives nickname changes (XEP-0421). If the room provides
+    none, it is an id of ours that lasts for one stay and begins with TRANSIENT_PREFIX."""
     hops: str = ""
-    """How many programs' answers led to it, as a number."""
+    """Number of program-generated answers that led to this message, as text."""
     quotes: str = ""
-    """What its client repeats of the message that it replies to (XEP-0461)."""
+    """Text that the client quotes from the message that this one replies to (XEP-0461)."""
     wants: str = ""
-    """What the client asks to be told: `displayed` (XEP-0333), `received` (XEP-0184), or nothing.
-    The former, if both: one mark is enough."""
+    """Receipt that the client requests: `displayed` (XEP-0333), `received` (XEP-0184), or empty. If
+    it requests both, `displayed`: one marker is enough."""
 
     @property
     def seat(self) -> str:
-        """Who said it, in this room and nowhere else: no JID is equal to it. Empty: in no room."""
+        """Identifier of the author within this room, which equals no JID. Empty: not in a room."""
         if not self.room:
             return ""
         occupant = OCCUPANT_PREFIX + (self.occupant or TRANSIENT_PREFIX + self.nick)
@@ -53,11 +53,11 @@ class ChatMetadata:
 
     @property
     def is_passing(self) -> bool:
-        """Who said it cannot be known again once they have left."""
+        """True if the author cannot be recognized after leaving the room and returning."""
         return bool(self.room) and not self.real and self.occupant[:1] in ("", TRANSIENT_PREFIX)
 
     def of_answer(self) -> ChatMetadata:
-        """What an answer has of it: the place where it goes, and there whom it is for."""
+        """Return the metadata of an answer: its room and the occupant that it addresses."""
         if not self.room:
             return NO_CHAT_METADATA
         hops = str(int(self.hops or "0") + 1)

@@ -57,7 +57,7 @@ RateLimitDelay = Callable[["AclMessage"], float]
 """Seconds that a request which was received just now waits before it is run. Must not raise."""
 
 IsConnected = Callable[[str], Awaitable[bool]]
-"""Whether a full JID is connected; True where that cannot be known."""
+"""Check whether a full JID is connected; returns True if that cannot be determined."""
 
 NO_TRACER = Tracer(None, service="", instance="")
 MAX_REFUSALS_WAITING = 256
@@ -66,7 +66,7 @@ MAX_REFUSALS_WAITING = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherLoad:
-    """How busy a dispatcher is."""
+    """Load of a dispatcher."""
 
     running: int
     queued: int
@@ -74,20 +74,22 @@ class DispatcherLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherLimits:
-    """What one dispatcher takes on; counts include what runs."""
+    """Limits of one dispatcher (admission control); counts include running requests."""
 
     max_queued: int = 10_000
     max_per_peer: int = 4096
-    """Of one bare JID, so that a flood from one leaves room for the others."""
+    """Maximum number of requests of one bare JID, so that a flood from one leaves room for others.
+    """
     max_per_conversation: int = 64
     max_running: int = 512
     max_time_s: float = 600.0
     """A handler is stopped after this, or at its requester's deadline if that is earlier; where
     its route gives it another time, after that."""
     patience_s: float = 3.0
-    """Between two looks at whether a program is still there; it is gone when both miss it."""
+    """Interval between two checks whether a program is still connected; it has left if two in a row
+    fail."""
     clock_skew: timedelta = timedelta(seconds=30)
-    """How far a requester's clock may be behind ours before its deadline is taken at its word."""
+    """Tolerated lag of a requester's clock behind ours, added to its deadline."""
 
 
 class Dispatcher:
@@ -116,7 +118,8 @@ class Dispatcher:
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled_at_close: set[asyncio.Task[object]] = set()
-        """Of those, the ones whose handler may run for long, or whose request is paced."""
+        """Tasks to cancel at once on close: their handler may run for long, or their request is
+        paced."""
         self._resending = asyncio.Lock()
         self._is_closing = False
         self._has_ended = asyncio.Event()
@@ -135,7 +138,7 @@ class Dispatcher:
         return ontology in self._routes
 
     def is_serving(self, owner: str) -> bool:
-        """Whether a request of this bare JID runs or waits."""
+        """True if a request of this bare JID is running or queued."""
         return owner in self._open_of
 
     @property
@@ -145,7 +148,7 @@ class Dispatcher:
 
     @property
     def is_closing(self) -> bool:
-        """What runs is ended now, and taken up again at the next start where it may be."""
+        """True while running requests are ended; they are resumed at the next start if allowed."""
         return self._is_closing
 
     @property
@@ -153,10 +156,10 @@ class Dispatcher:
         return DispatcherLoad(running=self._running, queued=self._open - self._running)
 
     def identified(self, message: AclMessage) -> AclMessage | None:
-        """Authorize: the message, with its principal if a gateway of ours sent it.
+        """Authorize a message; return it with its principal if a trusted gateway sent it.
 
-        None: its sender may not speak for others, and is told. Call it before anything else reads
-        whose message it is.
+        None: the sender may not act for others; a request is refused. Call this before any other
+        code reads the owner of the message.
         """
         try:
             return with_checked_principal(message, self.gateways)
@@ -403,7 +406,8 @@ class Dispatcher:
         job.stop(Cancelled("its asker has left"))
 
     def effect_of(self, message: AclMessage) -> Idempotency:
-        """What the route says; a message that it cannot read is left to its handler to refuse."""
+        """Return the idempotency that the route declares; READ for a message that it cannot parse,
+        which the handler then refuses."""
         route = self._routes.get(message.ontology)
         try:
             return route.effect_of(message) if route else Idempotency.READ
@@ -467,7 +471,7 @@ class Dispatcher:
                     await self.delivery.deliver(answer)
 
     def _is_coming(self, answer: AclMessage) -> bool:
-        """Whether it was sent, or will be by the job that is at it."""
+        """Check whether the answer was sent and awaits confirmation, or will be sent by its job."""
         asked = (answer.receiver, "", answer.in_reply_to)
         return self.delivery.is_unconfirmed(answer) or any(
             _request_key(job.request) == asked for job in self._jobs_near(answer, asked)
@@ -537,7 +541,7 @@ def _log_name(message: AclMessage) -> str:
 
 
 _RequestKey = tuple[str, str, str]
-"""Sender, whom it speaks for, and the request's own id."""
+"""Key of a request: its sender, principal and id."""
 
 
 def _request_key(message: AclMessage) -> _RequestKey:
@@ -545,7 +549,8 @@ def _request_key(message: AclMessage) -> _RequestKey:
 
 
 def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
-    """Whether it is a repeat; SPADE programs and some clients reuse an id for another request."""
+    """Check whether one message repeats the other. The id alone does not tell: SPADE programs and
+    some clients reuse it for another request."""
     return (
         _request_key(one) == _request_key(other)
         and one.ontology == other.ontology
@@ -554,7 +559,7 @@ def _is_repeated(one: AclMessage, other: AclMessage) -> bool:
 
 
 def _is_version_of(message: AclMessage, id: str) -> bool:
-    """Whether it is the message of this id, or corrects it."""
+    """Check whether the message has this id or corrects the message with it."""
     return id in (message.reply_with, message.said.corrects)
 
 
@@ -568,7 +573,7 @@ def _queue_key(message: AclMessage, asked: _RequestKey) -> Hashable:
 
 
 def _may_run_again(job: Job, row: LoggedRequest) -> bool:
-    """Whether a request in the log is run again, rather than answered from there."""
+    """Check whether a logged request is run again instead of answered from the log."""
     if row.is_erased:
         return False
     if row.answer is None:

@@ -37,10 +37,10 @@ class Protocol(StrEnum):
 
 
 class Encoding(StrEnum):
-    """How a message is written on the wire; an answer is written as its request was."""
+    """Wire format of a message; an answer uses the format of its request."""
 
     ACL = "acl"
-    """One `<acl/>` element: between our agents (docs/design/wire.md says why)."""
+    """Single `<acl/>` element, between our agents (docs/design/wire.md explains why)."""
     FORM = "form"
     """SPADE's metadata form: to and from plain SPADE agents."""
     PLAIN = "plain"
@@ -69,36 +69,39 @@ class AclMessage:
     language: str = ""
     """`json` for typed bodies, empty for text."""
     conversation_id: str = ""
-    """Also the stanza's `<thread/>` (XEP-0201). Empty where a chat client sends none."""
+    """Conversation id, also the stanza's `<thread/>` (XEP-0201). Empty if a chat client sends none.
+    """
     reply_with: str = field(default_factory=new_id)
-    """Also the stanza's id: unique per message, equal on a retry of the same request."""
+    """Message id, also the stanza's id: unique per message, equal on a retry of the same request.
+    """
     in_reply_to: str = ""
     reply_by: datetime | None = None
     """Absolute deadline, UTC."""
     sequence: int | None = None
     """Number of a stream's part, from 0; None on everything else and on the terminal answer."""
     trace_parent: str = ""
-    """Of a request: the span that it is a part of, as W3C Trace Context writes it."""
+    """Parent span of a request, in the format of W3C Trace Context."""
     acts_for: str = ""
-    """Bare JID that the sender says it speaks for. Its word only: who it is worth something to
-    makes it the `principal` (runtime/gateways.py). Goes with ACL only."""
+    """Bare JID that the sender claims to act for, unverified. An agent that trusts the sender
+    copies it to `principal` (messaging/principals.py). Sent in ACL encoding only."""
     principal: str = ""
-    """Whom a gateway that we trust speaks for. Never read from the wire."""
+    """Bare JID that a trusted gateway acts for. Never read from the wire."""
     encoding: Encoding = Encoding.ACL
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What SPADE's metadata says beyond ACL (`message_type`); goes with FORM only."""
+    """Additional SPADE metadata beyond ACL (`message_type`); sent in FORM encoding only."""
     said: ChatMetadata = NO_CHAT_METADATA
-    """What a person's client says beside the text; goes with PLAIN only."""
+    """Chat metadata that a person's client sends with the text; in PLAIN encoding only."""
 
     @property
     def owner(self) -> str:
-        """The bare JID that this message acts for: the stamped sender's, never an argument; of a
-        gateway's message, whom it speaks for."""
+        """Bare JID that this message acts for: the stamped sender, never an argument; for a
+        gateway's message, its principal."""
         return self.principal or bare(self.sender)
 
     @property
     def asker(self) -> str:
-        """Who said it: the owner, except in a room, where each has a seat of their own."""
+        """Author of the message: the owner, except in a room, where each occupant has a separate
+        seat."""
         return self.said.seat or self.owner
 
     @property
@@ -144,10 +147,10 @@ MESSAGE_TYPE = "message_type"
 answer has it as its request did."""
 CHAT_TYPE = "llm"
 FOR_MODELS_METADATA = {MESSAGE_TYPE: CHAT_TYPE}
-"""What programs written for spade_llm tell a chat message by."""
+"""Metadata that marks a chat message for programs written for spade_llm."""
 
 PRINCIPAL = "principal"
-"""Attribute of `<acl/>`: whom its sender says it speaks for."""
+"""Attribute of `<acl/>`: principal that the sender claims to act for."""
 
 _METADATA_FIELDS = {
     "performative": "performative",

@@ -20,7 +20,7 @@ class ReplyListener(Protocol):
     """Waits for messages that are not to become requests. Neither method blocks or raises."""
 
     def receive(self, message: AclMessage) -> bool:
-        """Take it; False: it is for somebody else."""
+        """Accept the message. False: it is not for this listener."""
         ...
 
     def bounced(self, bounce: Bounce) -> bool:
@@ -33,7 +33,7 @@ ConfirmSent = Callable[[], Awaitable[None]]
 
 
 async def _nothing_to_confirm() -> None:
-    """On a network that loses nothing."""
+    """Return at once: the default, for a network that loses nothing."""
 
 
 class Node:
@@ -61,7 +61,7 @@ class Node:
             self.dispatcher.receive(known)
 
     def is_awaited(self, message: AclMessage) -> bool:
-        """Give it to who waits for it; False: nobody does."""
+        """Give the message to the listener that waits for it. False: there is none."""
         return any(asker.receive(message) for asker in self.askers)
 
     def bounced(self, bounce: Bounce) -> None:

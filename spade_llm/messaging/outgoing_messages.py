@@ -1,6 +1,6 @@
 """Outgoing chat messages that an agent starts itself: notifications, and questions with replies.
 
-Whoever gets them may be a person, a plain SPADE agent, or one of ours. Knows no agent and no model.
+The receiver may be a person, a plain SPADE agent, or one of our agents.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_CLOSED = 4096
 """Questions that are over, and messages said, that are still known by their ids."""
 
 SpawnTask = Callable[[Coroutine[object, object, None]], object]
-"""Runs something that nobody waits for, and owns it."""
+"""Starts a background task and keeps a reference to it."""
 OnBounce = Callable[[str], None]
 """Told the condition with which a server returned a message. Must not raise."""
 _Key = tuple[str, str]
@@ -73,7 +73,7 @@ class _PendingQuestion:
 
 @dataclass(slots=True, eq=False)
 class _SentMessage:
-    """Until it is known whether a server returned it."""
+    """Sent message, until it is known whether a server returned it."""
 
     peer: str
     on_return: OnBounce
@@ -109,20 +109,21 @@ class OutgoingMessages:
         said.on_return = on_return or _log_return(message)
 
     async def tell(self, message: AclMessage) -> None:
-        """`say`, where nobody is there to do something about it if it fails: the log has it."""
+        """Send a message like `say`, but log a failure instead of raising it."""
         try:
             await self.say(message)
         except RequestError as error:
             logger.warning("%s could not be told: %s", message.receiver, error)
 
     async def ask(self, message: AclMessage, *, timeout_s: float) -> AclMessage:
-        """What the bare JID that is asked answers: to this message's id, or in its thread.
+        """Ask a bare JID a question; return its reply to this message's id, or in its thread.
 
-        The thread has to be this question's own: then a late or second answer is none to another.
+        The thread must belong to this question only: then a late or second reply is not mistaken
+        for the reply to another question.
 
         Raises:
             PeerUnavailable: a server returned the question.
-            RequestTimeout: nothing came within `timeout_s`.
+            RequestTimeout: no reply came within `timeout_s`.
             RequestRefused: too many questions are open, or the peer refused.
             RequestFailed, RequestNotUnderstood: the peer said so.
         """

@@ -1,7 +1,8 @@
 """Principals: gateways that are trusted to act for other JIDs, and the check of that claim.
 
-A gateway says in each request whom it speaks for (`acts_for`). An agent believes those that it was
-told to, and refuses the claim of everybody else; behind that check `owner` is whom it is for.
+A gateway states in each request the JID that it acts for (`acts_for`). An agent accepts this claim
+only from its configured gateways and refuses it from other senders. After the check, `owner` is
+that JID.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def with_checked_principal(message: AclMessage, gateways: Collection[str]) -> Ac
 
 
 def parse_principal(text: str) -> str:
-    """As servers write it; empty: it is no bare JID."""
+    """Normalize a bare JID as servers do; empty if the text is not a bare JID."""
     return text.lower() if _BARE_JID.fullmatch(text) else ""
 
 
@@ -56,11 +57,11 @@ class PrincipalRequester:
         self._principal = principal
 
     async def ask(self, question: OutgoingRequest, *, timeout_s: float) -> AclMessage:
-        """As Requester.ask."""
+        """Send a request for the principal; see Requester.ask."""
         return await self._requester.ask(self._mine(question), timeout_s=timeout_s)
 
     def stream(self, question: OutgoingRequest, *, timeout_s: float) -> AsyncGenerator[AclMessage]:
-        """As Requester.stream."""
+        """Stream a request for the principal; see Requester.stream."""
         return self._requester.stream(self._mine(question), timeout_s=timeout_s)
 
     def _mine(self, question: OutgoingRequest) -> OutgoingRequest:

@@ -89,9 +89,9 @@ class Job:
     request: AclMessage
     effect: Idempotency
     since_s: float = field(default_factory=time.monotonic)
-    """When it arrived."""
+    """Arrival time, on the monotonic clock."""
     pause_s: float = 0.0
-    """From its arrival until it may take a slot: its sender is paced by the rate limiter."""
+    """Delay after arrival before it may take a slot, imposed by the rate limiter on its sender."""
     diverted_to: Handler | None = None
     """Instead of the route's handler."""
     has_slot: bool = False
@@ -99,13 +99,13 @@ class Job:
     scope: asyncio.Timeout | None = None
     """Deadline; set while the handler runs. Cancelling the job moves it to now."""
     waits: int = 0
-    """How many parts of its handler wait for a person now."""
+    """Number of parts of its handler that are waiting for a person."""
     left_s: float = 0.0
     """Time left when the deadline was suspended."""
     cancelled: Cancelled | None = None
-    """What it is answered with, once it is cancelled."""
+    """Error to answer with, once the job is cancelled."""
     is_left: bool = False
-    """Its asker has left: there is nobody to answer."""
+    """True if its caller has disconnected, so that no answer is sent."""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

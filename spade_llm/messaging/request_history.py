@@ -23,10 +23,10 @@ MINUTE_S = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandledRequest:
-    """One request, without anything of its text."""
+    """Answered request, without its text."""
 
     at: datetime
-    """When it was answered, UTC."""
+    """Time of the answer, UTC."""
     ontology: str
     op: str
     """Empty: its ontology has none, or it was not understood."""
@@ -34,7 +34,7 @@ class HandledRequest:
     """Bare JID of the caller; of a gateway's request, of its principal."""
     conversation: str = ""
     seconds: float
-    """From its arrival, with the time that it waited for its turn."""
+    """Duration since the arrival, including the wait in the queue."""
     outcome: str
     """`inform`; else the code of the error, for a person's chat the performative."""
     trace: str = ""
@@ -46,12 +46,12 @@ class RequestHistory:
         self._clock = clock
         self._latest: deque[HandledRequest] = deque(maxlen=MAX_KEPT)
         self._by_second: Counter[int] = Counter()
-        """Of the last minute, and little more."""
+        """Number of answers by second, for a little more than the last minute."""
         self._looked_at = 0
         self.left_out: set[str] = set()
-        """Ontologies of questions that are no work: how somebody is."""
+        """Ontologies that are not counted, such as status queries."""
         self.answered = 0
-        """Since the start."""
+        """Number of answered requests since the start."""
         self._storage_failures = FailureThrottle(FAILING_S, clock)
 
     @property
@@ -66,7 +66,7 @@ class RequestHistory:
         return self._storage_failures.is_current
 
     def note_storage_failure(self) -> bool:
-        """Whether the log should name it: once a minute."""
+        """Record a storage failure; return whether to log it (once a minute)."""
         return self._storage_failures.note()
 
     def latest(self, limit: int, *, of: str | None = None) -> Sequence[HandledRequest]:

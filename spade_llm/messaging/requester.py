@@ -37,17 +37,17 @@ logger = logging.getLogger(__name__)
 FIRST_RETRY_S = 0.8
 """Silence after which the same id is sent again; doubles each time."""
 MAX_SILENCE_S = 5.0
-"""Of silence of a peer that has shown nothing yet: it may just have come back."""
+"""Maximum retry interval for a peer that has not responded yet: it may just have reconnected."""
 MAX_RETRY_S = 15.0
 CANCEL_S = 2.0
-"""How long a cancel may wait for the network."""
+"""Time limit for sending a cancel."""
 MAX_PARTS = 4096
 """Unread parts of one stream; a peer that sends more is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRequest:
-    """One request, before it is addressed and timed."""
+    """Request without its sender and deadline."""
 
     peer: str
     ontology: str
@@ -71,7 +71,7 @@ _Answer = AclMessage | RequestError
 class _Pending:
     request: AclMessage
     deadline: float
-    """On the loop's clock."""
+    """Deadline on the event loop's clock."""
     inbox: asyncio.Queue[_Answer]
     is_news: bool = False
     is_over: bool = False
@@ -99,7 +99,8 @@ class RequestSender(Protocol):
 
 
 class Requester:
-    """At most `max_pending` questions are open at a time; one more is refused here."""
+    """Sends requests to other agents; beyond `max_pending` open ones, a further request is refused
+    locally."""
 
     def __init__(
         self, send: Send, *, max_pending: int = 4096, first_retry_s: float = FIRST_RETRY_S
@@ -169,8 +170,8 @@ class Requester:
         return True
 
     async def send_again(self) -> None:
-        """All that is open, after a connection was lost with what was on it: nobody waits for the
-        next silence to end. Peers know a request by its id."""
+        """Resend all open requests after a reconnect, because the lost connection may have lost
+        them: no request has to wait for its next retry. Peers recognize a request by its id."""
         for pending in tuple(self._pending.values()):
             try:
                 await self._send(pending.request)
@@ -214,7 +215,8 @@ class Requester:
                 return _checked(answer)
 
     async def _after_silence(self, pending: _Pending, silence_s: float) -> None:
-        """Who is at work is asked again late: its answer may be lost, but needs no hurry."""
+        """Resend after a silence. A peer that is working is asked at longer intervals: its answer
+        may be lost, but is not urgent."""
         if asyncio.get_running_loop().time() >= pending.deadline:
             raise _timeout(pending.request)
         if silence_s >= MAX_RETRY_S or not pending.is_at_work:
@@ -231,7 +233,7 @@ class Requester:
             raise unsendable_error(pending.request, error) from error
 
     def _cancel(self, request: AclMessage) -> None:
-        """Tell the peer that nobody waits any more; nobody waits for that either."""
+        """Send the peer a cancel in the background."""
         task = asyncio.create_task(self._send_cancel(request))
         self._cancels.add(task)
         task.add_done_callback(self._cancels.discard)

@@ -1,7 +1,4 @@
-"""RPC over messages: a service registers operations of an ontology, a client calls them.
-
-Knows no op by itself.
-"""
+"""RPC over messages: a service registers operations of an ontology, a client calls them."""
 
 from __future__ import annotations
 
@@ -190,10 +187,11 @@ class RpcClient:
         timeout_s: float,
         silence_s: float,
     ) -> A:
-        """As `ask`, told on the way what has become of it. Leaving early cancels it there.
+        """Send a request like `ask`, with progress reports to `on_part`. Leaving early cancels it
+        at the peer.
 
         Raises:
-            RequestTimeout: also when nothing comes for `silence_s`.
+            RequestTimeout: also if nothing arrives for `silence_s`.
         """
         question = replace(self._question(body, id, ""), is_news=True)
         answers = self._requester.stream(question, timeout_s=timeout_s)

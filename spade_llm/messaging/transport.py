@@ -25,7 +25,7 @@ class Bounce:
 
 
 class Receiver(Protocol):
-    """What a transport feeds. Neither method blocks or raises."""
+    """Receiver of a transport's messages and bounces. Its methods neither block nor raise."""
 
     def receive(self, message: AclMessage) -> None: ...
 
@@ -38,21 +38,22 @@ class Transport(Protocol):
         """Our full JID; the bare one before the first connection."""
 
     async def send(self, message: AclMessage) -> None:
-        """Hand one message to the network; the network stamps the sender.
+        """Hand one message to the network, which stamps the sender.
 
         Raises:
-            PeerUnavailable: not connected, and not back within the transport's own patience.
-            MalformedContent: more than a server takes; it closes the stream of who sends that.
+            PeerUnavailable: not connected, and not reconnected within the transport's own patience.
+            MalformedContent: larger than a server accepts; it would close the sender's stream.
         """
         ...
 
 
 MAX_STANZA_BYTES = 256 * 1024
-"""As Prosody and ejabberd have it."""
+"""Stanza size limit in bytes, as in Prosody and ejabberd."""
 
 
 class InMemoryNetwork:
-    """Stands for one server: routes by full JID, or by bare JID to whoever joined last."""
+    """Network in memory that stands for one server. A message goes to its full JID; one for a bare
+    JID goes to the receiver that joined last."""
 
     def __init__(self) -> None:
         self._receivers: dict[str, Receiver] = {}

@@ -23,10 +23,11 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int | None:
-        """None: not known before the first answer."""
+        """Dimension of the vectors; None before the first answer if it is not known."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One L2-normalised row per text: shape (len(texts), dimension). Off the event loop."""
+        """Embed the texts off the event loop: one L2-normalised row each, shape (len(texts),
+        dimension)."""
         ...
 
 
@@ -35,14 +36,14 @@ CACHED_QUERIES = 1024
 
 
 class QueryVectorCache:
-    """Each text is embedded once, also for those who ask at the same time; the latest are kept."""
+    """LRU cache of query vectors. Concurrent requests for the same text share one embedding."""
 
     def __init__(self, embed: Callable[[str], Awaitable[NDArray[np.float32]]]) -> None:
-        """What `embed` raises reaches those who wait, and is not kept."""
+        """An exception raised by `embed` reaches all waiting callers and is not cached."""
         self._embed = embed
         self._known: LruDict[str, NDArray[np.float32]] = LruDict(CACHED_QUERIES)
         self._asked: dict[str, asyncio.Task[NDArray[np.float32]]] = {}
-        """Bounded by those who wait."""
+        """Running embeddings by text, bounded by the waiting callers."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -76,7 +77,8 @@ class QueryVectorCache:
             await asyncio.wait(list(self._asked.values()))
 
     def _ask(self, text: str) -> asyncio.Task[NDArray[np.float32]]:
-        """A task: who asked first may leave while others wait."""
+        """Start the embedding as a task, because the first caller may be cancelled while others
+        wait."""
         self._asked[text] = asyncio.create_task(self._embed_and_keep(text))
         return self._asked[text]
 

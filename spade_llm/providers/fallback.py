@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
 PAUSE_S = 30.0
-"""After the first failure; doubles with each further one."""
+"""Pause in seconds after the first failure; it doubles with each further one."""
 MAX_PAUSE_S = 300.0
 
 
@@ -45,12 +45,12 @@ class CircuitBreaker:
 
     @property
     def may_be_asked(self) -> bool:
-        """It works, as far as known, or it is time for a probe and nobody else does it."""
+        """True if the circuit is closed, or a probe is due and none is running."""
         return not self.is_open or (not self._is_probed and self.now() >= self._paused_until)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """While one of us asks; of somebody who failed before, that is the probe."""
+        """Mark a call as running; if the circuit is open, the call is the probe."""
         is_probe = self.is_open
         self._is_probed = self._is_probed or is_probe
         try:
@@ -72,9 +72,10 @@ logger = logging.getLogger(__name__)
 
 ANSWER_TIMEOUT_S = 30.0
 UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
-"""What keeps a model from being asked for a while."""
+"""Errors after which a model is not called for a while (the circuit opens)."""
 FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
-"""What another model may do better. A prompt that is too long, or wrong, it may not."""
+"""Errors after which another model is tried. A prompt that is too long or wrong is not among them.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,14 +83,15 @@ class _Candidate:
     model: ChatModel
     circuit: CircuitBreaker = field(default_factory=CircuitBreaker)
     error: ModelError | None = None
-    """Why it is away."""
+    """Error of the last failed call; None if the model works."""
 
 
 class FallbackModel:
-    """A ChatModel: the first of several that answers, in the order in which they are given.
+    """ChatModel that calls several models in the given order until one answers.
 
-    One that is away is asked again after a pause, by a single call. Never goes to the next once
-    text has been streamed. Closes nothing: whoever made the models does.
+    An unavailable model is called again after a pause, by a single call. There is no switch to the
+    next model once text has been streamed. The models are not closed here; that is up to the
+    caller.
     """
 
     def __init__(
@@ -107,7 +109,8 @@ class FallbackModel:
 
     @property
     def name(self) -> str:
-        """Who would be asked now, and for whom: `llama3 (for gpt-5-mini, which is away)`."""
+        """Name of the model that would be called now, and of the preferred one: `llama3 (for
+        gpt-5-mini, which is away)`."""
         first = self._links[0]
         working = [link.model.name for link in self._links if not link.circuit.is_open]
         if working and first.circuit.is_open:
@@ -117,7 +120,7 @@ class FallbackModel:
 
     @property
     def error(self) -> ModelError | None:
-        """Why the preferred model is away; None: it is not."""
+        """Error of the preferred model; None if it is available."""
         return self._links[0].error
 
     async def complete(
@@ -178,13 +181,14 @@ class FallbackModel:
         raise failures.worst()
 
     def _in_order(self) -> list[tuple[_Candidate, float | None]]:
-        """Whom to ask, and how long to wait for each: who is away is asked last, not never."""
+        """Return the models in order, each with its timeout; unavailable ones are last, but not
+        excluded."""
         links = sorted(self._links, key=lambda link: not link.circuit.may_be_asked)
         return [(link, self._patience_s) for link in links[:-1]] + [(links[-1], None)]
 
 
 class _Failures:
-    """Of one call."""
+    """Errors of one call."""
 
     def __init__(self) -> None:
         self._errors: list[ModelError] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.core.errors import ModelError
 
 WRITE_EVERY_S = 10.0
-"""How often listeners are told that the same fault lasts."""
+"""Minimum interval in seconds between two notifications of listeners about the same fault."""
 
 
 class ModelFault(BaseModel):
@@ -37,7 +37,7 @@ class ModelFault(BaseModel):
 class ModelHealth:
     def __init__(self) -> None:
         self.fault: ModelFault | None = None
-        """None: it answered, or has not been asked yet."""
+        """Current fault; None if the last call succeeded, or there was none yet."""
         self.on_change: list[Callable[[ModelFault | None], None]] = []
         self._told_at = datetime.min.replace(tzinfo=UTC)
 

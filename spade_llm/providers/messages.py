@@ -28,7 +28,7 @@ class UserMessage(TypedDict):
     role: Literal["user"]
     content: str
     name: NotRequired[str]
-    """Who said it: a bare JID with unsafe characters as `_`."""
+    """Sender: a bare JID with unsafe characters as `_`."""
 
 
 class AssistantMessage(TypedDict):

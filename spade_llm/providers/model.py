@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a model chooses its words, of one call; None: as the provider is set."""
+    """Sampling options of one call; None means the provider's setting."""
 
     temperature: float | None = None
     """0…2."""
     max_tokens: int | None = None
-    """Of the answer."""
+    """Maximum number of tokens of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExample:
-    """A call of a tool and its result, for people who look the tool up."""
+    """Example call of a tool and its result, shown to people."""
 
     input: Mapping[str, object]
     """Arguments of the call."""
@@ -84,7 +84,7 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-    """Which one answered, where several may; empty: the one that was asked."""
+    """Name of the model that answered, if there are several; empty means the requested one."""
     is_cut_off: bool = False
     """The model ran into its bound on tokens in the middle of it."""
 
@@ -97,11 +97,12 @@ class TextDelta:
 
 
 class ChatModel(Protocol):
-    """One language model.
+    """Language model (protocol).
 
     `tool_choice` is `auto`, `none`, `required` or a tool's name. `response_schema`, a JSON Schema
-    of an object, is a wish: a server that does not know it is asked without, and the log says so.
-    Describe the form in the prompt, too, and check the answer. So is `sampling`.
+    of an object, is best effort: if a server does not support it, the request is sent without it
+    and a warning is logged. Describe the form in the prompt, too, and check the answer. `sampling`
+    is also best effort.
 
     Raises (both methods): ModelError and its subclasses only.
     """
@@ -135,7 +136,8 @@ class ChatModel(Protocol):
 
 @asynccontextmanager
 async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> AsyncIterator[None]:
-    """Where the model knows how: a ChatModel need not give a generator."""
+    """Close the stream after the block if it is an async generator; a ChatModel may return any
+    iterator."""
     try:
         yield
     finally:

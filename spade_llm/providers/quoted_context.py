@@ -63,12 +63,12 @@ class QuotedPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedContext:
-    """What `read_context` found."""
+    """Content of a context message, as parsed by `read_context`."""
 
     memories: tuple[QuotedMemory, ...] = ()
     documents: tuple[QuotedPassage, ...] = ()
     unavailable: tuple[str, ...] = ()
-    """Which services could not be asked."""
+    """Names of the services that could not be reached."""
 
 
 def quote_context(
@@ -137,7 +137,7 @@ def _one_line(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Only tags of ours: other markup and code stay as they are, legible and cheap."""
+    """Escape the section tags only; other markup and code stay readable and short."""
     return _TAG.sub("&lt;", _ESCAPED.sub(r"&amp;\1lt;", text))
 
 

@@ -22,10 +22,11 @@ LONGEST_RETRY_AFTER_S = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLimits:
-    """How long one call may take, and how much of everything it may use."""
+    """Limits of one model call: deadline, attempts, back-off, concurrency and answer size."""
 
     deadline_s: float = 120.0
-    """For the whole call: waiting for a free place, every attempt and every pause."""
+    """Deadline of the whole call in seconds: the wait for a free slot, all attempts and all pauses.
+    """
     attempts: int = 4
     """The first one included."""
     first_pause_s: float = 0.5
@@ -38,7 +39,8 @@ class ModelLimits:
     """Gives 0…1; a test holds it still."""
 
     def pause_s(self, attempt: int, asked_s: float | None) -> float:
-        """Before the attempt after number `attempt` (from 1); never less than the server asked."""
+        """Compute the back-off after attempt number `attempt` (from 1); at least the pause that the
+        server asked for."""
         backoff = min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1))
         return max(asked_s or 0.0, backoff * (1 - self.jitter() / 2))
 
@@ -72,11 +74,11 @@ def _until(text: str | None, now: datetime) -> float | None:
 logger = logging.getLogger(__name__)
 
 RETRYABLE_ERRORS = (ModelUnavailable, RateLimited, EmptyModelOutput)
-"""What another attempt may mend."""
+"""Errors after which another attempt may succeed."""
 
 
 class Attempts:
-    """One call's deadline and attempts."""
+    """Deadline and attempt counter of one call."""
 
     def __init__(self, limits: ModelLimits, *, server: str) -> None:
         self._limits = limits

@@ -25,7 +25,7 @@ ScriptedAnswer = str | Completion | ModelError | Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedRequest:
-    """What the model was asked."""
+    """Request that the model received."""
 
     messages: tuple[ContextMessage, ...]
     tools: tuple[ToolSpec, ...]

@@ -53,8 +53,8 @@ def resolve_citations(text: str, numbers: Set[int]) -> tuple[str, frozenset[int]
 
 
 def escape_citations(text: str) -> str:
-    """What a document says, so that no number in it can pass for a citation: `[9]` is `[ 9 ]`,
-    which is the same to a reader, and in code."""
+    """Escape citation marks in a document's text, so that no number in it can pass for a citation:
+    `[9]` becomes `[ 9 ]`, which means the same to a reader, and in code."""
     return _UNSPACED_MARK.sub(r"[ \1 ]", text)
 
 
@@ -74,7 +74,7 @@ do not answer the question, say so and guess nothing."""
 
 NOTHING_FOUND = "The documents say nothing about this."
 MAX_TOKENS = 4000
-"""Of all passages that a model reads, unless the question says another bound."""
+"""Maximum number of tokens of all quoted passages, unless the question sets another bound."""
 MODEL_TIMEOUT_S = 60.0
 MAX_ANSWER_CHARS = 20_000
 NO_MODEL = "model unavailable: passages only"
@@ -83,7 +83,7 @@ NO_MODEL = "model unavailable: passages only"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
     number: int
-    """As it stands in the text, in square brackets."""
+    """Number of the citation as it stands in the text, in square brackets."""
     passage: ScoredChunk
 
 
@@ -95,9 +95,9 @@ class SourcedAnswer:
     citations: tuple[Citation, ...] = ()
     """Those that the text names, by number; all that was found if it names none."""
     model: str = ""
-    """Which model wrote it; empty: nobody, the text is the documents' own."""
+    """Name of the model that wrote the answer; empty if the text is quoted from the documents."""
     degraded: str = ""
-    """Why it may be poorer than usual; empty if it isn't."""
+    """Reason why the answer may be poorer than usual; empty if it is not."""
 
 
 class Answerer:
@@ -152,7 +152,7 @@ class Answerer:
 
 
 def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextMessage]:
-    """What the model reads: the passages are quoted, the question comes last."""
+    """Build the prompt: the passages are quoted, the question comes last."""
     quoted = quote_context(documents=[_quote_passage(one.passage) for one in passages])
     return [
         {"role": "system", "content": ANSWERING_PROMPT},

@@ -18,26 +18,29 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalOptions:
-    """Where to look and what to bring. Without any: everything that the owner may see."""
+    """Options of a retrieval: the namespaces to search and what to return. The defaults search
+    everything that the owner may read."""
 
     namespaces: tuple[str, ...] = ()
     """`name` of one of ours, or `owner@domain/name` of one that was granted to us."""
     shared: tuple[str, ...] | None = None
-    """Of what others granted to us, only what these name (`owner@domain`, `owner@domain/name`),
-    also where `namespaces` names it. None: all of it. Who lets us in decides what we find."""
+    """Restriction of the namespaces granted by other owners to those named here (`owner@domain` or
+    `owner@domain/name`); it also applies to `namespaces`. None means no restriction: then every
+    owner that grants access adds to the results."""
     person: str = ""
     """Bare JID of the person that this is asked for. What they granted to us is looked through,
     too, and a `name` may be one of theirs; what is not there, or not granted, is passed over."""
     personal: str = ""
-    """One of ours that holds what one person gave us (rag/names.py): looked through beside the
-    others where `namespaces` names nothing. No other personal one ever is."""
+    """Personal namespace of the caller with the documents of one person (rag/names.py). It is
+    searched in addition to the others if `namespaces` is empty; no other personal namespace is."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
-    """Only chunks of documents whose metadata has all of these values. `source`, `document`,
-    `heading` and `page` may be asked for too."""
+    """Metadata conditions: only chunks of documents with all of these values are returned. The keys
+    `source`, `document`, `heading` and `page` are also allowed."""
     min_score: float | None = None
     """0…1; None: what the library takes for relevant."""
     max_tokens: int | None = None
-    """Of all texts together, estimated; what does not fit is left out."""
+    """Maximum number of tokens of all texts together, estimated; passages that do not fit are left
+    out."""
     merge_neighbours: bool = True
     """Chunks of one document that follow each other become one passage."""
 
@@ -49,11 +52,12 @@ class Chunk:
     text: str
     source: str
     namespace: str
-    """As its reader addresses it: `name`, or `owner@domain/name` if it is another owner's."""
+    """Namespace as its reader addresses it: `name`, or `owner@domain/name` if it belongs to another
+    owner."""
     index: int
     """Position of the first one among the document's chunks, from 0."""
     count: int = 1
-    """Of chunks in a row."""
+    """Number of consecutive chunks."""
     start: int
     """Offset of the first character in the document's text."""
     end: int
@@ -61,11 +65,11 @@ class Chunk:
     heading: str = ""
     """Headings above it, outermost first, joined by ` > `."""
     page: int | None = None
-    """On which it begins, from 1; None: the document has no pages."""
+    """Page on which it begins, from 1; None if the document has no pages."""
     document: str = ""
     """Id of the document."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    """Of the document."""
+    """Metadata of the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,8 @@ class Retrieval:
 
     chunks: tuple[ScoredChunk, ...]
     degraded: str = ""
-    """Why it may be poorer than usual (`no embeddings: keywords only`); empty if it isn't."""
+    """Reason why the result may be poorer than usual (`no embeddings: keywords only`); empty if it
+    is not."""
 
 
 class Retriever(Protocol):
@@ -107,18 +112,18 @@ class SourceDocument:
 
     text: str
     source: str
-    """Where it came from, as shown in citations: a relative path, a URL, a title."""
+    """Origin as shown in citations: a relative path, a URL or a title."""
     namespace: str = DEFAULT_NAMESPACE
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()
     """Offset of each page's first character, rising; empty: it has no pages."""
     is_markdown: bool | None = None
-    """Whether `#` begins a heading; None: judged by the source's ending."""
+    """True if `#` begins a heading; None means that the extension of the source decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What became of one document."""
+    """Result of the ingestion of one document."""
 
     source: str
     namespace: str
@@ -130,21 +135,23 @@ class Ingested:
     was_unchanged: bool = False
     """True when its text was already there and nothing was embedded again."""
     left_out: str = ""
-    """Why this file was not taken (`not UTF-8 …`); empty if it was. Then `chunks` is 0."""
+    """Reason why this file was skipped (`not UTF-8 …`), and `chunks` is 0; empty if it was
+    ingested."""
     title: str = ""
-    """That it gives itself; known, as what follows, only of what was fetched from an address."""
+    """Title from the document itself. This field and the following ones are set only for a document
+    that was fetched from a URL."""
     characters: int = 0
-    """Of its text."""
+    """Length of the text in characters."""
     beginning: str = ""
-    """Of its text."""
+    """Beginning of the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a long ingest is."""
+    """Progress of a long ingestion."""
 
     done: int
-    """Of documents, those left out included."""
+    """Number of documents done, including those left out."""
     total: int
     chunks: int
     """Stored so far."""
@@ -164,10 +171,10 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceSummary:
-    """One line of the list of what an owner may see."""
+    """Entry in the list of the namespaces that an owner may read."""
 
     name: str
-    """As its reader addresses it."""
+    """Name as its reader addresses it."""
     documents: int
     chunks: int
     updated_at: datetime
@@ -177,7 +184,7 @@ class NamespaceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceStats:
-    """One namespace, in figures. One that does not exist has zeros."""
+    """Statistics of a namespace; all zero if it does not exist."""
 
     name: str
     exists: bool
@@ -186,7 +193,7 @@ class NamespaceStats:
     vectors: int = 0
     dimension: int | None = None
     model: str | None = None
-    """Which embedder made its vectors; None while it has none."""
+    """Name of the embedder that made its vectors; None while it has none."""
     updated_at: datetime | None = None
 
 
@@ -218,7 +225,7 @@ class DocumentPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceGrant:
-    """An owner lets somebody into one of its namespaces."""
+    """Access to one namespace of an owner, granted to a JID or a domain."""
 
     namespace: str
     to: str
@@ -259,7 +266,8 @@ class Library(Retriever, Protocol):
 
 
 class Catalogue(Protocol):
-    """What is there. Raises as Library; NotFound where something of this name must be there."""
+    """Document catalogue: lists namespaces and documents, deletes and reindexes them. Raises the
+    errors of Library, and NotFound if a named item does not exist."""
 
     async def namespaces(self) -> Sequence[NamespaceSummary]:
         """Ours by name, then those granted to us."""
@@ -274,7 +282,8 @@ class Catalogue(Protocol):
         ...
 
     async def delete(self, *, namespace: str, source: str | None = None) -> int:
-        """One document, or the namespace with all of them and its grants; how many there were."""
+        """Delete one document, or the namespace with all its documents and grants. Returns the
+        number of deleted documents."""
         ...
 
     async def reindex(
@@ -285,7 +294,7 @@ class Catalogue(Protocol):
 
 
 class Sharing(Protocol):
-    """Whom an owner lets in. Raises as Catalogue."""
+    """Access grants of an owner. Raises the errors of Catalogue."""
 
     async def grant(self, namespace: str, *, to: str, access: Access = Access.READ) -> None:
         """Again with another access: that one holds from then on."""

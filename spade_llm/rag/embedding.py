@@ -24,15 +24,16 @@ BATCH = 256
 """Texts per call: with so many of similar length together, little is padded; a query that comes in
 between does not wait for them."""
 QUERY_TIMEOUT_S = 5.0
-"""Whoever asks waits 10 s in all (services/service.py), and is to hear what was missing."""
+"""Timeout of the query embedding in seconds. A caller waits 10 s in all (services/service.py) and
+must still be told what was missing."""
 BATCH_TIMEOUT_S = 120.0
 
 
 async def embed_batch(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """One row per text, of BATCH at the most.
+    """Embed at most BATCH texts, one row each.
 
     Raises:
-        ModelUnavailable: whatever is wrong with it; also after BATCH_TIMEOUT_S.
+        ModelUnavailable: any failure of the embedder, and a timeout after BATCH_TIMEOUT_S.
     """
     return await _embed_within(embedder, texts, BATCH_TIMEOUT_S)
 
@@ -49,7 +50,7 @@ def text_to_embed(heading: str, text: str) -> str:
 
 
 def is_model_of(embedder: Embedder, namespace: Namespace) -> bool:
-    """Whether its vectors, if there are any, were made by this embedder."""
+    """True if the namespace has no vectors, or they were made by this embedder."""
     dimension = embedder.dimension or namespace.dimension
     its = (namespace.model, namespace.dimension)
     return namespace.model is None or its == (embedder.name, dimension)
@@ -89,7 +90,7 @@ FAIR_SHARE = 64
 
 
 class _PendingTexts:
-    """Texts of one document, how many are in a batch already, and who waits for them."""
+    """Texts of one document, the number already in a batch, and the future for their rows."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -117,7 +118,8 @@ class _PendingTexts:
 
 
 class SharedBatches:
-    """As many texts wait as there are in the documents under way; `close` it in the end."""
+    """Batches of texts from concurrent documents (fair queue). The queue is bounded by the texts of
+    the documents being ingested. Call `close` at the end."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -125,10 +127,10 @@ class SharedBatches:
         self._worker = BackgroundTask(self._run, name="embedding")
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text.
+        """Embed the texts, one row each.
 
         Raises:
-            ModelUnavailable: the embedder is away.
+            ModelUnavailable: the embedder is unavailable.
         """
         if not texts:
             return np.empty((0, self._embedder.dimension or 0), np.float32)
@@ -150,7 +152,7 @@ class SharedBatches:
                 wanted.fail(StorageFailed("the library was stopped"))
 
     def _next_batch(self) -> list[tuple[_PendingTexts, Sequence[str]]]:
-        """By turns; what nobody waits for any more is left out."""
+        """Fill the next batch round-robin; texts with a cancelled future are left out."""
         batch: list[tuple[_PendingTexts, Sequence[str]]] = []
         room = BATCH
         while room and self._waiting:
@@ -177,8 +179,8 @@ class SharedBatches:
             start += len(some)
 
     def _give_up(self, error: ModelUnavailable, batch: Iterable[_PendingTexts]) -> None:
-        """One batch after the other would wait for an embedder that hangs, each to its deadline:
-        so what waits now does without, too."""
+        """Fail the texts of the batch, and after a timeout all waiting texts too: otherwise each
+        following batch would wait for the hanging embedder until its deadline."""
         is_silent = isinstance(error.__cause__, TimeoutError)
         for wanted in (*batch, *(self._waiting if is_silent else ())):
             wanted.fail(error)

@@ -44,14 +44,14 @@ class MetadataFilters:
     async def masks(
         self, where: Where, namespaces: Sequence[int], indexes: Sequence[PassageIndex]
     ) -> list[Mask] | None:
-        """One for each index; None: everything may be found."""
+        """Compute the row mask of each index; None means that all rows are allowed."""
         if not where:
             return None
         documents = await self._documents(where, namespaces)
         return [_row_mask(index, where, documents) for index in indexes]
 
     async def _documents(self, where: Where, namespaces: Sequence[int]) -> NDArray[np.int64] | None:
-        """None: nothing is asked of them."""
+        """Return the ids of the documents that match; None if no condition concerns documents."""
         wanted = {key: value for key, value in where.items() if key not in _CHUNK_KEYS}
         if not wanted:
             return None

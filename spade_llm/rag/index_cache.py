@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_BYTES = 512 * 1024 * 1024
-"""Of all indexes together; a single one that is larger is held alone. 100 000 chunks of 1000
-characters take 70 MB."""
+"""Maximum size of all indexes together in bytes; a single larger index is kept alone. 100 000
+chunks of 1000 characters take 70 MB."""
 
 
 @dataclass(slots=True)
@@ -56,14 +56,14 @@ class PassageIndexCache:
     def __init__(self, store: KeywordStore, *, max_bytes: int = MAX_BYTES) -> None:
         self._store, self._max_bytes = store, max_bytes
         self._held: OrderedDict[int, _CachedIndex] = OrderedDict()
-        """By namespace; the one used last is at the end."""
+        """Cached indexes by namespace id; the most recently used is last."""
         self._seen: int | None = None
         """The number of the last change that `stale` knows of."""
         self._merging: set[asyncio.Task[None]] = set()
         """Bounded by the indexes that are read."""
 
     def __len__(self) -> int:
-        """Namespaces whose indexes are held."""
+        """Return the number of cached namespaces."""
         return len(self._held)
 
     @property
@@ -71,8 +71,9 @@ class PassageIndexCache:
         return sum(held.index.size_bytes for held in self._held.values())
 
     async def ready(self, namespaces: Sequence[int], *, patience_s: float) -> frozenset[int]:
-        """Those that need no waiting, after that long at the latest. The others go on being read,
-        whoever waits for them or not."""
+        """Load the indexes of the namespaces, for `patience_s` at most, and return the namespaces
+        that need no further waiting. The others continue to load in the background, also after a
+        cancellation."""
         wanted = {number: self._held.setdefault(number, _CachedIndex()) for number in namespaces}
         reading = [
             self._reading(number, one) for number, one in wanted.items() if not one.is_usable
@@ -148,7 +149,8 @@ class PassageIndexCache:
         self._let_go()
 
     async def _load(self, namespace: int, held: _CachedIndex) -> None:
-        """What is committed meanwhile is told to `stale`, too, and read once more."""
+        """Load the index from the database. Documents committed meanwhile are also marked in
+        `stale` and read again."""
         index = PassageIndex()
         held.stale.clear()
         held.has_gap = False
@@ -178,7 +180,7 @@ class PassageIndexCache:
             await _merge_segments(held.index)
 
     def _let_go(self) -> None:
-        """Of those used longest ago, until the rest fits."""
+        """Evict the least recently used idle indexes until the rest fits."""
         size = self.size_bytes
         idle = [number for number, held in self._held.items() if not held.users]
         for number in idle:
@@ -192,7 +194,7 @@ async def _merge_segments(index: PassageIndex) -> None:
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Whoever waits for it is told by itself."""
+    """Log the failure; waiting callers get the exception from the task itself."""
     if not task.cancelled() and task.exception() is not None:
         _log.warning("the words of a namespace could not be read: %s", task.exception())
 
@@ -200,7 +202,7 @@ def _log_failure(task: asyncio.Task[None]) -> None:
 MAX_WARMED_NAMESPACES = 8
 """Namespaces."""
 WARMUP_TIMEOUT_S = 60.0
-"""Beyond it, the next namespace is begun."""
+"""Timeout of the warm-up of one namespace in seconds; after it, the next one starts."""
 
 
 class CacheWarmup:
@@ -234,7 +236,7 @@ class CacheWarmup:
             self._noting.wake()
 
     async def warm(self) -> None:
-        """What `start` does beside us."""
+        """Warm up the caches; `start` runs this in the background."""
         try:
             for namespace in await self._registry.last_asked(MAX_WARMED_NAMESPACES):
                 await self._read(namespace)

@@ -108,7 +108,8 @@ class Ingestion:
     async def _vectors(
         self, document: SourceDocument, passages: Sequence[Passage]
     ) -> NDArray[np.float32] | None:
-        """None: it must do without, until it is ingested again."""
+        """Embed the passages; None if there is no embedder or it failed. The document then has no
+        vectors until it is ingested again."""
         if self._batches is None:
             return None
         try:
@@ -160,7 +161,8 @@ def _is_json_scalar(value: float) -> bool:
 
 
 def _content_hash(document: SourceDocument, splitting: Splitting) -> str:
-    """Of everything that decides what is stored, so that another chunk size counts as a change."""
+    """Hash everything that decides what is stored, so that another chunk size counts as a
+    change."""
     rest: list[object] = [
         splitting.size,
         splitting.overlap,

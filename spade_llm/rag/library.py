@@ -167,7 +167,7 @@ class OwnedLibrary:
         return results
 
     async def namespaces(self) -> Sequence[NamespaceSummary]:
-        """By name, then those of others by their address."""
+        """List the owner's namespaces by name, then the granted ones by address."""
         mine = await self._parts.registry.namespaces(self._owner)
         granted = await self._parts.grants.granted(self._owner)
         return [row.summary(self._owner, Access.WRITE) for row in mine] + [
@@ -232,15 +232,15 @@ class OwnedLibrary:
         return rows if is_meant else [self._as_given(row) for row in rows]
 
     def _as_given(self, row: Namespace) -> Namespace:
-        """Nobody is kept from its own documents by who lets it in: another model's vectors of
-        others, which only they can renew, are done without."""
+        """Ignore vectors of another model in a namespace of another owner, which only that owner
+        can reindex: a grant must not block a search of the caller's own documents."""
         embedder = self._parts.embedder
         if row.owner == self._owner or embedder is None or is_model_of(embedder, row):
             return row
         return replace(row, model=None, dimension=None, words_only=row.documents)
 
     async def _check_writable(self, namespace: str) -> None:
-        """Before anything is read for it."""
+        """Check write access before any file is read."""
         address = parse_address(namespace, asker=self._owner)
         await self._parts.grants.reached(address, asker=self._owner, access=Access.WRITE)
 
@@ -258,7 +258,7 @@ class OwnedLibrary:
         return 0 if shelf is None else await self._parts.index.count(shelf.place)
 
     def _as_addressed(self, scored: ScoredChunk) -> ScoredChunk:
-        """Whoever reads its own documents sees the bare names of its namespaces."""
+        """Replace the address by the bare name if the namespace belongs to the reader."""
         chunk = scored.chunk
         seen = parse_address(chunk.namespace, asker=self._owner).seen_by(self._owner)
         return replace(scored, chunk=replace(chunk, namespace=seen))
@@ -352,7 +352,8 @@ class DocumentLibrary:
         return OwnedLibrary(owner, self._parts)
 
     async def _tidy(self) -> None:
-        """What an interrupted change left behind goes; without the vectors' store, later."""
+        """Remove what an interrupted change left behind; if the vector store is unavailable,
+        later."""
         async with self._parts.sweeping.alone:
             await self._parts.sweeping.try_to_sweep()
             await self._parts.registry.empty_log()

@@ -23,12 +23,12 @@ _NAMESPACE = re.compile(r"(?!\.+$)[\w.-]{1,64}")
 _BARE_JID = re.compile(r"[^@/\s]+@[^@/\s]+")
 _DOMAIN = re.compile(r"[^@/\s]+")
 _DOCUMENT_ID_NAMESPACE = UUID("8a6e7d3c-1f0b-5d52-9c7e-5f4b0c7b6a11")
-"""What ids of documents are made in (RFC 9562 §5.5); drawn once."""
+"""UUID namespace of document ids (RFC 9562 §5.5), drawn once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceAddress:
-    """Which namespace of whose."""
+    """Address of a namespace: owner and name."""
 
     owner: str
     """A bare JID."""
@@ -39,15 +39,16 @@ class NamespaceAddress:
         return f"{self.owner}/{self.name}"
 
     def seen_by(self, reader: str) -> str:
-        """As this reader says it: its own ones by their name."""
+        """Format the address for a reader; its own namespaces have only their name."""
         return self.name if self.owner == reader else str(self)
 
 
 def parse_address(text: str, *, asker: str) -> NamespaceAddress:
-    """`name` is one of the asker's; `owner@domain/name` is whoever's it says.
+    """Parse the address of a namespace: `name` belongs to the asker, `owner@domain/name` to the
+    named owner.
 
     Raises:
-        InvalidArguments: it is neither.
+        InvalidArguments: the text is neither.
     """
     owner, slash, name = text.rpartition("/")
     if not slash:
@@ -60,7 +61,8 @@ def parse_address(text: str, *, asker: str) -> NamespaceAddress:
 
 
 def personal_namespace(jid: str) -> str:
-    """Where an owner keeps what the one with this bare JID gave it. Says to nobody who that is."""
+    """Return the name of the namespace with the documents that the person with this bare JID gave
+    to an owner. The name does not reveal the JID."""
     digest = hashlib.sha256(jid.lower().encode(errors="surrogatepass")).hexdigest()
     return f"person.{digest[:32]}"
 
@@ -70,7 +72,7 @@ def is_personal_namespace(name: str) -> bool:
 
 
 def is_named_by(address: NamespaceAddress, named: Collection[str]) -> bool:
-    """Whether its owner, or it alone, is named."""
+    """True if its owner or the namespace itself is named."""
     return address.owner in named or str(address) in named
 
 
@@ -87,7 +89,7 @@ def check_source(source: str) -> str:
 
 
 def check_grantee(to: str, *, owner: str) -> str:
-    """In the one spelling by which whoever asks is compared with it."""
+    """Validate the grantee and normalise its spelling for the comparison with callers."""
     is_one = _BARE_JID.fullmatch(to) or _DOMAIN.fullmatch(to)
     if not is_one or len(to) > MAX_JID_CHARS:
         raise InvalidArguments(f"to: {to[:80]!r} is neither a bare JID nor a domain")
@@ -97,7 +99,7 @@ def check_grantee(to: str, *, owner: str) -> str:
 
 
 def grantee_names(asker: str) -> tuple[str, str]:
-    """Under which names somebody may have been let in: its JID and its domain."""
+    """Return the names under which the asker may have a grant: its JID and its domain."""
     return asker.lower(), asker.lower().rpartition("@")[2]
 
 

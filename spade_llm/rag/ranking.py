@@ -73,7 +73,8 @@ def group_chunks(found: Iterable[FoundChunk], k: int, *, merge: bool) -> list[Ch
 def scored_passages(
     groups: Sequence[ChunkGroup], chunks: Mapping[int, Chunk], *, max_tokens: int | None
 ) -> tuple[ScoredChunk, ...]:
-    """In order; what does not fit is left out, or is its best chunk alone if that fits."""
+    """Build the scored passages in order. A group that does not fit into `max_tokens` is reduced to
+    its best chunk, or left out if that does not fit either."""
     left = max_tokens
     answered: list[ScoredChunk] = []
     for group in groups:
@@ -85,7 +86,7 @@ def scored_passages(
 
 
 def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """One passage of chunks in a row: what they have in common is in it once."""
+    """Join consecutive chunks into one passage, with their overlap only once."""
     first, last = chunks[0], chunks[-1]
     text = first.text
     for before, chunk in pairwise(chunks):
@@ -112,7 +113,8 @@ def _fit_group(group: ChunkGroup, chunks: Mapping[int, Chunk], left: int | None)
 
 
 def _gap_text(chars: int) -> str:
-    """What lay between two chunks and is in neither: as much white space, so that offsets hold."""
+    """Return white space for the gap between two chunks, as long as the gap, so that offsets
+    hold."""
     return " " if chars == 1 else "\n" * max(0, chars)
 
 
@@ -129,7 +131,7 @@ VECTOR_TIMEOUT_S = 3.0
 
 
 class VectorIndex(Protocol):
-    """What is asked of the vectors."""
+    """Vector search that the ranking needs."""
 
     async def nearest(
         self,
@@ -210,7 +212,7 @@ class Ranking:
         self.index, self._words, self._near = index, words, near
         self._by_words = words.scores
         self.scores: dict[int, float] = {}
-        """Of rows, 0…1."""
+        """Scores by row, 0…1."""
         if near is not None:
             self._add_near(near.cosines, allowed)
         rows = top_rows(self._by_words, index.texts, allowed, pool).tolist()
@@ -229,12 +231,13 @@ class Ranking:
         return self._waiting
 
     def settle(self, cosines: Mapping[int, float]) -> None:
-        """How near those are that were waiting, by id; the others have no vector."""
+        """Score the waiting rows by the given cosines, keyed by id; rows without one have no
+        vector."""
         self._add_near(cosines, None)
         self._settle_by_words()
 
     def found(self) -> Iterator[tuple[int, FoundChunk]]:
-        """What has a score, with the hash of its text."""
+        """Iterate over the scored chunks, each with the hash of its text."""
         rows = list(self.scores)
         columns = (self.index.texts, self.index.ids, self.index.documents, self.index.positions)
         numbers = [column[rows].tolist() for column in columns]

@@ -27,7 +27,7 @@ PAGE_CHUNKS = 4 * BATCH
 
 
 class ReindexProgress:
-    """Of all namespaces together; a document is done when the next one begins."""
+    """Progress over all namespaces together; a document counts as done when the next one begins."""
 
     def __init__(self, documents: int, on_progress: OnProgress | None) -> None:
         self._total = documents
@@ -67,7 +67,7 @@ class _ReindexedCopy:
     done: set[int] = field(default_factory=set)
     """Chunks."""
     model: str | None = None
-    """None: there is no vector yet."""
+    """Name of the model; None while there is no vector."""
     dimension: int | None = None
 
     @property
@@ -76,7 +76,8 @@ class _ReindexedCopy:
 
 
 class Reindexing:
-    """One namespace after another; nobody else is at the same one meanwhile."""
+    """Reindexing of namespaces, one after another; a namespace is reindexed by one call at a
+    time."""
 
     def __init__(
         self,
@@ -95,12 +96,12 @@ class Reindexing:
         self._at_work: set[int] = set()
 
     async def reindex(self, namespaces: Sequence[Namespace], on_progress: OnProgress | None) -> int:
-        """How many chunks.
+        """Reindex the namespaces and return the number of chunks.
 
         Raises:
             InvalidArguments: there is no embedder.
-            Busy: one of them is being reindexed.
-            ModelUnavailable: the embedder went away; those not done keep their old vectors.
+            Busy: one of the namespaces is already being reindexed.
+            ModelUnavailable: the embedder failed; the namespaces not done keep their old vectors.
         """
         if self._embedder is None or self._batches is None:
             raise InvalidArguments("this agent has no embeddings, so there is nothing to reindex")
@@ -136,7 +137,7 @@ class Reindexing:
                 await self._sweeping.try_to_sweep()
 
     async def _fill(self, copy: _ReindexedCopy, progress: ReindexProgress) -> None:
-        """With what is there, and what comes meanwhile."""
+        """Embed the stored chunks, and those added meanwhile."""
         after = 0
         while page := await self._page(copy, after):
             await self._add(copy, page)

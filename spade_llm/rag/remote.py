@@ -65,7 +65,8 @@ class RagService:
 
 
 class RagClient:
-    """All roles of rag/documents.py in another agent; the owner is who we are there."""
+    """Client of a remote document library, with all roles of rag/contract.py. The owner is the JID
+    of this agent."""
 
     def __init__(self, requester: RequestSender, jid: str, *, timeout_s: float = 10.0) -> None:
         self.jid = jid

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class NamespacesRequest(RagBody):
     op: ClassVar[str] = "namespaces"
     skip: int = 0
-    """How many were answered before."""
+    """Number of namespaces already received."""
 
 
 class DocumentStatsRequest(RagBody):
@@ -52,7 +52,7 @@ class DeleteDocumentsRequest(RagBody):
 class NamespacesResponse(RagBody):
     namespaces: tuple[NamespaceSummary, ...]
     left: int = 0
-    """How many do not fit into this message."""
+    """Number of namespaces that did not fit into this message."""
 
 
 class DocumentStatsResponse(RagBody):
@@ -158,13 +158,13 @@ class RevokeNamespaceRequest(RagBody):
 class NamespaceGrantsRequest(RagBody):
     op: ClassVar[str] = "grants"
     skip: int = 0
-    """How many were answered before."""
+    """Number of grants already received."""
 
 
 class NamespaceGrantsResponse(RagBody):
     grants: tuple[NamespaceGrant, ...]
     left: int = 0
-    """How many do not fit into this message."""
+    """Number of grants that did not fit into this message."""
 
 
 class SharingService:

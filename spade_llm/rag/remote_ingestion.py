@@ -36,7 +36,7 @@ A = TypeVar("A", bound=RagBody)
 MAX_TITLE_CHARS = 200
 MAX_BEGINNING_CHARS = 6000
 INGEST_TIMEOUT_S = 300.0
-"""Of one text: what fits into a message has at most some hundred chunks."""
+"""Timeout of one text in seconds; the text of one message has some hundred chunks at most."""
 
 
 class IngestRequest(RagBody):
@@ -62,7 +62,8 @@ class IngestUrlRequest(RagBody):
     op: ClassVar[str] = "ingest_url"
     url: str
     source: str = ""
-    """As it is cited; its ending says how it is read. Empty: the address' own name."""
+    """Name for citations; its extension decides how the file is read. Empty means the file name of
+    the URL."""
     namespace: str = DEFAULT_NAMESPACE
     splitting: Splitting | None = None
 
@@ -73,7 +74,7 @@ class ReindexRequest(RagBody):
 
 
 class IngestReport(RagBody):
-    """What became of a batch."""
+    """Report of an ingestion."""
 
     documents: tuple[Ingested, ...]
     """Those left out first; as many as fit into one message."""
@@ -214,9 +215,10 @@ class IngestClient:
         on_progress: OnProgress | None = None,
         id: str | None = None,
     ) -> IngestReport:
-        """As `ingest_path`, with the figures of all. Leaving it early cancels it there.
+        """Ingest like `ingest_path`, and return a report with the totals of all files. Cancelling
+        the call cancels it in the RAG agent.
 
-        Equal ids get equal answers, and one that is still at work goes on.
+        Requests with the same id get the same answer; one that still runs continues.
         """
         body = IngestPathRequest(
             path=path,
@@ -236,8 +238,8 @@ class IngestClient:
         splitting: Splitting | None = None,
         id: str | None = None,
     ) -> Ingested:
-        """What `upload` put on the server of the RAG agent; fetched there once. Leaving it early
-        cancels it there. Equal ids get equal answers."""
+        """Ingest a file that `upload` put on the server of the RAG agent, which fetches it once.
+        Cancelling the call cancels it there. Requests with the same id get the same answer."""
         body = IngestUrlRequest(url=url, source=source, namespace=namespace, splitting=splitting)
         return (await self._watched(body, IngestReport, None, id)).documents[0]
 

@@ -42,12 +42,12 @@ _log = logging.getLogger(__name__)
 MIN_SCORE = 0.3
 """Below it a passage has nothing to say (see tests/rag/test_relevance.py)."""
 PAUSE_S = 5.0
-"""How long a question waits for a pause in the changes."""
+"""Maximum wait in seconds for a pause in the changes."""
 ATTEMPTS = 5
 READ_TIMEOUT_S = 4.0
-"""How long a question waits until the words of its namespaces are in RAM."""
+"""Maximum wait in seconds for the keyword indexes of the namespaces to be loaded."""
 CANDIDATES_PER_RESULT = 3
-"""So many cosines are asked for at most of what only words have found, per wanted passage."""
+"""Maximum number of cosines to compute per requested passage, for rows found by keywords only."""
 
 _CHANGED_MEANWHILE = "documents were replaced while they were looked through: ask again"
 _NO_EMBEDDER = "no embeddings: keywords only"
@@ -67,7 +67,7 @@ class _SearchQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _IndexView:
-    """What may be found, one of each for each namespace, at one moment."""
+    """Snapshot of the searchable rows, with one item per namespace in each field."""
 
     indexes: Sequence[PassageIndex]
     losses: Sequence[int]
@@ -87,7 +87,7 @@ class _IndexView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SearchLeg:
     near: NearestChunks | None
-    """None: the namespace has no vectors, or they cannot be asked."""
+    """Nearest vectors; None if the namespace has no vectors or they are unavailable."""
     is_away: bool = False
 
 
@@ -117,8 +117,8 @@ class HybridSearch:
         on_asked: OnSearched | None = None,
         patience_s: float = READ_TIMEOUT_S,
     ) -> None:
-        """`changes`: held by whoever changes the library, while it does. `on_asked` is told what
-        is looked through."""
+        """`changes` is the lock that a change of the library holds. `on_asked` is called with the
+        namespaces that are searched."""
         self._on_asked, self._patience_s = on_asked, patience_s
         self._changes = changes or asyncio.Lock()
         self._registry, self._words, self._filters = registry, words, filters
@@ -199,7 +199,7 @@ class HybridSearch:
     async def _looked_alone(
         self, question: _SearchQuestion, unsettled: _SearchAnswer
     ) -> _SearchAnswer:
-        """One change follows the other: the next one waits for us."""
+        """Search with the lock on changes held, so that the next change waits."""
         try:
             async with asyncio.timeout(PAUSE_S):
                 await self._changes.acquire()
@@ -246,7 +246,7 @@ class HybridSearch:
     async def _near(
         self, question: _SearchQuestion, view: _IndexView
     ) -> tuple[Sequence[_SearchLeg], str]:
-        """One for each namespace, and which of them cannot be asked now."""
+        """Find the nearest vectors of each namespace; the text names those that are unavailable."""
         if question.vector is None:
             return [_SearchLeg(near=None)] * len(view.indexes), ""
         trios = zip(question.namespaces, view.indexes, view.allowed, strict=True)
@@ -285,7 +285,7 @@ class HybridSearch:
         ]
 
     async def _settle(self, question: _SearchQuestion, rankings: Sequence[Ranking]) -> None:
-        """How near those are that only words have found, if they may still be among the best."""
+        """Compute the cosines of rows found by keywords only that may still be among the best."""
         bar = max(question.min_score, _kth_best_score(rankings, question.k))
         # One after the other: what is in RAM is known at once, before a document can change.
         for namespace, ranking in zip(question.namespaces, rankings, strict=True):

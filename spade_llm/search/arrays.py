@@ -15,7 +15,7 @@ T = TypeVar("T", bound=np.generic)
 
 MIN_CAPACITY = 16
 GROWTH_FACTOR = 2
-"""What is not written to yet takes no pages."""
+"""Growth factor of the capacity. Pages that are not yet written to take no memory."""
 
 
 class GrowableArray(Generic[T]):

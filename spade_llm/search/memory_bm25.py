@@ -1,4 +1,8 @@
-"""BM25 keyword scores of memories, spread to adjacent messages."""
+"""BM25 keyword scores of memories, spread to adjacent messages.
+
+A score is a share of the maximum that the words of the query could reach. Vectors and filters are
+handled elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,13 @@ if TYPE_CHECKING:
 K1, B = 1.2, 0.75
 NO_SPREAD: Mapping[int, float] = {}
 NEIGHBOUR_SPREAD: Mapping[int, float] = {1: 0.7, 2: 0.4, -1: 0.5, -2: 0.3}
-"""What a message's words count for those around it: more for its answers than for what it answers.
-The next one (1) hears 0.7 of it."""
+"""Share of a message's word frequencies that its neighbours get, by offset: the next message (1)
+gets 0.7. Later messages get more than earlier ones, since an answer follows its question."""
 
 
 class MemoryBm25:
-    """One query's view of the postings. `universe`: the rows that exist for it, None: all."""
+    """BM25 scoring of one query. `universe`: mask of the rows accessible to the caller; None:
+    all."""
 
     def __init__(self, parts: IndexSnapshot, *, universe: NDArray[np.bool_] | None) -> None:
         self._parts = parts
@@ -35,11 +40,11 @@ class MemoryBm25:
         self._count = int(np.count_nonzero(self._is_there))
 
     def words(self, words: Sequence[QueryWord]) -> list[PostingList]:
-        """For each word the rows that have it."""
+        """Find, for each word, the rows that contain it."""
         return [self._known(self._parts.postings.find(word.terms)) for word in words]
 
     def beginnings(self, words: Sequence[QueryWord]) -> list[PostingList]:
-        """For each word the rows with a word that begins like it."""
+        """Find, for each word, the rows with a word that has the same prefix."""
         long = [word.text for word in words if len(word.text) >= PREFIX_CHARS]
         return [
             self._known(self._parts.postings.find_beginning(prefix_hash(word))) for word in long
@@ -67,8 +72,9 @@ class MemoryBm25:
     def _heard(
         self, posting: PostingList, spread: Mapping[int, float], times: NDArray[np.float32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Rows that hear the word, some more than once, and how often. The last place takes what
-        nobody hears. `times`: nothing but zeros, before and after."""
+        """Return the rows that contain the word or get a share of it from a neighbour (some more
+        than once), and their term frequencies. The last element stands for a missing neighbour.
+        `times` is a work array that is all zeros before and after the call."""
         said = posting.weights.astype(np.float32) / np.float32(CONTENT_WEIGHT)
         if not spread or not len(self._parts.linked):
             return posting.rows, said
@@ -94,7 +100,8 @@ def bm25_lengths(
     reach: Mapping[int, NDArray[np.int32]],
     spread: Mapping[int, float],
 ) -> NDArray[np.float32]:
-    """Of rows, with what they hear of others, as BM25 has them: K1 for a row of mean length."""
+    """BM25 length norms of the rows, with the shares that they get from neighbours: K1 for a row of
+    mean length."""
     room = np.append(words.astype(np.float32) / np.float32(CONTENT_WEIGHT), np.float32(0))
     room[:-1][~universe] = 0
     total = room.copy()

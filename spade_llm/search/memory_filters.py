@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def granted_rows(table: RowTable, scopes: Sequence[GrantScope] | None) -> Mask:
-    """What exists for who asks: also for statistics, which would tell of the rest otherwise."""
+    """Mask of the rows accessible to the caller. Statistics use it too; otherwise they would reveal
+    other rows."""
     alive = table.is_alive.rows
     if scopes is None:
         return alive
@@ -40,7 +41,7 @@ def scope_mask(table: RowTable, scope: GrantScope) -> Mask:
 
 
 def matching_rows(table: RowTable, which: MemoryFilter, *, now: float, with_messages: bool) -> Mask:
-    """What the filter means and is there now."""
+    """Mask of the rows that match the filter and have not expired."""
     mask = now < table.expires_at.rows
     if not which.with_invalid:
         mask &= _is_valid_at(table, which.as_of, now)

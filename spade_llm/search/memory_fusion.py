@@ -32,7 +32,7 @@ HALF_SATURATION = 5.0
 MEAN_WORDS, MAX_WORDS = 9, 40
 """A message with less words of content than usual seldom is what is looked for."""
 LATER_PERIOD_WEIGHT = 0.6
-"""Of the bonus for a date, for what was said within days after it."""
+"""Share of the date bonus for messages sent up to 10 days after the period."""
 MIN_NEIGHBOUR_SIMILARITY = 0.35
 """Cosine of neighbours, about: makes a sum of their cosines that of their sum."""
 
@@ -41,13 +41,14 @@ MIN_NEIGHBOUR_SIMILARITY = 0.35
 class RecallQuery:
     text: str
     named: str | None
-    """The speaker whom it names, if it names one alone: of two, it may be about either."""
+    """Speaker named in the query; None if it names none, or several (it may be about any of them).
+    """
     now: float
 
 
 def recall_bonuses(parts: IndexSnapshot, asked: RecallQuery, keyword: Row) -> Mapping[str, Row]:
-    """What else speaks for each row, by its name in `Why`; weighted. Those that say nothing about
-    any row are left out."""
+    """Compute the weighted bonuses of all rows, by their names in `ScoreExplanation`. Bonuses that
+    apply to no row are left out."""
     table = parts.table
     found = {"length": parts.substance}
     if asked.named:
@@ -74,7 +75,8 @@ def _question_scores(parts: IndexSnapshot, keyword: Row) -> Mapping[str, Row]:
 def neighbourhood_lengths(
     has: NDArray[np.bool_], before: NDArray[np.int32], after: NDArray[np.int32]
 ) -> Row:
-    """Of the sum of a row's vector and its neighbours', nearly: by how many of them there are."""
+    """Approximate lengths of the sums of a row's vector and its neighbours' vectors, computed from
+    the number of vectors."""
     there = np.append(has, False).astype(np.float32)
     several = there[:-1] + there[before[:-1]] + there[after[:-1]]
     lengths = np.sqrt(several + several * (several - 1) * np.float32(MIN_NEIGHBOUR_SIMILARITY))
@@ -106,7 +108,8 @@ def _has_time_flag(table: RowTable) -> Row:
 
 
 def _date_match(table: RowTable, asked: RecallQuery) -> Row | None:
-    """None: the query says no time from which there is something."""
+    """Score of the match between a row's date and the query; None if the query names no period that
+    has rows."""
     score: Row | None = None
     made = table.created_at.rows
     for period in parse_dates(asked.text, asked.now):
@@ -119,7 +122,7 @@ def _date_match(table: RowTable, asked: RecallQuery) -> Row | None:
 
 
 def length_bonus(table: RowTable) -> Row:
-    """For how much a row has to say; weighted."""
+    """Weighted bonus for the number of content words of a row."""
     return np.float32(LENGTH) * np.asarray(
         _LENGTH_BONUS[np.minimum(table.length.rows, len(_LENGTH_BONUS) - 1)]
     )

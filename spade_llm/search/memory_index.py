@@ -59,7 +59,8 @@ class IndexSnapshot:
         return length_bonus(self.table)
 
     def lengths_around(self) -> NDArray[np.float32]:
-        """As recall has them; vectors come later than their rows."""
+        """Lengths of the sums of neighbouring vectors, for RECALL. They are computed again when
+        vectors change, since vectors are added later than their rows."""
         if self._around is None or self._around[0] != self.vectors.version:
             around = neighbourhood_lengths(self.vectors.has, self.reach[-1], self.reach[1])
             self._around = (self.vectors.version, around)
@@ -68,7 +69,8 @@ class IndexSnapshot:
     def lengths(
         self, spread: Mapping[int, float], universe: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
-        """As `bm25_lengths` gives them; universe None: all that is alive, which is remembered."""
+        """BM25 length norms, see `bm25_lengths`. `universe`: mask of the rows; None: all live rows
+        (cached)."""
         if universe is not None:
             return bm25_lengths(self.table.length.rows, universe, self.reach, spread)
         return self._spread if spread is NEIGHBOUR_SPREAD else self._alone
@@ -121,7 +123,7 @@ class OwnerIndex:
 
     @property
     def speakers(self) -> list[str]:
-        """Names of those who wrote the messages."""
+        """Names of the speakers of the messages."""
         return self._table.codes["speaker"].texts
 
     def without_names(self, text: str) -> str:
@@ -162,7 +164,7 @@ class OwnerIndex:
         self._set_values(keys, quantize_vectors(vectors)[0])
 
     def set_packed(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        """As `packed.pack` gives them. Unknown keys pass."""
+        """Set vectors packed by `vectors.pack_vectors`. Unknown keys are ignored."""
         if records:
             self._set_values(keys, split_packed(records)[0])
 
@@ -189,7 +191,8 @@ class OwnerIndex:
     def lacks_vectors(
         self, which: MemoryFilter, *, now: float, scopes: Sequence[GrantScope] | None = None
     ) -> bool:
-        """Whether some of these entries can be found by words only."""
+        """Check whether some of the matching entries have no vector and can be found by keywords
+        only."""
         mask = matching_rows(self._table, which, now=now, with_messages=False) & ~self._vectors.has
         if scopes is None:
             return bool((mask & self._table.is_alive.rows).any())
@@ -298,7 +301,7 @@ class OwnerIndex:
             self._vectors.put(rows[known], values[known])
 
     def _new_parts(self) -> IndexSnapshot:
-        """After every change of rows."""
+        """Create a snapshot; needed after every change of rows."""
         return IndexSnapshot(self._table, self._postings, self._vectors, self._neighbours)
 
     def _likeness(

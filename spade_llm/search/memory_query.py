@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Category(StrEnum):
-    """What the model calls a memory (specs/1)."""
+    """Category that the model gives to a memory (specs/1)."""
 
     FACT = "fact"
     PATTERN = "pattern"
@@ -39,10 +39,10 @@ class ContentType(StrEnum):
 
 
 class Origin(StrEnum):
-    """How a memory came to be."""
+    """Origin of a memory."""
 
     TOLD = "told"
-    """Somebody stored it."""
+    """Stored explicitly by a person or a program."""
     EXTRACTED = "extracted"
     """A model or a rule found it in an episode."""
     EPISODE = "episode"
@@ -50,9 +50,9 @@ class Origin(StrEnum):
     CONSOLIDATED = "consolidated"
     """A summary of others."""
     PATTERN = "pattern"
-    """What several conversations of a person have in common; its sources are their episodes."""
+    """Pattern common to several conversations of a person; its sources are their episodes."""
     MESSAGE = "message"
-    """Not an entry: one message of a conversation, as a search found it."""
+    """Message of a conversation in a search result; not an entry."""
 
 
 TYPE_OF_CATEGORY = {
@@ -65,13 +65,13 @@ TYPE_OF_CATEGORY = {
 
 class SearchMode(StrEnum):
     SEMANTIC = "semantic"
-    """By vectors."""
+    """Vector search."""
     KEYWORD = "keyword"
     HYBRID = "hybrid"
     """Both, weighted by `keyword_weight`."""
     RECALL = "recall"
-    """Both, with the neighbourhood in the conversation, who said it, and how well it is kept: what
-    an assistant asks before a turn."""
+    """Vectors and keywords, with the neighbouring messages, the speaker and the retrievability;
+    used by an assistant before a turn."""
 
 
 class SortBy(StrEnum):
@@ -83,7 +83,7 @@ class SortBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """Which memories are meant; every condition given must hold. Applied before anything is cut."""
+    """Filter of memories; all given conditions must hold. It is applied before any limit."""
 
     of: str | None = None
     """Another owner's bare JID: what it has granted to us. None: our own."""
@@ -100,9 +100,9 @@ class MemoryFilter:
     created_before: datetime | None = None
     """Both moments belong to what is meant."""
     as_of: datetime | None = None
-    """What was held to be true then. None: now."""
+    """Time for which the filter selects the memories then held to be true. None: now."""
     with_invalid: bool = False
-    """Also what is no longer true (or not yet), whatever `as_of` says."""
+    """Include memories that are no longer (or not yet) true, regardless of `as_of`."""
 
 
 ANY_MEMORY = MemoryFilter()
@@ -110,7 +110,7 @@ ANY_MEMORY = MemoryFilter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQuery:
-    """One search."""
+    """Memory search request."""
 
     text: str
     mode: SearchMode = SearchMode.RECALL
@@ -118,10 +118,10 @@ class MemoryQuery:
     """1…1000."""
     which: MemoryFilter = ANY_MEMORY
     with_messages: bool = False
-    """Also the messages of conversations, verbatim."""
+    """Include messages of conversations, verbatim."""
     with_patterns: bool = False
-    """Also, behind the others and beyond the limit, how the subject wants things done: patterns
-    that are no topic, whatever the text says."""
+    """Append the subject's patterns of behaviour (not the topics), beyond the limit and regardless
+    of the text."""
     min_score: float = 0.0
     keyword_weight: float = 0.3
     """0…1, in HYBRID; the rest is the vectors'."""
@@ -137,14 +137,15 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreExplanation:
-    """Why a memory was found; ranks begin at 1, None: that leg did not find it."""
+    """Explanation of a score. Ranks begin at 1; None: that ranking did not find the memory."""
 
     keyword_score: float = 0.0
     keyword_rank: int | None = None
     vector_score: float = 0.0
     vector_rank: int | None = None
     bonuses: Mapping[str, float] = field(default_factory=dict)
-    """By name: speaker, question, when, neighbourhood, importance, recency, retrievability."""
+    """Bonuses by name: speaker, question, when, neighbourhood, importance, recency, retrievability.
+    """
     age_s: float = 0.0
     grant: str | None = None
     """Id of the grant that lets us see it; None: it is ours."""

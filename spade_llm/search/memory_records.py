@@ -19,9 +19,9 @@ class IndexColumns:
     """seq * 2 of an entry, seq * 2 + 1 of a message; messages of a conversation in key order."""
     subject: Sequence[str | None]
     session: Sequence[str | None]
-    """Of a message: its conversation."""
+    """Conversation, if the row is a message."""
     speaker: Sequence[str | None]
-    """Of a message: the name that others call its writer by."""
+    """Name that others use for the speaker, if the row is a message."""
     type: Sequence[str | None]
     category: Sequence[str | None]
     tier: Sequence[str | None]
@@ -32,14 +32,14 @@ class IndexColumns:
     valid_at: Sequence[float | None]
     invalid_at: Sequence[float | None]
     importance: Sequence[float]
-    """As it counts now, set or computed."""
+    """Effective importance, set or computed."""
     stability: Sequence[float | None]
     """Days; None: never reviewed."""
     reviewed_at: Sequence[float | None]
     content_hash: Sequence[int]
-    """As `terms.content_hash` gives it."""
+    """Hash of the content (`terms.content_hash`)."""
     terms: Sequence[bytes]
-    """As `terms.encode_terms` gives it."""
+    """Encoded terms (`terms.encode_terms`)."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -56,7 +56,7 @@ class IndexHit:
     score: float
     """0…1."""
     why: ScoreExplanation | None = None
-    """If the query asked for it."""
+    """Explanation of the score, if the query asked for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""One search of a memory index: keyword and vector scores, recency, retrievability."""
+"""Search of a memory index: hybrid ranking, deduplicated hits, score explanations."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ EXACT_ROWS = 8192
 COMPUTED_ROWS = 1024
 """Else those of the best by their sketches."""
 SCORE_DECIMALS = 5
-"""Of a score: what is equal to these goes by age."""
+"""Number of decimals of a score; rows with equal rounded scores are ordered by age."""
 TIE_BREAKER = 0.05
 """Share of a recall's score that is multiplied by its retrievability."""
 
 
 class MemorySearch:
-    """`rows` are those that the query may find. `universe`: those that exist for who asks, None:
-    all."""
+    """Hybrid scoring of one query. `rows`: rows that match the filter. `universe`: mask of the rows
+    accessible to the caller; None: all."""
 
     def __init__(
         self,
@@ -84,10 +84,11 @@ class MemorySearch:
         self._vector = vector if parts.vectors.any else None
         self._universe = universe
         self._cosines = np.append(self._estimated(), np.float32(0))
-        """Of all rows, and nobody's."""
+        """Cosines of all rows, and 0 for a missing neighbour."""
 
     def ranked(self) -> tuple[Rows, Row]:
-        """What may be among the best, in no order, and how well it matches; 0: not at all."""
+        """Return the candidates for the best rows, unordered, with their scores; 0 means no
+        match."""
         if not self.is_estimated:
             return self.rows, self._scores(self.rows)
         if self._orders_all:
@@ -116,7 +117,7 @@ class MemorySearch:
         return np.clip(self._cosines[:-1], 0, 1)
 
     def bonuses(self, row: int) -> dict[str, float]:
-        """By name, what else spoke for a row in RECALL."""
+        """Bonuses of a row in RECALL, by name."""
         if self._query.mode is not SearchMode.RECALL:
             return {}
         found = {name: float(bonus[row]) for name, bonus in self._bonuses.items()}
@@ -177,7 +178,7 @@ class MemorySearch:
         return np.where(relevance > 0, score, np.float32(0))
 
     def _relevance(self, rows: Rows | None) -> Row:
-        """Of these, or of all."""
+        """Relevance of these rows, or of all (None)."""
         if rows is self.rows and self._has_all:
             rows = None
         at = slice(None) if rows is None else rows
@@ -202,7 +203,7 @@ class MemorySearch:
 
     @property
     def _keyword_weight(self) -> float:
-        """Without vectors words are all there is."""
+        """Weight of the keyword score; 1 if the query has no vector."""
         return 1.0 if self._vector is None else self._query.keyword_weight
 
     def _near(self, rows: Rows | None) -> Row:
@@ -232,7 +233,7 @@ class MemorySearch:
 
     @cached_property
     def _named(self) -> str | None:
-        """Of those whose messages may be found."""
+        """Speaker named in the query, if exactly one with accessible messages is named."""
         table = self._parts.table
         codes = table.codes["speaker"]
         said = find_names(self._query.text, codes.texts)

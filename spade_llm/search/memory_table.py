@@ -22,7 +22,8 @@ UNKNOWN_STRING = -1
 
 
 class StringCodes:
-    """None is 0; others are numbered as they come. A string once seen is kept."""
+    """Integer codes of strings: 0 for None, the others numbered in order of appearance. Strings are
+    never removed."""
 
     def __init__(self) -> None:
         self._numbers = _CodeNumbers({None: NO_STRING})
@@ -56,7 +57,7 @@ class TagCodes:
         return np.fromiter(map(self._number, tags), np.int32, len(tags))
 
     def with_all(self, tags: Sequence[str]) -> NDArray[np.bool_]:
-        """For each number: does its set have all of these."""
+        """Mask over the codes of tag sets: true for the sets that contain all of these tags."""
         numbers = set.intersection(*(self._sets_with.get(tag, set()) for tag in tags))
         has = np.zeros(len(self._numbers), np.bool_)
         has[list(numbers)] = True
@@ -79,7 +80,7 @@ TIME_COLUMNS = {
     "invalid_at": np.inf,
     "reviewed_at": -np.inf,
 }
-"""And what an absent one stands for."""
+"""Columns of times, with the value that stands for a missing time."""
 BYTES_PER_STRING = 100
 
 
@@ -104,7 +105,7 @@ class RowTable:
         """Days; 0: never reviewed."""
         self.content_hash: GrowableArray[np.int64] = GrowableArray(np.int64)
         self.digest: GrowableArray[np.uint32] = GrowableArray(np.uint32)
-        """Of the terms: tells whether they changed."""
+        """Digest of the terms, to detect changes."""
         self.flags: GrowableArray[np.uint8] = GrowableArray(np.uint8)
         self.length: GrowableArray[np.uint16] = GrowableArray(np.uint16)
         """Weight of all its terms."""
@@ -172,7 +173,7 @@ class AdjacentMessages:
         self._before: GrowableArray[np.int32] = GrowableArray(np.int32)
         self._after: GrowableArray[np.int32] = GrowableArray(np.int32)
         self._last: dict[int, int] = {}
-        """Of each conversation, its newest row."""
+        """Newest row of each conversation."""
 
     @property
     def size_bytes(self) -> int:
@@ -204,8 +205,8 @@ class AdjacentMessages:
         self._link(rows[table.is_alive.rows[rows]].astype(np.int32))
 
     def reach(self) -> dict[int, NDArray[np.int32]]:
-        """For -2, -1, 1 and 2 places further: the row there, or NOBODY. One element more than
-        there are rows, so that nobody's neighbour is nobody."""
+        """Rows at the offsets -2, -1, 1 and 2 in the conversation, or NO_NEIGHBOUR. The arrays have
+        an additional last element, so that the neighbour of NO_NEIGHBOUR is NO_NEIGHBOUR."""
         before = np.append(self._before.rows, np.int32(NO_NEIGHBOUR))
         after = np.append(self._after.rows, np.int32(NO_NEIGHBOUR))
         return {-2: before[before], -1: before, 1: after, 2: after[after]}

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 Figure = TypeVar("Figure", float, "NDArray[np.float32]")
 
 WORD_WEIGHT = 0.6
-"""What shared words can add where meaning is known too: a passage that has every word of the
-query and nothing of its meaning gets this score; half of the words add a quarter of it."""
+"""Maximum that shared words add if the passage also has a cosine: a passage with every word of the
+query and cosine 0 gets this score; half of the words add a quarter of it."""
 RANK_WEIGHT = 0.05
-"""What BM25 decides where only words are known: the order among passages with the same words."""
+"""Share of the keyword score that BM25 decides: the order among passages with the same words."""
 
 
 def inverse_document_frequency(*, found_in: int, of: int) -> float:
@@ -35,8 +35,12 @@ def inverse_document_frequency(*, found_in: int, of: int) -> float:
 
 
 def hybrid_score(cosine: float, share: float) -> float:
-    """Cosine is the base; `share`, the weighted share of the query's words, closes part of the
-    gap to 1: who asks in a passage's own words means that passage, who shares some may not."""
+    """Combine the cosine (base) with `share`, the weighted share of the query's words in the
+    passage.
+
+    The share closes part of the gap to 1, by its square: a query in a passage's own words is about
+    that passage; a query that shares some words with it may not be.
+    """
     base = min(max(cosine, 0.0), 1.0)
     return base + (1 - base) * WORD_WEIGHT * share**2
 
@@ -52,12 +56,12 @@ if TYPE_CHECKING:
 MAX_QUERY_WORDS = 32
 """Further words of a query are not looked up."""
 OVERSAMPLING = 4
-"""So many times the wanted number are looked at: some repeat the text of others."""
+"""Number of rows examined, as a multiple of the limit: some repeat the text of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeywordScores:
-    """Of the rows of one namespace."""
+    """Keyword scores of the rows of one namespace."""
 
     shares: Row
     """The weighted share of the query's words that are in it, 0…1."""
@@ -70,7 +74,7 @@ class KeywordScores:
 
 
 def keyword_scores(query: str, indexes: Sequence[PassageIndex]) -> list[KeywordScores]:
-    """One for each index; the same weights for all."""
+    """Score the rows of each index; the word weights are the same for all indexes."""
     words = _query_words(query)
     found = [[index.find(word.terms) for word in words] for index in indexes]
     weights = _word_weights(words, found, chunks=sum(index.chunks for index in indexes))
@@ -109,7 +113,7 @@ def _query_words(query: str) -> list[QueryWord]:
 def _word_weights(
     words: Sequence[QueryWord], found: Sequence[Sequence[PostingList]], *, chunks: int
 ) -> list[float]:
-    """Of each word: a rare one says more, and one that is nowhere says most."""
+    """Weights of the words: a rare word weighs more, a word that is not found weighs most."""
     counts = [sum(len(postings[at].rows) for postings in found) for at in range(len(words))]
     return [inverse_document_frequency(found_in=count, of=max(chunks, count)) for count in counts]
 

@@ -49,14 +49,15 @@ class IndexedText(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordRecord:
-    """Of one document; `chunks` are rows of CHUNK."""
+    """Keyword data of one document; `chunks` are rows of CHUNK_DTYPE."""
 
     chunks: bytes
     terms: bytes
 
 
 def make_keyword_record(passages: Sequence[IndexedText], ids: Sequence[int] = ()) -> KeywordRecord:
-    """Of all passages of a document, in order; without ids, they are given later."""
+    """Create the record of a document from all its passages, in order. Without `ids`, they are
+    assigned later (`assign_chunk_ids`)."""
     encoded = [encode_terms(passage.text, passage.heading) for passage in passages]
     rows = np.zeros(len(passages), CHUNK_DTYPE)
     rows["id"] = ids or 0
@@ -76,13 +77,13 @@ def assign_chunk_ids(record: KeywordRecord, ids: Sequence[int]) -> KeywordRecord
 
 
 def join_chunk_rows(records: Sequence[KeywordRecord]) -> NDArray[np.void]:
-    """Of all records, one behind the other."""
+    """Concatenate the chunk rows of all records."""
     return np.frombuffer(b"".join(record.chunks for record in records), CHUNK_DTYPE)
 
 
 K1, B = 1.2, 0.75
 REBUILD_ROWS, PASSAGE_REBUILD_SHARE = 1024, 0.5
-"""With more dead rows than these, and this share of them, it is to be read anew."""
+"""Number of dead rows, and their share of all rows, above which the index is to be loaded again."""
 
 
 class PassageIndex:
@@ -101,7 +102,7 @@ class PassageIndex:
         self._postings = InvertedIndex()
         self._dead = 0
         self._norms: NDArray[np.float32] | None = None
-        """Until the next change."""
+        """BM25 length norms, cached until the next change."""
         self.losses = 0
         """Counts the changes in which chunks went away."""
 
@@ -156,7 +157,7 @@ class PassageIndex:
 
     @property
     def norms(self) -> NDArray[np.float32]:
-        """What BM25 sets against how often a word is said: K1 for a chunk of mean length."""
+        """BM25 length norms of the rows: K1 for a chunk of mean length."""
         if self._norms is None:
             living = self._length.rows[self.is_alive]
             mean = float(living.mean(dtype=np.float64)) if len(living) else 1.0
@@ -238,6 +239,6 @@ class PassageIndex:
 
 
 def _documents_of(records: Mapping[int, KeywordRecord]) -> NDArray[np.int64]:
-    """Of each row, in the order of the records."""
+    """Document number of each row, in the order of the records."""
     counts = [len(join_chunk_rows([record])) for record in records.values()]
     return np.repeat(np.fromiter(records, np.int64, len(records)), counts)

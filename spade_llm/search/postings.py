@@ -19,7 +19,7 @@ T = TypeVar("T", bound=np.generic)
 
 ROW_BITS, WEIGHT_BITS = 24, 8
 MAX_ROWS = 1 << ROW_BITS
-"""Of one index: term, row and weight are sorted as one number of 64 bits."""
+"""Maximum number of rows of an index: term, row and weight are sorted as one 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class PostingSegment:
     terms: NDArray[np.uint32]
     """Sorted, each once."""
     starts: NDArray[np.int32]
-    """Of each term's rows; one more than terms."""
+    """Start of each term's rows; there is one more start than terms."""
     rows: NDArray[np.int32]
     weights: NDArray[np.uint8]
 
@@ -51,21 +51,21 @@ class PostingSegment:
         return sum(part.nbytes for part in parts)
 
     def find(self, terms: NDArray[np.uint32]) -> list[PostingList]:
-        """Of those terms that are there."""
+        """Posting lists of the terms that exist."""
         if not len(self.terms):
             return []
         places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         return [self._posting(place) for place in places[self.terms[places] == terms].tolist()]
 
     def find_beginning(self, beginning: int) -> list[PostingList]:
-        """Of all terms that share it (as `stems.prefix_hash` gives it)."""
+        """Posting lists of all terms that share a prefix (`words.prefix_hash`)."""
         edges = np.array([beginning << REST_BITS, (beginning + 1 << REST_BITS) - 1], np.uint32)
         first = int(np.searchsorted(self.terms, edges[0], "left"))
         last = int(np.searchsorted(self.terms, edges[1], "right"))
         return [self._posting(place) for place in range(first, last)]
 
     def weights_of_row(self, row: int) -> dict[int, int]:
-        """What one row has; looks through everything."""
+        """Weights of one row, by term; scans the whole segment."""
         places = np.flatnonzero(self.rows == row)
         terms = self.terms[np.searchsorted(self.starts, places, "right") - 1]
         return dict(zip(terms.tolist(), self.weights[places].tolist(), strict=True))
@@ -88,7 +88,7 @@ def build_segment(
 def merge_segments(
     segments: Sequence[PostingSegment], is_alive: NDArray[np.bool_]
 ) -> PostingSegment:
-    """One of some, without the rows that are gone."""
+    """Merge segments into one segment, without dead rows."""
     terms = _concatenate(np.uint32, [_postings_by_term(part) for part in segments])
     rows = _concatenate(np.int32, [part.rows for part in segments])
     weights = _concatenate(np.uint8, [part.weights for part in segments])
@@ -149,7 +149,8 @@ class InvertedIndex:
             parts[-2:] = [merge_segments(parts[-2:], is_alive)]
 
     def merge_job(self, is_alive: NDArray[np.bool_]) -> Callable[[], Callable[[], None]]:
-        """What merges all there is now, beside us; it gives what puts the result in place."""
+        """Create a job that merges all current segments in another thread. It returns a function
+        that puts the result in place."""
         before, alive = tuple(self._segments), is_alive.copy()
 
         def run() -> Callable[[], None]:

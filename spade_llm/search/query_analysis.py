@@ -47,7 +47,7 @@ class DatePeriod:
 
     @property
     def later(self) -> float:
-        """How long afterwards people still speak of it: 10 days."""
+        """End of the days (10) after the period in which people still talk about it."""
         return self.end + 10 * 86_400.0
 
 
@@ -77,7 +77,7 @@ def _written_dates(text: str, today: datetime) -> Iterator[DatePeriod]:
 
 
 def _years_of(year: str | None, text: str, today: datetime) -> list[int]:
-    """That of the date, else those of the text, else any."""
+    """Years of a date: its own, else those in the text, else all of the last MAX_YEARS."""
     if year:
         return [int(year)]
     return _years(text) or list(range(today.year - MAX_YEARS, today.year + 1))

@@ -23,9 +23,10 @@ _TITLES = """
 mr mrs ms mx dr dra prof sr sra srta st sto sta messrs mme rev hon capt lt sgt col gen gob lic ing
 arq excmo excma ilmo ilma dña vs e.g i.e p.ej ej cf vgl bzw z.b
 """
-"""And others behind which something always follows: a sentence never ends with them."""
+"""Titles and abbreviations that are always followed by something: a sentence never ends with them.
+"""
 _ALSO_WORDS = frozenset({"col", "ej", "gen", "gob", "hon", "ing", "rev", "sta"})
-"""Of these titles, what is a word, too: only before a capital letter."""
+"""Titles that are also words: they are titles only before a capital letter."""
 _ABBREVIATIONS = """
 abb abs approx aprox av avda bd ca cía co corp ctra dcha dept depto dpto ed eds ee esp etc fig geb
 ggf gov gral hnos hr hrs hrsg inc izda izq jr ltd ltda lt máx mín mio nr num núm pag pág págs ph phd
@@ -39,7 +40,8 @@ _BEGINNINGS = """
 also anyway however maybe now please thanks today yes hoy gracias vivo trabajo hablo estudio
 prefiero odio suelo
 """
-"""With stop words: written with a capital they begin a sentence; other such words may be names."""
+"""Words that, like stop words, begin a sentence if capitalized; other capitalized words may be
+names."""
 
 _BEFORE_A_NAME = frozenset(_TITLES.split())
 _MAY_END_SENTENCE = frozenset(_ABBREVIATIONS.split())
@@ -59,8 +61,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 def is_sentence_end(text: str, at: int) -> bool:
-    """Whether the full stop at this place, with space behind it, ends a sentence: not that of an
-    abbreviation, an initial, an ordinal number (German: the 3. of May) or the mark of a list."""
+    """Check whether the full stop at this position (followed by a space) ends a sentence. The full
+    stop of an abbreviation, an initial, an ordinal number (German: the 3. of May) or a list mark
+    does not."""
     found = _LAST_WORD.search(text, max(0, at - LONGEST_ABBREVIATION), at)
     following = _NEXT_WORD.match(text, at + 1, at + 1 + LONGEST_NEXT_WORD)
     if found is None or following is None:

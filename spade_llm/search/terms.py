@@ -1,6 +1,6 @@
 """Index terms of a text (stems with weights, encoded as bytes) and the words of a query.
 
-Query text is only ever text: there is no syntax. Knows no owner and no ranking.
+Queries are plain text: there is no query syntax. Ownership and ranking are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 TERMS_VERSION = 1
-"""Of the bytes: another number means that they must be encoded anew."""
+"""Version of the encoding; terms of another version must be encoded again."""
 TERM_ITEM = struct.Struct("<IB")
 """A head (version, flags, length), then one item for each term: its number and its weight."""
 
@@ -41,7 +41,8 @@ MAX_WORDS = 64
 """Different words of one query that are looked for; the first ones."""
 
 _QUESTION = re.compile(r"[?？؟]\s*(?:[\"')\]”’»]*)\s*(?:\[[^\]]*\]|\([^)]*\))?\s*$")
-"""What stands in brackets after it (a caption, a stage direction) does not answer it."""
+"""Question mark at the end of a text. Brackets after it (a caption, a stage direction) are not an
+answer."""
 
 _TIME_EXPRESSIONS = """
 yesterday today tonight tomorrow last next ago recently since until weekend weekends week weeks
@@ -60,11 +61,11 @@ _YEAR = re.compile(r"\b[12]\d\d\d\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """One word of a query; any of its terms is it."""
+    """Word of a query; any of its terms matches it."""
 
     text: str
     terms: tuple[int, ...]
-    """As an English and as a Spanish word."""
+    """Terms of the word as English and as Spanish."""
 
 
 def encode_terms(content: str, context: str | None = None, tags: Iterable[str] = ()) -> bytes:
@@ -104,7 +105,7 @@ def _count_terms(weights: Counter[int], words: Iterable[str], language: str, wei
 
 @lru_cache(stems.CACHED_WORDS)
 def _stem_hash_of(word: str, language: str) -> int | None:
-    """None: it means nothing."""
+    """Hash of the stem; None for a stop word."""
     return None if _is_stop_word(word) else stems.stem_hash(word, language)
 
 
@@ -131,7 +132,7 @@ _BOTH = "both"
 
 @lru_cache(stems.CACHED_WORDS)
 def _stop_word_language(word: str) -> str | None:
-    """The language whose small word it is, if it is one."""
+    """Language of a stop word (`both` if it is one in both languages); None for other words."""
     bare = strip_accents(word)
     if bare in SPANISH_STOP_WORDS:
         return _BOTH if bare in ENGLISH_STOP_WORDS else stems.SPANISH

@@ -17,7 +17,7 @@ SCALE_BYTES = 4
 
 
 def pack_vectors(vectors: NDArray[np.float32]) -> list[bytes]:
-    """One record for each row."""
+    """Pack each row into one record."""
     values, scales = quantize_vectors(vectors)
     return [row.tobytes() + scale.tobytes() for row, scale in zip(values, scales, strict=True)]
 
@@ -47,13 +47,15 @@ def split_packed(records: Sequence[bytes]) -> tuple[NDArray[np.int8], NDArray[np
 
 WORD_BITS = 64
 WORDS_PER_BYTE = 3
-"""So many words' differences fit into one."""
+"""Number of 64-bit words with at most 255 different bits together, so that one byte can count them.
+"""
 CHUNK_ROWS = 32_768
 """Sketches of so many rows are compared while they are in the processor's cache."""
 
 
 class QuantizedVectors:
-    """As many rows as the table's; one without a vector has cosine 0 to everything."""
+    """Vectors quantized to int8, with bit sketches; aligned with the rows of a table. A row without
+    a vector has cosine 0 to every vector."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -62,7 +64,7 @@ class QuantizedVectors:
         self._dimensions = 0
         self._values: GrowableArray[np.int8] = GrowableArray(np.int8, 0)
         self._scales: GrowableArray[np.float32] = GrowableArray(np.float32)
-        """What makes a product of values a cosine; 0: no vector."""
+        """Factor that turns a dot product into a cosine; 0: no vector."""
         self._sketch: list[GrowableArray[np.uint64]] = []
         """Transposed: word by word."""
 
@@ -120,7 +122,8 @@ class QuantizedVectors:
         return _dot_products(self._values.rows, query) * self._scales.rows
 
     def near_cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Of all rows, from how many signs differ: within 0.08, mostly."""
+        """Estimate the cosines of all rows from the number of different signs; mostly exact to
+        0.08."""
         asked = _bit_sketch(query[None, :])[0]
         angles = np.arange(self._dimensions + 1, dtype=np.float32) * (np.pi / self._dimensions)
         cosine_of = np.cos(angles).astype(np.float32)
@@ -143,7 +146,7 @@ class QuantizedVectors:
         return total
 
     def of(self, row: int) -> NDArray[np.float32] | None:
-        """Of length 1."""
+        """Vector of a row, of length 1; None if it has none."""
         if not self.has[row]:
             return None
         vector: NDArray[np.float32] = self._values.rows[row] * self._scales.rows[row]
@@ -162,8 +165,8 @@ class QuantizedVectors:
 
 
 def _dot_products(values: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Not by `@`: its BLAS calls all cores together, and waits for those that others use (10 ms
-    instead of 0.1 on two busy ones)."""
+    """Multiply without `@`: its BLAS uses all cores at once and waits for busy ones (10 ms instead
+    of 0.1 with two busy cores)."""
     return np.asarray(np.vecdot(values.astype(np.float32), query), np.float32)
 
 

@@ -23,7 +23,7 @@ _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
 
 def split_words(text: str) -> list[str]:
-    """In order, case folded, accents as they are."""
+    """Words in order, case folded, with their accents."""
     folded = unicodedata.normalize("NFC", text).casefold()
     if folded.isascii():
         return _WORD.findall(folded)
@@ -64,7 +64,7 @@ un una uno unos y ya yo
 """
 
 ENGLISH_STOP_WORDS = frozenset(_ENGLISH_STOP_WORDS.split())
-"""With what is left of their contractions, cut at the apostrophe."""
+"""English stop words, with the remains of their contractions, cut at the apostrophe."""
 
 SPANISH_STOP_WORDS = frozenset(_SPANISH_STOP_WORDS.split())
 
@@ -74,7 +74,7 @@ STOP_WORDS = ENGLISH_STOP_WORDS | SPANISH_STOP_WORDS
 PREFIX_CHARS = 4
 REST_BITS = 14
 CACHED_WORDS = 50_000
-"""Per language, about 100 bytes each: a stem takes 22 µs."""
+"""Number of cached stems per language, about 100 bytes each; computing a stem takes 22 µs."""
 
 ENGLISH, SPANISH = "english", "spanish"
 

@@ -1,7 +1,7 @@
 """Argument validation against a JSON Schema, with bounded work and no remote references.
 
-The schema may be somebody else's: references leave it neither for a file nor for the network, and
-a schema that nobody can apply refuses the call instead of breaking the agent.
+The schema may come from another program. A reference to a file or to the network is not followed,
+and a schema that cannot be applied fails the call, not the agent.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     _Keyword = Callable[..., Iterator[ValidationError]]
 
 MAX_FAULTS = 5
-"""Of one call that are named."""
+"""Maximum number of faults named for one call."""
 MAX_FAULT_CHARS = 200
 MAX_STEPS = 50_000
 """Keywords of a foreign schema that are applied in one check: about a second."""
 
 
 class ArgumentValidator:
-    """Of one tool; compiled at the first call."""
+    """Argument validator of one tool; the schema is compiled at the first call."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class ArgumentValidator:
         is_foreign: bool = False,
         of: str = "parameters of tool",
     ) -> None:
-        """`is_foreign`: its regular expressions are not run, and it is applied for MAX_STEPS at
-        the most. A hostile one can hold the process for hours, and whoever wrote the tool checks
-        for itself. `of`: what the schema is of, in a complaint about it."""
+        """`is_foreign`: the schema's regular expressions are not run, and at most MAX_STEPS
+        keywords are applied. A hostile schema could block the process for hours, and the tool
+        validates its arguments itself anyway. `of`: description of the schema in error messages."""
         self._whose = f"{of} {name!r}"
         self._schema = schema
         self._is_foreign = is_foreign

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.tools.llm_tool import Tool
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""In English whatever the locale."""
+"""English names, independent of the locale."""
 
 
 def utc_now() -> datetime:
@@ -49,10 +49,10 @@ def datetime_tool(now: Callable[[], datetime] = utc_now) -> Tool:
 
 
 def describe_now(moment: datetime, timezone: str) -> str:
-    """For instance `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`.
+    """Format a moment in a time zone: `2026-11-03T14:05:00+01:00 (Tuesday, Europe/Madrid)`.
 
     Raises:
-        InvalidArguments: no such zone; with the nearest names.
+        InvalidArguments: unknown time zone; the message names the most similar ones.
     """
     local = moment.astimezone(ZoneInfo(_known_zone(timezone)))
     text = local.isoformat(timespec="seconds")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_ARGUMENTS_CHARS = 2000
-"""Of one call, as JSON."""
+"""Maximum length of the arguments of one call, as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class CallBegun:
     caller: str
     """Bare JID, stamped by the server."""
     on_behalf_of: str = ""
-    """As the caller says."""
+    """Bare JID as stated by the caller, not verified."""
     approved_by: str = ""
-    """As the caller says."""
+    """Bare JID as stated by the caller, not verified."""
     tool: str
     arguments: str
     """JSON, masked and cut."""
@@ -71,7 +71,7 @@ class CallLog(Protocol):
 
 
 class LoggerCallLog:
-    """For agents that keep nothing."""
+    """Call log that writes to the Python logger, for agents without storage."""
 
     def begun(self, call: CallBegun) -> None:
         _log.info("call %s: %s by %s with %s", call.id, call.tool, call.caller, call.arguments)
@@ -96,7 +96,7 @@ def new_call_record(
 
 
 def _valid_text(text: str) -> str:
-    """Without halves of surrogate pairs, which no file takes."""
+    """Replace lone surrogates, which cannot be encoded in UTF-8."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -211,7 +211,7 @@ class CallFile:
 class LoggedCall:
     begun: CallBegun
     ended: CallEnded | None
-    """None: it runs, or the process died while it ran."""
+    """End of the call. None: it is still running, or the process died during it."""
 
 
 def read_calls(

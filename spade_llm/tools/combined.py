@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LIST_TTL_S = 60.0
-"""How long a listing is believed."""
+"""Time to live (TTL) of a cached tool list."""
 ABSENCE_TTL_S = 5.0
-"""How long a toolbox that was away is not asked again."""
+"""Time during which an unavailable toolbox is not asked again."""
 LIST_TIMEOUT_S = 10.0
 
 
@@ -31,7 +31,7 @@ class _Listing:
     specs: Sequence[ToolSpec]
     until: float
     missing: str = ""
-    """Who did not answer; empty if it did."""
+    """Name of the toolbox that did not answer; empty if it did."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +40,7 @@ class _Member:
     is_guest: bool = False
     listing: _Listing | None = None
     names: frozenset[str] = frozenset()
-    """Of its tools when it last listed them."""
+    """Tool names in its last successful listing."""
     times_forgotten: int = 0
     """A listing that was asked for before the last time is not believed."""
 
@@ -73,7 +73,7 @@ class CombinedToolbox:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Who did not answer when the tools were last listed."""
+        """Toolboxes that did not answer when the tools were last listed."""
         listings = [member.listing for member in self._members if member.listing]
         return tuple(listing.missing for listing in listings if listing.missing)
 

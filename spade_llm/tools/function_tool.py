@@ -147,7 +147,8 @@ def _call(func: Callable[..., object], given: Mapping[str, object]) -> object:
 
 
 def _given(checked: BaseModel) -> dict[str, object]:
-    """By parameter name; those that were not given are left to the function's own defaults."""
+    """Return the given arguments by parameter name; the function's own defaults apply to the
+    others."""
     fields = type(checked).model_fields
     return {fields[name].alias or name: getattr(checked, name) for name in checked.model_fields_set}
 
@@ -200,6 +201,7 @@ def _described_arguments(documentation: str) -> dict[str, str]:
 
 
 def _readable(error: ValidationError) -> str:
-    """One sentence per fault, without pydantic's links and without the values."""
+    """Format validation errors: a clause per fault (5 at most), without pydantic's links and the
+    values."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults[:5])

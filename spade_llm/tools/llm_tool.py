@@ -32,7 +32,7 @@ class ToolKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """None: as those of its toolbox."""
+    """Options of a tool. None: the limit of its toolbox applies."""
 
     timeout_s: float | None = None
     max_concurrent: int | None = None
@@ -67,7 +67,7 @@ class Tool(Protocol):
 
     @property
     def max_concurrent(self) -> int | None:
-        """How many calls of it may run at the same time; None: as many as the toolbox runs."""
+        """Maximum number of concurrent calls of this tool; None: the limit of the toolbox."""
         ...
 
     @property
@@ -166,7 +166,7 @@ class LLMTool:
         }
 
     def to_openai_tool(self) -> dict[str, object]:
-        """As OpenAI's protocol writes it in a request."""
+        """Return the tool definition in the OpenAI request format."""
         return {"type": "function", "function": {**self.to_dict(), "strict": self.strict}}
 
     @property
@@ -175,12 +175,12 @@ class LLMTool:
 
 
 def _of_object(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """What a schema leaves out can only be so; servers insist on both."""
+    """Add `type` and `properties` if they are missing: model servers require both."""
     return {"type": "object", "properties": {}, **parameters}
 
 
 class Limited(Protocol):
-    """What limits a tool may have."""
+    """Limits that a tool may have."""
 
     @property
     def timeout_s(self) -> float | None: ...
@@ -199,7 +199,7 @@ def check_limits(name: str, limits: Limited) -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether models' servers take it: one that they do not costs the whole request."""
+    """Check whether model servers accept the name; an invalid one makes the whole request fail."""
     return _NAME.fullmatch(name) is not None
 
 

@@ -69,9 +69,9 @@ MAX_THREADS = 128
 MAX_RESULT_CHARS = 30_000
 """Fits a message between agents (128 KB) even when every character takes three bytes."""
 MAX_WHOLE_CHARS = 4_000_000
-"""Of a result that somebody else gives in pages."""
+"""Maximum length of a result that another layer splits into pages."""
 MAX_LOGGED_CHARS = 10_000
-"""Of a traceback."""
+"""Maximum length of a logged traceback."""
 
 
 class LocalToolbox:
@@ -87,8 +87,9 @@ class LocalToolbox:
         max_threads: int = MAX_THREADS,
         max_result_chars: int | None = MAX_RESULT_CHARS,
     ) -> None:
-        """`terms_of`: time and number by tool, instead of the tool's own. `max_result_chars=None`:
-        results are given whole, up to MAX_WHOLE_CHARS, for whoever makes pages of them."""
+        """`terms_of`: time and concurrency limits by tool, which override the tool's own.
+        `max_result_chars=None`: results are returned whole, up to MAX_WHOLE_CHARS, for callers that
+        paginate them."""
         self._tools = _by_name(tools)
         self._specs = tuple(tool.spec for tool in self._tools.values())
         self._terms = {
@@ -169,7 +170,7 @@ def _unexpected_failure(name: str, error: Exception) -> ToolResult:
 
 
 def _run_and_write(value: object) -> object:
-    """In a function's own thread: a large result takes a while to be written."""
+    """Serialize the result in the function's own thread, because a large result takes a while."""
     return value if inspect.isawaitable(value) else to_tool_result(value)
 
 

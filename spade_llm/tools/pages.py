@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 RESULT_TTL_S = 15 * 60.0
 MAX_RESULTS = 256
 MAX_BYTES = 64 * 1024 * 1024
-"""Of all results, in RAM."""
+"""Maximum size of all stored results, in RAM."""
 MAX_RESULTS_OF_CALLER = 32
 MAX_BYTES_OF_CALLER = 16 * 1024 * 1024
 MAX_PAGE_BYTES = 96 * 1024
-"""Of one page as a message carries it, with what JSON and XML make of its characters."""
+"""Maximum size of one page inside a message, with JSON and XML escaping."""
 NOTE_CHARS = 200
 """Most that the note at the end of a page takes."""
 
@@ -79,8 +79,9 @@ class ResultPages:
     def first(
         self, caller: str, result: ToolResult, *, page_chars: int, person: str = ""
     ) -> ToolResult:
-        """The result, or its first page and how to get the next. `person`: for whom it was called;
-        an assistant calls for many, and none of them reads on in what another one got."""
+        """Return the result if it fits one page, else its first page and a note on how to get the
+        next. `person`: the person for which the tool was called; an assistant calls for many, and
+        each can only read pages of their own results."""
         pages = tuple(_pages(result.text, page_chars))
         if len(pages) == 1:
             return result
@@ -99,7 +100,7 @@ class ResultPages:
         return self._shown(id, self._kept[id], 1)
 
     def call(self, caller: str, arguments: Mapping[str, object], *, person: str = "") -> ToolResult:
-        """What the tool answers."""
+        """Return the requested page of a stored result, or an error result for the model."""
         try:
             self._check.check(arguments)
         except InvalidArguments as error:
@@ -135,7 +136,8 @@ class ResultPages:
         self._make_room(list(self._kept), False)
 
     def _make_room(self, ids: list[str], is_one_caller: bool) -> None:
-        """Of these, oldest first, drop as many as are too much; never the last one."""
+        """Evict the oldest of these results until they are within the limits; keep at least the
+        newest."""
         max_bytes = min(MAX_BYTES_OF_CALLER, self._max_bytes) if is_one_caller else self._max_bytes
         max_results = MAX_RESULTS_OF_CALLER if is_one_caller else MAX_RESULTS
         size = sum(self._kept[id].size_bytes for id in ids)
@@ -149,7 +151,7 @@ class ResultPages:
 
 
 def _pages(text: str, page_chars: int) -> Iterator[str]:
-    """At least one; all together are the text."""
+    """Split the text into pages, at least one; joined, they equal the text."""
     if len(text) <= page_chars and _fits(text):
         yield text
         return

@@ -34,9 +34,9 @@ ONTOLOGY = "spade-llm.tools/1"
 TIMEOUT_S = 45.0
 """Longer than tools usually may take (30 s): the tool's own word about its limit comes first."""
 MARGIN_S = 15.0
-"""For the way, and for waiting behind other calls, beside a tool's own limit."""
+"""Time added to a tool's own limit for the network and for waiting behind other calls."""
 MAX_PATIENCE_S = 3600.0
-"""For one call, whatever limit the other agent says it has."""
+"""Maximum timeout of one call, whatever limit the tool agent states."""
 MAX_LISTED = 1000
 """Tools of one agent; the rest are not seen."""
 
@@ -55,9 +55,9 @@ class CallToolRequest(Body):
 
 class ToolsResponse(Body):
     tools: tuple[ToolSpec, ...]
-    """As many as fit into one message."""
+    """Tools that fit into one message."""
     total: int | None = None
-    """None: an older agent, which gives all at once."""
+    """Number of tools in all. None: an older agent, which sends all at once."""
     time_limits: Mapping[str, float] = Field(default_factory=dict)
     """Seconds that a call may take, of tools with a limit of their own."""
 
@@ -67,8 +67,9 @@ class ToolResultResponse(Body):
 
 
 class ToolService:
-    """Who asks is the sender that the server stamps; what the context says is the asker's word,
-    but a gateway's user asks for nobody else."""
+    """Tool service (`spade-llm.tools/1`). The caller is the sender that the server stamps. The call
+    context is only what the caller states, except that a gateway's user calls for no other person.
+    """
 
     def __init__(self, tools: ToolboxBackend) -> None:
         self._tools = tools
@@ -121,8 +122,11 @@ class ToolsClient:
         self._time_limits: Mapping[str, float] = {}
 
     async def list(self) -> Sequence[ToolSpec]:
-        """Without those that no model's server takes: one of them would cost every turn its answer,
-        and a name of several lines a person's question its meaning."""
+        """List the tools of the agent, except those that model servers reject.
+
+        A single invalid tool would make every turn fail, and a name of several lines could falsify
+        the approval question shown to a person.
+        """
         specs: list[ToolSpec] = []
         limits: dict[str, float] = {}
         while True:

@@ -36,18 +36,18 @@ _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
 LIST_S = 2.0
-"""How long a group may take to say what it has: it says it from memory."""
+"""Time limit for a group to list its tools, which it does from memory."""
 MAX_RESULT_CHARS = 30_000
 """A page of the size that fits into a message, and into most models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOffer:
-    """A tool as it is offered: whose it is and on which terms."""
+    """Tool as it is offered: its group and its terms."""
 
     spec: ToolSpec
     listed: ToolSpec
-    """As its toolbox lists it."""
+    """Specification as listed by its toolbox."""
     group: ToolGroup
     terms: Terms
 
@@ -62,7 +62,7 @@ class ToolOffer:
 
 @dataclass(slots=True)
 class _CallOutcome:
-    """How a call ends, until it is written down."""
+    """Outcome of a call, until it is written to the call log."""
 
     outcome: str = "failed"
     result_chars: int = 0
@@ -74,7 +74,8 @@ class _CallOutcome:
 
 
 class SharedTools:
-    """Of two tools with one name the first group's is offered."""
+    """Toolbox backend shared by many callers. If two groups have a tool of the same name, the first
+    group's is offered."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class SharedTools:
         log: CallLog | None = None,
         pages: ResultPages | None = None,
     ) -> None:
-        """`domain`: whose callers may call what no terms speak of."""
+        """`domain`: XMPP domain of the callers that are allowed where no terms name any."""
         self._groups = tuple(groups)
         self._rules = rules or ToolRules()
         self._widest = Terms(allowed=frozenset({domain}))
@@ -103,7 +104,7 @@ class SharedTools:
         return {name: limit for name, limit in limits.items() if limit != TIMEOUT_S}
 
     async def offers(self) -> dict[str, ToolOffer]:
-        """Every tool by name, whoever may call it."""
+        """Return every tool by name, regardless of the caller."""
         listed: dict[str, tuple[ToolSpec, ToolGroup]] = {}
         for group in self._groups:
             for spec in await _listed(group):
@@ -145,7 +146,7 @@ class SharedTools:
             return entry.done(first)
 
     def _absent(self, caller: str, name: str) -> str:
-        """Of whose tools this would be one, and why it may not be here."""
+        """Explain a missing tool: the state of the groups that its name prefix matches."""
         said = [
             f" ({group.name} is {group.state()})"
             for group in self._groups
@@ -180,7 +181,7 @@ class SharedTools:
 
     @asynccontextmanager
     async def _place_of(self, caller: str) -> AsyncIterator[None]:
-        """So that one caller leaves room for the others."""
+        """Acquire a concurrency slot of this caller, so that it leaves room for other callers."""
         places = self._places_of_caller.setdefault(
             caller, ConcurrencyLimiter(self._rules.max_per_caller, of=caller)
         )
@@ -194,7 +195,7 @@ class SharedTools:
     async def _bounded(
         self, offer: ToolOffer, arguments: Mapping[str, object], context: CallContext
     ) -> ToolResult:
-        """In time and number, where the toolbox does not see to that itself."""
+        """Call the tool under its time and concurrency limits, unless its toolbox enforces them."""
         name, toolbox = offer.spec.name, offer.group.toolbox
         if offer.group.keeps_limits:
             return await toolbox.call(name, arguments, context=context)

@@ -18,10 +18,10 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """None: what the next wider terms say (a tool's, its group's, the agent's)."""
+    """Access and limits of tools. None: the next wider terms apply (tool, group, agent)."""
 
     allowed: frozenset[str] | None = None
-    """Bare JIDs and domains of callers; `*`: everybody; empty: nobody."""
+    """Bare JIDs and domains of callers. `*`: any caller; empty: no caller."""
     needs_approval: bool | None = None
     """A person must say yes to each call."""
     timeout_s: float | None = None
@@ -41,7 +41,7 @@ class Terms:
         )
 
     def allow(self, caller: str) -> bool:
-        """Whether this bare JID, as the server stamps it, may call."""
+        """Check whether this bare JID, as the server stamps it, may call."""
         jid = caller.lower()
         return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
 
@@ -55,16 +55,17 @@ def _first_set(narrow: T | None, wide: T | None) -> T | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGroup:
-    """One toolbox of a tool agent, and its terms. The agent's rules for a single tool go first."""
+    """Toolbox of a tool agent, with its terms. The agent's rules for a single tool take
+    precedence."""
 
     name: str
-    """For people: in the log and in what the agent says of itself."""
+    """Display name, in the log and in the agent's description of itself."""
     toolbox: Toolbox
     """Its `list` is asked before each call: it answers from memory."""
     terms: Terms = NO_TERMS
-    """Of all its tools."""
+    """Terms of all its tools."""
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
-    """Of single tools by name, as their author set them; narrower than `terms`."""
+    """Terms of single tools by name, set by their author; narrower than `terms`."""
     keeps_limits: bool = False
     """The toolbox itself keeps the time limit and the number of calls of each tool."""
     resource: AbstractAsyncContextManager[object] | None = None
@@ -76,16 +77,16 @@ class ToolGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRules:
-    """What an operator has set for the tools of an agent."""
+    """Rules that an operator sets for the tools of an agent."""
 
     defaults: Terms = NO_TERMS
     terms_of: Mapping[str, Terms] = field(default_factory=dict)
-    """Of single tools by name, of whichever group: the narrowest terms."""
+    """Terms of single tools by name, in any group; the narrowest terms."""
     max_per_caller: int = 64
     """Calls of one bare JID that run at the same time; 256 more may wait."""
 
     def terms(self, name: str, group: Terms, *, own: Terms = NO_TERMS) -> Terms:
-        """Of one tool, from the narrowest to the widest: the operator's for it, its author's, its
-        group's, the operator's for all."""
+        """Resolve the terms of one tool. Precedence: the operator's terms for the tool, its
+        author's, its group's, the operator's defaults."""
         single = self.terms_of.get(name, NO_TERMS)
         return single.within(own).within(group).within(self.defaults)

@@ -16,7 +16,7 @@ __all__ = ["CallContext", "ToolExample", "ToolResult", "ToolSpec", "Toolbox"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a call gave. A failure is a result too: the model reads it and can act on it."""
+    """Result of a call. A failure is a result too: the model reads it and can react."""
 
     text: str
     is_error: bool = False
@@ -24,20 +24,21 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What the caller says about a call beside its arguments. Who calls is stamped, not said."""
+    """Context that the caller states in addition to the arguments. The server stamps the caller
+    itself."""
 
     on_behalf_of: str = ""
-    """Bare JID of the person whose turn it is."""
+    """Bare JID of the person in the current turn."""
     approved_by: str = ""
-    """Bare JID of the person who said yes to this very call."""
+    """Bare JID of the person that approved this call."""
     turn: str = ""
-    """Of what it is a part: the same when a turn is taken up again after a kill."""
+    """Id of the turn that the call belongs to; unchanged when the turn is resumed after a kill."""
 
 
 NO_CONTEXT = CallContext()
 
 current_context: ContextVar[CallContext] = ContextVar("current_context", default=NO_CONTEXT)
-"""Of the call that runs, for the few tools that need it."""
+"""Context of the running call, for the few tools that need it."""
 
 
 class Toolbox(Protocol):
@@ -71,5 +72,6 @@ class ToolboxBackend(Protocol):
         ...
 
     async def time_limits(self) -> dict[str, float]:
-        """Seconds that a call may take, of tools whose limit is not TIMEOUT_S."""
+        """Return time limits in seconds by tool name, for tools with a limit other than
+        TIMEOUT_S."""
         ...

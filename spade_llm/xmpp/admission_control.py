@@ -61,23 +61,23 @@ NOT_VALID = (
 logger = logging.getLogger(__name__)
 
 MAX_SENDERS = 10_000
-"""Whose rates are known; who was silent longest is forgotten."""
+"""Maximum number of senders with a rate-limit state; the least recently active is evicted."""
 MAX_DOMAINS = 1000
 MAX_ASKED_PEERS = 1024
 """Peers that we asked something: they may answer."""
 MAX_KNOWN_REQUESTS = 20_000
 """Questions of programs that are known when they are asked again."""
 MAX_PAUSE_S = 10.0
-"""How long a message of a client that is paced waits; one that would wait longer is refused."""
+"""Maximum delay of a paced chat message in seconds; a message that would wait longer is refused."""
 TURN_START_RATE = Rate(per_s=10.0, burst=4)
 """Turns of one chat client that begin: of many messages at once the later ones wait, so that the
 work for them delays no other sender. Programs may ask a hundred things at a time."""
 REFUSED_EVERY_S = 60.0
 BUSY_EVERY_S = 1.0
 REFUSAL_RATE = Rate(per_s=50.0, burst=200)
-"""To all together."""
+"""Rate limit of refusals, shared by all senders."""
 JOIN_RATE = Rate(per_s=0.1, burst=5)
-"""Of one sender: codes that are answered."""
+"""Rate limit of answered invitation codes, per sender."""
 JOIN_COMMAND = "join"
 TALK_ONTOLOGY = "spade-llm.chat/1"
 """A program's question to a model."""
@@ -87,11 +87,12 @@ _THREAD = "{jabber:client}thread"
 _IQ = "{jabber:client}iq"
 _MESSAGE = "{jabber:client}message"
 _UNREAD = frozenset({"error", "groupchat"})
-"""The one fails a request of ours, the other is read by who knows rooms."""
+"""Message types that admission ignores: errors fail a pending request; `Rooms` reads `groupchat`.
+"""
 
 
 class _Sender:
-    """What is known of one bare JID."""
+    """Rate-limit state of a bare JID."""
 
     __slots__ = ("joins", "refused_s", "requests", "starts", "talk")
 
@@ -116,32 +117,36 @@ class AdmissionControl:
         is_answered: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`send` takes a stanza that nobody misses if it is lost. `own`: our bare JID. `gateways`:
-        bare JIDs; they are let in, and what they ask for others is counted as those others'.
-        `is_answered`: whether a bare JID has its answers to all that it said, and can be paced."""
+        """`send` takes a stanza that may be lost. `own`: our bare JID. `gateways`: bare JIDs that
+        are let in; their requests are counted against the principals that they act for.
+        `is_answered`: returns whether all messages of a bare JID are answered, so that it can be
+        paced."""
         self._admission = admission
         self._gateways = frozenset(gateways)
         self._own = own
         self._never_counted = frozenset({"", own, own_domain, *gateways})
-        """Beside those whom we asked something: our server and ourselves, and gateways."""
+        """JIDs exempt from the rate limit of signals: our server, our JID and gateways; see also
+        `_asked`."""
         self.is_room: Callable[[str], bool] = lambda _: False
-        """Whether we are in a room of this bare JID: what all its occupants say, and their
-        presences, come from there. Set by whoever knows rooms, which have a budget of their own."""
+        """True if the agent is in a room with this bare JID, from which the messages and presences
+        of all occupants come. Set by `Rooms`, which has a rate limit of its own."""
         self._invitations = invitations
         self._own_domain = own_domain
         self._send = send
         self._is_answered = is_answered
         self._clock = clock
         self._pause = ("", 0.0)
-        """Of the message that was let in last: its sender, and the seconds that it is to wait."""
+        """Full JID of the sender of the last admitted message, and that message's delay in seconds.
+        """
         self._signals: TokenBuckets[str] = TokenBuckets(MAX_SENDERS)
-        """By bare JID."""
+        """Token buckets for signals, by bare JID."""
         self._senders: LruDict[tuple[str, TrustLevel], _Sender] = LruDict(MAX_SENDERS)
         self._domains: TokenBuckets[str] = TokenBuckets(MAX_DOMAINS)
         self._asked: LruDict[str, bool] = LruDict(MAX_ASKED_PEERS)
-        """Whether it was a stranger when we asked: a guest stays one, and can be shut out."""
+        """Peers that were sent a request. True: the peer was a stranger then and counts as KNOWN;
+        False: its own trust level applies, so a guest stays a guest and can be shut out."""
         self._heard: LruDict[int, None] = LruDict(MAX_KNOWN_REQUESTS)
-        """Of programs' questions that had their turn: `_request_fingerprint`."""
+        """Fingerprints (`_request_fingerprint`) of admitted requests, to recognise repetitions."""
         self._refusals = TokenBucket(REFUSAL_RATE, clock())
 
     def __enter__(self) -> Self:
@@ -154,7 +159,7 @@ class AdmissionControl:
         self._invitations.__exit__()
 
     def note_asked(self, message: AclMessage) -> None:
-        """Whom we ask may answer."""
+        """Note the receiver of an outgoing request, so that its answer is let in."""
         if message.performative is not Performative.REQUEST:
             return
         peer = bare(message.receiver)
@@ -163,25 +168,26 @@ class AdmissionControl:
         self._asked[peer] = is_stranger or was_stranger
 
     def is_guest(self, jid: str) -> bool:
-        """Of those who may talk: one with limits of their own."""
+        """True unless the bare JID is KNOWN, so that guest limits apply to it."""
         return self._standing(jid) is not TrustLevel.KNOWN
 
     def lets_in(self, jid: str) -> bool:
-        """Whether this bare JID may talk; an empty one where everybody may."""
+        """True if this bare JID may talk; an empty JID may if the policy is open."""
         if self._admission.is_open:
             return True
         return bool(jid) and self._standing(jid) is not TrustLevel.STRANGER
 
     def admits(self, jid: str) -> bool:
-        """Whether this JID may ask for something that is no message; it counts as a request."""
+        """True if this JID may make a request other than a message; takes a token of its rate
+        limit."""
         peer, now_s = bare(jid), self._clock()
         standing = self._standing(peer)
         requests = self._sender(peer, standing, now_s).requests
         return standing is not TrustLevel.STRANGER and (requests is None or requests.take(now_s))
 
     def refuses(self, xml: Element) -> bool:
-        """Whether this stanza of the stream, no answer to an IQ of ours, comes too fast and goes no
-        further; it is answered here, if at all."""
+        """Rate-limit a stanza of the stream that is not a response to one of our IQs. True: it is
+        too fast and is dropped, after an error response where that is due."""
         self._pause = ("", 0.0)
         jid, now_s = bare(xml.get("from", "")), self._clock()
         is_iq = xml.tag == _IQ
@@ -207,13 +213,14 @@ class AdmissionControl:
         return not is_in_time
 
     def pause_s(self, message: AclMessage) -> float:
-        """How long the message that was let in just now waits for its turn."""
+        """Delay in seconds of the message that was just admitted."""
         (sender, pause_s), self._pause = self._pause, ("", 0.0)
         return pause_s if message.sender == sender else 0.0
 
     def is_shut_for(self, xml: Element) -> bool:
-        """Whether this `<message/>` of somebody who is not let in goes no further; it is answered
-        here, if at all. However it came: what is read from the archive is in no hurry."""
+        """True if this `<message/>` is dropped because its sender is not let in, or because it
+        carries an invitation code; a response is sent where that is due. Applies to messages from
+        the archive, too, which no rate limit delays."""
         if self._admission.is_open or xml.get("type") in _UNREAD:
             return False
         jid, standing = self._who(xml)
@@ -224,7 +231,8 @@ class AdmissionControl:
         return standing is TrustLevel.STRANGER and self._keep_out(xml, sender)
 
     def _who(self, xml: Element) -> tuple[str, TrustLevel]:
-        """Who wants something of us. Whom a gateway lets in we do, if only as a guest."""
+        """Return the bare JID and trust level that a stanza counts for; a gateway's principal is at
+        least a guest."""
         jid, acl = bare(xml.get("from", "")), xml.find(codec.ACL_TAG)
         if acl is None or jid not in self._gateways:
             return jid, self._standing(jid)
@@ -281,7 +289,7 @@ class AdmissionControl:
         return True
 
     def _takes_signal(self, jid: str, now_s: float) -> bool:
-        """What we asked for may come as fast as it can here too."""
+        """Take a token for a signal; a peer that was sent a request is not limited."""
         rate = self._admission.signals
         if rate is None or jid in self._never_counted or jid in self._asked:
             return True
@@ -296,7 +304,7 @@ class AdmissionControl:
             self._heard[_request_fingerprint(xml)] = None
 
     def _domain(self, jid: str, now_s: float) -> TokenBucket | None:
-        """Of another domain; None where no limit holds."""
+        """Return the rate limit of a sender's foreign domain; None if no limit applies."""
         rate, domain = self._admission.domain_talk, domain_of(jid)
         if rate is None or domain == self._own_domain or jid in self._admission.allow:
             return None
@@ -322,7 +330,7 @@ class AdmissionControl:
             self._send(error)
 
     def _refuse(self, xml: Element, sender: _Sender, error: SpadeLLMError, words: str) -> None:
-        """As far as it is its time; a refusal costs more than silence."""
+        """Send a refusal if the interval for this sender and the total rate limit allow it."""
         now_s = self._clock()
         is_program = codec.encoding_of(xml) is Encoding.ACL
         every_s = BUSY_EVERY_S if is_program else REFUSED_EVERY_S
@@ -334,7 +342,7 @@ class AdmissionControl:
         self._answer(xml, Performative.REFUSE, body if is_program else words)
 
     def _answer(self, xml: Element, performative: Performative, content: str) -> None:
-        """Requests only: two who refuse each other's answers would go on for ever."""
+        """Respond to requests only: two agents that refuse each other's responses would loop."""
         try:
             message = codec.decode(xml)
             if isinstance(message, AclMessage) and message.performative is Performative.REQUEST:
@@ -382,7 +390,8 @@ def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:
 
 
 def _is_talk(xml: Element) -> bool:
-    """What costs a turn, or a hint; the ontology is looked at, and nothing else of it is read."""
+    """True for a message that costs a turn or an encryption hint; of an `<acl/>` only ontology and
+    performative are read."""
     acl = xml.find(codec.ACL_TAG)
     if acl is not None:
         return acl.get("ontology") == TALK_ONTOLOGY and acl.get("performative") == "request"
@@ -390,8 +399,9 @@ def _is_talk(xml: Element) -> bool:
 
 
 def _request_fingerprint(xml: Element) -> int:
-    """With all that makes a question another one to whoever answers it: its text, conversation and
-    deadline. An id alone could be used again for any number of them."""
+    """Hash of everything that distinguishes a request for its receiver: sender, id, text,
+    conversation and ACL parameters such as the deadline. An id alone could be reused for any number
+    of requests."""
     acl = xml.find(codec.ACL_TAG)
     fields = () if acl is None else tuple(sorted(acl.attrib.items()))
     return hash(
@@ -400,7 +410,7 @@ def _request_fingerprint(xml: Element) -> int:
 
 
 def _invitation_code(xml: Element) -> str | None:
-    """What a person sends to be let in."""
+    """Return the code of a `join CODE` message from a person; None if it is not one."""
     words = (xml.findtext(_BODY) or "")[:100].split(maxsplit=1)
     if len(words) != 2 or codec.encoding_of(xml) is not Encoding.PLAIN:
         return None

@@ -27,20 +27,21 @@ class AdmissionPolicy:
     """A rate that is None is no limit."""
 
     allow: tuple[str, ...] = (EVERYBODY,)
-    """JIDs and domains; `*`: everybody, those of other domains as guests."""
+    """JIDs and domains that may talk; `*`: all, with JIDs of other domains as guests."""
     guests: tuple[str, ...] = ()
     """JIDs and domains that may talk as guests."""
     talk: Rate | None = None
-    """What one JID says to a model: texts of people, and programs' requests for an answer."""
+    """Rate limit of messages to a model, per JID: texts of people, and chat requests of programs.
+    """
     guest_talk: Rate | None = None
     """The same, of a guest."""
     domain_talk: Rate | None = None
-    """Of all of one other domain together, those apart that `allow` names by their JID."""
+    """Rate limit of messages to a model, per foreign domain; JIDs in `allow` are exempt."""
     requests: Rate | None = None
     """Programs' other requests, of one JID."""
     signals: Rate | None = None
-    """What asks no model and no service, of one JID: IQ requests, presences, marks, chat states and
-    reactions."""
+    """Rate limit of stanzas that reach no model and no service, per JID: IQ requests, presences,
+    marks, chat states and reactions."""
 
     @property
     def is_open(self) -> bool:
@@ -52,7 +53,7 @@ class AdmissionPolicy:
         return self.is_open and not any(rates)
 
     def standing(self, jid: str, own_domain: str) -> TrustLevel:
-        """Of a bare JID, without those whom an invitation has let in."""
+        """Return the trust level of a bare JID, without regard to invitations."""
         domain = domain_of(jid)
         if {jid, domain} & {*self.allow} or (self.is_open and domain == own_domain):
             return TrustLevel.KNOWN

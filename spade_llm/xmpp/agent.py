@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN = frozenset({"available", "away", "chat", "dnd", "xa"})
-"""Types of a presence, as slixmpp counts them, that show somebody."""
+"""Presence types, by slixmpp's names, that make the account visible."""
 
 FindConnection: TypeAlias = "Callable[[str, str], Awaitable[ConnectionSettings]]"
 """Takes a bare JID and its password. Raises ConfigurationError."""
@@ -76,15 +76,15 @@ BACKGROUND_END_S = 1.0
 
 
 CONFIRM_TIMEOUT_S = 30.0
-"""How long a question of ours waits to be known by our server before it counts as said."""
+"""Timeout in seconds of the server's acknowledgement of a request; then it counts as sent."""
 STOP_PATIENCE_S = 3.0
-"""How long what runs may go on after `stop()`. What is cut off then and may be done again (a turn)
-is done again after the next start."""
+"""Grace period in seconds for running work after `stop()`. Interrupted work that may be repeated (a
+turn) is repeated after the next start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What every agent needs beside its account."""
+    """Options common to all agents, in addition to the account."""
 
     connection: ConnectionSettings = ConnectionSettings()
     data: Path | None = None
@@ -99,15 +99,15 @@ class AgentOptions:
     gateways: tuple[str, ...] = ()
     """Bare JIDs of gateways, which ask for others (runtime/gateways.py)."""
     admission: AdmissionPolicy = AdmissionPolicy()
-    """Who may talk to us, and how fast."""
+    """Admission policy: allowed senders and rate limits."""
     telemetry: TracingConfig | None = None
-    """Where the spans of its work go; None: nowhere."""
+    """Export of tracing spans; None: no export."""
     read_password: Callable[[], str] | None = None
     """Password to reconnect with, if it may be reset while the agent runs (raises
     ConfigurationError if there is none); None: the one of the start."""
     identity: Identity | None = None
-    """Name, picture and status for people. None: the account is somebody's own, and stays as it
-    is."""
+    """Name, picture and status shown to people. None: the account belongs to a person, and its
+    profile is left unchanged."""
 
 
 class XmppAgent(Agent):
@@ -157,10 +157,10 @@ class XmppAgent(Agent):
         self.disco_nodes: list[Callable[[str], Element | None]] = []
         """Asked for disco#info of other nodes than our own; None: not theirs."""
         self.features: set[str] = set()
-        """What its client can do, beyond what every agent's does: namespaces for XEP-0030."""
+        """Supported features (XEP-0030 namespaces) beyond those of every agent."""
         self.peer_features = PeerFeatures(self)
         self.as_pieces: Callable[[AclMessage], Iterable[AclMessage]] = codec.split_message
-        """As which messages one for a person's client leaves; must not raise."""
+        """Splits a message for a person's client into the messages to send; must not raise."""
         self.contacts = Roster(self)
         if data and self.options.is_available:
             MissedMessages(self, data / f"archive-{self.jid.local}.json")
@@ -244,8 +244,9 @@ class XmppAgent(Agent):
         """Override to open stores before the first message comes; they close after the last."""
 
     async def _async_stop(self) -> None:
-        """Answer what has begun, end the behaviours, tell peers, hang up: in this order. What comes
-        meanwhile from those who do not ask again stays with the server, for our next start."""
+        """Graceful shutdown: finish running work, end the behaviours, tell peers, disconnect, in
+        this order. Messages that arrive meanwhile from senders that do not retry stay with the
+        server until our next start."""
         self._alive.clear()
         if self.link is not None:
             self.link.hand_back()
@@ -261,7 +262,7 @@ class XmppAgent(Agent):
         await self._resources.aclose()
 
     def submit(self, coro: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """As in SPADE, but the task has an owner that ends it."""
+        """Start a background task as SPADE's method does; the agent ends it when it stops."""
         task = asyncio.create_task(coro)
         self._submitted.add(task)
         task.add_done_callback(self._submitted.discard)
@@ -295,7 +296,8 @@ class XmppAgent(Agent):
                 note(message)
 
     async def _has_arrived(self) -> None:
-        """Raises PeerUnavailable where nobody will know."""
+        """Wait until the server has received all that was sent. Raises PeerUnavailable if
+        unknown."""
         if self.link is not None:
             await self.link.confirm()
 
@@ -310,7 +312,7 @@ class XmppAgent(Agent):
         return self.link is None or await self.link.is_there(jid)
 
     def send_now(self, xml: str) -> None:
-        """A stanza that nobody misses where we are not connected: a state, a mark, a presence."""
+        """Send a stanza that may be lost (state, mark, presence); dropped without a connection."""
         if self.link is not None:
             self.link.send_now(xml)
 
@@ -320,14 +322,14 @@ class XmppAgent(Agent):
 
     @property
     def announcement(self) -> Announcement:
-        """What we say of ourselves to whoever asks (XEP-0030)."""
+        """Service discovery information (XEP-0030) of this agent."""
         spoken = self.node.dispatcher.ontologies - {CHAT_TEXT}
         features = frozenset((*STANDARD, *self.features, *map(feature_of, spoken)))
         name = self.contacts.nick or str(self.jid.local)
         return Announcement(name=name, features=features, facts=dict(self._facts))
 
     def announce(self, **facts: str) -> None:
-        """Say something of ourselves; those who see our presence learn that it has changed."""
+        """Add facts to the announcement; its changed hash goes to all that see our presence."""
         known = self.announcement.ver
         self._facts |= facts
         if self.announcement.ver != known:
@@ -339,18 +341,18 @@ class XmppAgent(Agent):
             self.client.send_presence()
 
     def watch(self, jid: str) -> None:
-        """Ask to see this bare JID's presence, now and after each connection; `on_sighting` tells.
-        Who does not let us is simply not seen."""
+        """Subscribe to this bare JID's presence, now and after each connection; `on_sighting`
+        reports it. A peer that declines stays invisible, without an error."""
         self.contacts.watch(jid)
 
     def sees(self, jid: str) -> bool:
-        """Whether this bare JID lets us see its presence: if there is none, it is away."""
+        """True if this bare JID lets us see its presence, so that no presence means offline."""
         return self.contacts.sees(jid)
 
     async def discover(
         self, jid: str, *, timeout_s: float = peer_features.DISCOVERY_TIMEOUT_S
     ) -> Announcement:
-        """What the one at this full JID says of itself. Raises RequestError."""
+        """Query the announcement of a full JID (disco#info). Raises RequestError."""
         return await peer_features.discover(self.client, jid, timeout_s=timeout_s)
 
     async def software_of(
@@ -432,7 +434,8 @@ class XmppAgent(Agent):
         self.run_errand(self.node.dispatcher.resend())
 
     def read(self, message: Element) -> None:
-        """A `<message/>` of somebody that came by another way than the stream."""
+        """Process a `<message/>` of another JID that did not come by the stream (message
+        archive)."""
         self._inbox.take(message)
 
     def _is_refused(self, stanza: Element) -> bool:

@@ -21,11 +21,12 @@ FILES = "admission-*.db"
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Nothing that looks like something else."""
 CODE_CHARS = 16
-"""78 bits: who reads the file cannot try out what has this hash."""
+"""Length of a code: 78 bits, too many to find a code for a hash by trial."""
 MAX_KNOWN = 10_000
 """JIDs that are remembered to be guests, or not."""
 BELIEVED_S = 5.0
-"""So late may somebody notice who was shut out by another process."""
+"""TTL in seconds of a cached guest status: maximum delay to notice a revocation by another process.
+"""
 MAX_INVITATIONS = 10_000
 NAMED_BY = 8
 """Characters of its hash that an invitation is called by."""
@@ -75,7 +76,7 @@ class Guest:
     """The name of the one that let them in."""
     since: float
     until: float | None
-    """None: for good."""
+    """Expiry (Unix time); None: no expiry."""
 
 
 class Invitations:
@@ -98,9 +99,10 @@ class Invitations:
     def make(
         self, *, uses: int, lasts_s: float, stay_s: float | None = None, note: str = ""
     ) -> str | None:
-        """A new code, which is nowhere else; None if too many are open.
+        """Create an invitation and return its code, which is not stored; None if too many are open.
 
-        `stay_s`: how long who comes with it stays; None: for good. Raises StorageFailed.
+        `stay_s`: duration of the guest's admission in seconds; None: no expiry. Raises
+        StorageFailed.
         """
         now = self._clock()
         self._db.run(_TIDY, now)
@@ -112,8 +114,8 @@ class Invitations:
         return "-".join(code[at : at + 4] for at in range(0, CODE_CHARS, 4))
 
     def redeem(self, code: str, jid: str) -> bool:
-        """Let this bare JID in; False: there is no such invitation (any more). Who is in already
-        uses none. Raises StorageFailed."""
+        """Let this bare JID in; False if the code is not valid (any more). A guest that is already
+        in uses up no invitation. Raises StorageFailed."""
         if self.is_guest(jid):
             return True
         self._db.run("BEGIN IMMEDIATE")
@@ -159,7 +161,7 @@ class Invitations:
 
 
 def is_code(text: str) -> bool:
-    """Whether it looks like the code of an invitation, however it was typed."""
+    """True if the text has the form of an invitation code, in any case and grouping."""
     return re.fullmatch(f"(?:[{ALPHABET}][- ]?){{{CODE_CHARS}}}", text.strip().upper()) is not None
 
 

@@ -78,7 +78,7 @@ class WireContainer:
 
     @classmethod
     def adopt(cls, agent: Agent) -> None:
-        """Take an agent out of SPADE's container, so that nobody reaches it in-process."""
+        """Remove an agent from SPADE's container, so that no message reaches it in-process."""
         Container().unregister(agent.jid)
         agent.set_container(cls(agent.loop))
 

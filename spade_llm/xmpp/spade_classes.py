@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SERVER = {"pyjabber.server": "Server", "pyjabber.server_parameters": "Parameters"}
-"""What spade.container (4.1.4) imports of it, and only calls."""
+"""Names that spade.container (4.1.4) imports from the server, and uses only by calling them."""
 
 
 @contextmanager

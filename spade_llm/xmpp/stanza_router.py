@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | None:
-    """Not-understood, in words for people; None in answer to an answer, or two would go on."""
+    """Return a not-understood response, as plain text for people; None for a response: no loops."""
     fields = read_metadata(xml)
     if fields.get("in-reply-to"):
         return None
@@ -65,7 +65,7 @@ class StanzaRouter:
         self._agent = agent
 
     def listen(self) -> None:
-        """To the client that the agent has now."""
+        """Register the message handlers with the agent's current client."""
         client = self._agent.client
         client.register_handler(
             Callback("inbox", _AnyMessage(None), lambda one: self.take(one.xml))
@@ -73,7 +73,8 @@ class StanzaRouter:
         client.on_acl = self._take_acl
 
     def _take_acl(self, xml: Element) -> None:
-        """As slixmpp calls its handlers: what goes wrong with one message is no end of the line."""
+        """Process an ACL message; exceptions are logged and do not end the connection, as in
+        slixmpp."""
         try:
             self.take(xml)
         except Exception:
@@ -103,7 +104,7 @@ class StanzaRouter:
         return message is not None and self._agent.node.is_awaited(message)
 
     def _is_claimed(self, xml: Element) -> bool:
-        """Give it to the user's behaviours whose template asks for it."""
+        """Offer the message to the user's behaviours with a template; True if one matches."""
         wanting = [b for b in self._agent.behaviours if b.template]
         return bool(wanting) and self._offer(xml, wanting)
 
@@ -117,7 +118,8 @@ class StanzaRouter:
         return bool(takers)
 
     def _receive(self, message: AclMessage | None, xml: Element) -> None:
-        """For a handler that speaks it, else for who hears text, or has no template."""
+        """Deliver a message to the handler of its ontology, else to `on_text` and to behaviours
+        without a template. Any other message but chat goes to the dispatcher, which rejects it."""
         is_spoken = message is not None and self._agent.node.dispatcher.speaks(message.ontology)
         is_heard = not is_spoken and message is not None and self._is_heard(message)
         is_taken = not is_spoken and self._offer(xml, self._users_without_template())
@@ -153,8 +155,9 @@ class StanzaRouter:
 
 
 def _is_talk(message: AclMessage) -> bool:
-    """From a person, or from a model of spade_llm 0.3: who does not talk does not answer it. A
-    model would take `not-understood` for something said, and answer that, for ever."""
+    """True for a message from a person, or from a model of spade_llm 0.3. An agent without chat
+    does not answer these: a model would take `not-understood` as text and answer it, in an endless
+    loop."""
     return message.encoding is Encoding.PLAIN or message.extra.get(MESSAGE_TYPE) == CHAT_TYPE
 
 
@@ -164,9 +167,9 @@ class _AnyMessage(MatcherBase):
 
 
 def _spade_message(xml: Element, client: ClientXMPP) -> SpadeMessage:
-    """SPADE's own reading, with what it drops (4.1.4; tests/test_facts.py): the thread, and the
-    parameters of an `<acl/>`. A `principal` is there only where a gateway of ours has said it: not
-    what is written so in SPADE's own form, which anybody may."""
+    """Convert to SPADE's message, and add what SPADE drops (4.1.4; tests/test_facts.py): the
+    thread, and the parameters of an `<acl/>`. A `principal` is kept only from an `<acl/>`, where a
+    gateway of ours has set it; in SPADE's own form any sender may claim it."""
     message = SpadeMessage.from_node(Message(client, xml, recv=True))
     message.thread = message.thread or xml.findtext("{jabber:client}thread")
     metadata = codec.read_metadata(xml)

@@ -40,7 +40,7 @@ B = TypeVar("B", SayRequest, CompletionRequest)
 
 TURN_TIMEOUT_S = 180.0
 ASKED_TIMEOUT_S = 600.0
-"""For whoever answers questions meanwhile: a person takes their time."""
+"""Timeout of a turn with approvals, in seconds: a person needs time to answer."""
 REPORT_TIMEOUT_S = 10.0
 
 
@@ -144,9 +144,8 @@ class ChatClient:
     async def generate(
         self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
     ) -> ChatReply:
-        """What the assistant's model makes of a prompt: without conversation, memory, documents and
-        tools, and nothing of it is kept. Its usage counts as a turn's. Raises
-        RequestError."""
+        """Complete a prompt with the assistant's model, without conversation, memory, documents or
+        tools; nothing is stored. Its usage counts like a turn's. Raises RequestError."""
         asked_id = id or new_id()
         body = _unstreamed(CompletionRequest(prompt=prompt, sampling=sampling), id)
         # A thread of its own: it waits for no other.
@@ -155,7 +154,7 @@ class ChatClient:
     async def stream_generated(
         self, prompt: str, *, sampling: Sampling | None = None, id: str | None = None
     ) -> AsyncGenerator[AnswerDelta | ChatReply]:
-        """As `generate`; deltas in order, then the Reply. Leaving early stops it."""
+        """Stream `generate`: deltas in order, then the ChatReply. Leaving early stops it."""
         id = id or new_id()
         body = CompletionRequest(prompt=prompt, sampling=sampling)
         async with aclosing(self._peer.stream(body, id=id, conversation_id=id)) as answers:
@@ -163,15 +162,15 @@ class ChatClient:
                 yield (ChatReply if message.is_terminal else AnswerDelta).decode(message.content)
 
     async def usage(self, *, days: int = 30) -> UsageReport:
-        """What this program has used, newest day first. Raises RequestError."""
+        """Usage of this program, newest day first. Raises RequestError."""
         return await self._peer.ask(
             UsageRequest(days=days), UsageReport, timeout_s=REPORT_TIMEOUT_S
         )
 
     async def why(self, *, conversation_id: str = "") -> ExplanationReport:
-        """What the last answer of this conversation was built from.
+        """Explanation of this conversation's last answer: models, memories, documents and tools.
 
-        Raises RequestRefused (`not-found`) if there is none since the assistant began.
+        Raises RequestRefused (`not-found`) if there has been none since the assistant started.
         """
         return await self._peer.ask(
             ExplanationRequest(),
@@ -209,8 +208,8 @@ def _say(
 
 
 def _unstreamed(body: B, id: str | None) -> B:
-    """Of who takes the answer whole. One with an id may ask again as a stream, and that has to be
-    the same request."""
+    """Disable streaming for a caller that takes the whole answer. A request with an id stays
+    unchanged: it may be repeated as a stream, and must then be equal."""
     return body if id else body.model_copy(update={"is_streamed": False})
 
 

@@ -36,15 +36,17 @@ class SayRequest(Body):
     only."""
     tool_rounds: int | None = Field(default=None, ge=1, le=MAX_TOOL_ROUNDS)
     tools: tuple[str, ...] | None = Field(default=None, max_length=MAX_TOOLS)
-    """Only these are offered to the model; without it, all."""
+    """Names of the tools offered to the model; None: all."""
     can_approve: bool = False
     """The caller answers requests for approval (`Asked`) with `approve`; without it, tools that
     need approval are not run."""
     is_streamed: bool = True
-    """Whether parts of the answer are sent as it grows; without it, it comes whole."""
+    """True if parts of the answer are sent while it is generated; False: the answer arrives whole.
+    """
 
     context: ContextOptions | None = None
-    """What the model is to be told beside the text; the reply then says what it was told."""
+    """Options of the context given to the model besides the text; the reply then includes that
+    context."""
     sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
     response_schema: dict[str, object] | None = None
     """JSON Schema of an object: the answer is JSON text of one, and comes without parts."""
@@ -65,7 +67,7 @@ class CompletionRequest(Body):
     op: ClassVar[str] = "generate"
     prompt: str = Field(min_length=1)
     is_streamed: bool = True
-    """As in Say."""
+    """Same as in SayRequest."""
     sampling: Annotated[Sampling | None, AfterValidator(_checked)] = None
 
 
@@ -92,12 +94,12 @@ class ApprovalPrompt(Body):
     """The question for a person, arguments and all."""
     tool: str
     arguments: tuple[str, ...] = ()
-    """As they may be shown: secrets masked, long values cut."""
+    """Arguments as they may be shown: secrets masked, long values truncated."""
     expires_s: float
 
 
 class ToolCallReport(Body):
-    """One call that was made for the answer."""
+    """Report of a tool call made during the turn."""
 
     id: str
     name: str
@@ -105,21 +107,21 @@ class ToolCallReport(Body):
     """JSON text as the model wrote it, cut if it is long."""
     success: bool
     result: str = ""
-    """Of a success, cut if it is long."""
+    """Result if successful, truncated if it is long."""
     error: str = ""
-    """Why there is none."""
+    """Reason of the failure."""
     round: int
-    """Of calls, from 1: calls of one round ran side by side."""
+    """Round number, from 1: calls of the same round ran concurrently."""
     seconds: float = 0.0
 
 
 class ToolRoundReport(Body):
-    """One round of a turn with tools."""
+    """Report of a round of a turn with tools."""
 
     round: int
-    """From 1, as in ToolCallReport."""
+    """Round number, from 1, as in ToolCallReport."""
     text: str = ""
-    """What the model said beside its calls."""
+    """Text of the model besides its calls."""
     tools: tuple[str, ...] = ()
     """Names of what it called."""
 
@@ -130,7 +132,7 @@ class AnswerSource(Body):
     content: str
     source: str
     namespace: str
-    """As whoever asked calls it."""
+    """Namespace by the name that the caller uses."""
     chunk_index: int
     score: float
     """0…1."""
@@ -139,12 +141,12 @@ class AnswerSource(Body):
 
 
 class BuiltContext(Body):
-    """What a turn with ContextOptions told the model beside the question."""
+    """Context that a turn with ContextOptions gave the model besides the question."""
 
     text: str
     """Sections with `## ` headings; empty: nothing."""
     tokens: int
-    """Of the text: never more than was wished."""
+    """Token count of the text, never above the requested maximum."""
     sources: tuple[AnswerSource, ...] = ()
     """The passages in it, best first."""
 
@@ -161,12 +163,12 @@ class ChatReply(Body):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     tool_calls: tuple[ToolCallReport, ...] = ()
-    """In the order of the model's wishes."""
+    """Tool calls, in the order in which the model requested them."""
     routed_to: tuple[str, ...] = ()
     """JIDs that the answer was passed on to, if the agent routes its answers."""
     steps: tuple[ToolRoundReport, ...] = ()
     context: BuiltContext | None = None
-    """Where `Say` had ContextOptions."""
+    """Context given to the model, if the SayRequest had ContextOptions."""
     rest: str = ""
     """Id of what is fetched in pages (services/chat_rest.py), as ChatClient does; empty: this is
     all."""
@@ -174,6 +176,6 @@ class ChatReply(Body):
     is_for_asker: bool = True
     """False: it went to those only; the text tells a program what they got."""
     finish: FinishReason = "stop"
-    """How the answer ended: whole, cut at a limit, or replaced by a guardrail."""
+    """Finish reason: complete, truncated at a limit, or replaced by a guardrail."""
     failure: str = ""
     """Code of the model's error where the text is an apology for it; empty: it is an answer."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging import Request, StoppedRequests
 
 STOP_S = 5.0
-"""How long a turn that was stopped may take to end before the person is told that it takes long."""
+"""Maximum wait for a stopped turn to end, in seconds, before the person is told that it takes long.
+"""
 
 
 NOTHING_TO_STOP = "There is nothing to stop."
@@ -61,18 +62,18 @@ class RoomNotice(StrEnum):
     TOO_MUCH = "too_much"
     """There are too many questions in this minute."""
     IN_PRIVATE = "in_private"
-    """A room's private message: said to nobody whose address is known."""
+    """Private message of a room's occupant, which is refused: the sender's address is unknown."""
     NOT_HERE = "not_here"
     """A command that would show the room what is one person's."""
 
 
 def room_notice(which: RoomNotice, said: str, *, jid: str) -> str:
-    """In the language of what was said; `jid` is our bare JID."""
+    """Notice in the language of the message `said`; `jid` is our bare JID."""
     return _TEXTS[which][language_of(said)].format(jid=jid)
 
 
 def room_hint(language: str) -> str:
-    """Behind a question for approval: a bare yes in a room may be meant for anybody."""
+    """Hint appended to an approval prompt in a room, where a bare "yes" may be meant for anyone."""
     return _HINTS[language]
 
 

@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 CONTEXT = "context"
 PAGE_CHARS = 16_000
-"""At most 64 KB, whatever its script."""
+"""Page size in characters: at most 64 KB in any script."""
 MAX_CHARS = 64 * PAGE_CHARS
-"""Of one answer's rest."""
+"""Maximum size of one answer's remainder, in characters."""
 MAX_STORED_CHARS = 16 * 1024 * 1024
 MAX_STORED = 500
 STORED_S = 300.0
@@ -39,7 +39,7 @@ PAGE_TIMEOUT_S = 10.0
 
 
 class ReplyPageRequest(Body):
-    """Of one's own answer."""
+    """Request for a page of the caller's own answer."""
 
     op: ClassVar[str] = "rest"
     id: str = Field(min_length=1, max_length=64)
@@ -52,7 +52,7 @@ class ReplyPage(Body):
 
 
 class ReplyRemainder(Body):
-    """What a Reply leaves out where it names one."""
+    """Parts of a ChatReply that are left out of it and fetched in pages."""
 
     tool_calls: tuple[ToolCallReport, ...] = ()
     steps: tuple[ToolRoundReport, ...] = ()
@@ -67,7 +67,8 @@ class _StoredRemainder:
 
 
 class ReplyPagination:
-    """Of one assistant's latest answers: MAX_KEPT and MAX_KEPT_CHARS at most, for KEPT_S."""
+    """Store of the remainders of an assistant's latest answers: at most MAX_STORED and
+    MAX_STORED_CHARS, for STORED_S (TTL)."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -112,7 +113,8 @@ class ReplyPagination:
 
 
 def _shortened(reply: ChatReply) -> ChatReply:
-    """Who knows of no rest still learns which tools were called."""
+    """Reply without arguments, results, steps and context. A client without pagination still learns
+    which tools were called."""
     calls = (one.model_copy(update={"result": "", "arguments": ""}) for one in reply.tool_calls)
     return reply.model_copy(update={"tool_calls": tuple(calls), "steps": (), "context": None})
 

@@ -29,7 +29,7 @@ class UsageReport(Body):
     days: tuple[DailyUsage, ...]
     """Newest first, of the asker only; those without spending are left out."""
     limits: PeerQuota
-    """Of a day; days are UTC's."""
+    """Quota for a day (UTC)."""
 
 
 class ExplanationRequest(Body):
@@ -41,7 +41,7 @@ class ExplanationRequest(Body):
 class ExplanationReport(Body):
     record: TurnRecord
     texts: dict[str, str] = {}
-    """Of its memories, by id, as far as they are there still."""
+    """Texts of the record's memories, by id, if they still exist."""
 
 
 class ReportService:

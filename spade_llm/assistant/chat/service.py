@@ -1,7 +1,7 @@
 """Chat service: receives plain chat and `spade-llm.chat/1` requests, streams parts, /stop.
 
-Both reach the same handler; only programs get the answer in parts and with its sources. Before a
-tool that needs it runs, whoever talks is asked: people answer in words, programs with `approve`.
+Both reach the same handler; only programs get the answer in parts and with its sources. A tool that
+needs approval runs only after the sender agrees: people answer in words, programs with `approve`.
 """
 
 from __future__ import annotations
@@ -73,40 +73,43 @@ DELTA_EVERY_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurnInput:
-    """What somebody said, and how to say something back while the answer is made."""
+    """Input of a chat turn: the message, its options, and callbacks to the sender."""
 
     id: str
     peer: str
-    """Bare JID of who said it; in a room their seat, of which nothing private is known."""
+    """Bare JID of the sender; in a room the occupant's JID, for which no private data is available.
+    """
     conversation: str
     """The peer (of a room: the room), and the thread if the client sent one."""
     text: str
     message: AclMessage
     on_delta: Callable[[str], Awaitable[None]] | None = None
-    """Takes the answer's text in pieces; None: nobody sees it grow."""
+    """Callback for pieces of the answer's text; None: no streaming."""
     wishes: ToolOptions = DEFAULT_TOOL_OPTIONS
     context: ContextOptions | None = None
-    """What the model is to be told; None: what this assistant tells it otherwise."""
+    """Context options of the request; None: the assistant's defaults."""
     sampling: Sampling | None = None
     ask: AskApproval | None = None
-    """Asks back, and waits; None: whoever said this cannot be asked."""
+    """Callback that asks for approval and waits for the answer; None: the sender cannot be asked.
+    """
     tell: Callable[[str], Awaitable[None]] | None = None
     """Says something to a person before the answer. Raises RequestError. None: to a program."""
     form: AnswerSchema | None = None
-    """What the answer must be, as JSON text; None: any text."""
+    """Required schema of the answer, as JSON text; None: any text."""
     is_annotated: bool = True
-    """As in Say."""
+    """Same as in SayRequest."""
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
-    """While something waits for somebody else: others are served meanwhile."""
+    """Context manager that releases the turn's slot while it waits for another party, so that other
+    requests are processed meanwhile."""
     heard: tuple[str, ...] = ()
-    """What others said around it in a room, not to us: data."""
+    """Messages of other people in the room around this one, not addressed to us: data."""
 
     replied_to: str = ""
     """The message that this one answers, as far as it is known: data."""
     quota_groups: tuple[str, ...] = ()
     """Groups that its costs count for beside the peer, as decided when its turn began."""
     at: datetime = field(default_factory=partial(datetime.now, UTC))
-    """When its turn began."""
+    """Start time of the turn."""
 
     @property
     def kept_in(self) -> str:
@@ -116,7 +119,8 @@ class ChatTurnInput:
 
     @property
     def speaker(self) -> str:
-        """What the model calls who said it. A nick alone could be any name that means something."""
+        """Name of the sender for the model. A nickname includes its room, since a bare nickname
+        could look like any other name."""
         said = self.message.said
         return f"{said.nick} in {said.room.partition('@')[0]}" if said.room else self.peer
 
@@ -132,8 +136,8 @@ class ChatService:
         generate: ChatHandler | None = None,
         quota_groups_of: QuotaGroupsOf = no_quota_groups,
     ) -> None:
-        """`generate`: answers prompts that belong to no conversation; None: they are not served.
-        `quota_groups_of`: the groups of peers with a quota of their own that a peer belongs to."""
+        """Create the service. `generate` handles prompts outside any conversation; None: they are
+        not supported."""
         self._handler = handler
         self._quota_groups_of = quota_groups_of
         self._generate = generate
@@ -243,13 +247,14 @@ class ChatService:
         return is_asked and read_answer(message.content) is not None
 
     def questions_of(self, peer: str) -> list[ApprovalQuestion]:
-        """What this bare JID is asked now, in any conversation."""
+        """Pending approval questions of this bare JID, in any conversation."""
         return [question for _, question in self._questions.of_peer(peer)]
 
     def answer_question(
         self, id: str, verdict: ApprovalVerdict, *, peer: str
     ) -> ApprovalQuestion | None:
-        """As a yes or no in its conversation, to this very question; None: it is not asked now."""
+        """Answer this question, with the effect of a yes or no in its conversation; None if it is
+        not pending."""
         for place, question in self._questions.of_peer(peer):
             if question.id == id:
                 return self._questions.settle(place, verdict, peer=peer)
@@ -286,7 +291,7 @@ class ChatService:
         return partial(describe_stop, stopped)
 
     def _stop_corrected(self, message: AclMessage) -> None:
-        """What is worked on is not what was meant."""
+        """Stop the turn of a message that is being corrected: its text is out of date."""
         if self._dispatcher is not None:
             place, corrected = (message.asker, message.conversation_id), message.said.corrects
             self._dispatcher.stop(*place, (CHAT_TEXT,), only=corrected)
@@ -323,7 +328,8 @@ _TOO_EARLY = {
     "es": "Eso llegó demasiado pronto para mi última pregunta: respóndela otra vez, por favor.",
 }
 _MARGIN_S = 5.0
-"""Of a program's deadline, kept for the answer after a question has expired."""
+"""Part of a program's deadline, in seconds, reserved for the answer after a question has expired.
+"""
 
 
 def _seconds_left(message: AclMessage) -> float:
@@ -337,7 +343,8 @@ class _DeltaSender:
     """Sends the first piece of an answer at once and later ones together, every PART_EVERY_S."""
 
     def __init__(self, request: Request, *, is_sent: bool) -> None:
-        """`is_sent`: otherwise only questions are; whoever asked takes the answer whole."""
+        """Create the sender. `is_sent=False`: only questions are sent, and the caller takes the
+        answer whole."""
         self._request = request
         self._is_sent = is_sent
         self._waiting: list[str] = []
@@ -361,7 +368,8 @@ class _DeltaSender:
             self._flusher = asyncio.create_task(self._flush_later())
 
     async def ask(self, question: ApprovalQuestion) -> None:
-        """Behind what was said so far. Raises RequestError: without it nobody can answer."""
+        """Send a question after the text so far. Raises RequestError: a question that was not sent
+        cannot be answered."""
         await self._flush()
         part = ApprovalPrompt(
             question=question.id,

@@ -47,7 +47,7 @@ StopTurn = Callable[[str, str], Awaitable[bool]]
 """Ends what a bare JID waits for in one thread; whether there was something."""
 MAX_QUESTIONS = 10
 MAX_CONVERSATIONS = 50
-"""Of one person, newest first, that can be chosen."""
+"""Maximum number of a person's conversations offered as choices, newest first."""
 _AT_ONCE = ("documents", "tools", "why", "usage", "status", "help")
 
 
@@ -92,7 +92,8 @@ class AssistantMenu:
         return CommandResult(text=await self.obey(verb, "", visit))
 
     async def _new(self, visit: AdHocRequest) -> CommandStep:
-        """Where there are several, the person says which."""
+        """Begin a new conversation. If there are several, the person chooses which one starts
+        over."""
         say, known = MENU_TEXTS[visit.language], self._conversations(bare(visit.jid))
         if len(known) <= 1:
             return await self._begin_anew(visit, self._latest(visit))
@@ -130,7 +131,7 @@ class AssistantMenu:
     def _asked(
         self, visit: AdHocRequest, questions: Sequence[ApprovalQuestion], said: str
     ) -> CommandStep:
-        """One after another: each is read before it is answered."""
+        """Form for one question at a time, so that each is read before it is answered."""
         say = MENU_TEXTS[visit.language]
         if not questions:
             return CommandResult(text=said or say.no_question)
@@ -187,7 +188,7 @@ def _size(conversation: Conversation, visit: AdHocRequest) -> str:
 
 
 def _turn_input(text: str, visit: AdHocRequest, conversation: str) -> ChatTurnInput:
-    """As if the visitor had written it there."""
+    """Turn input that simulates a chat message of the visitor in this conversation."""
     message = AclMessage(
         performative=Performative.REQUEST,
         sender=visit.jid,
@@ -205,7 +206,7 @@ def _turn_input(text: str, visit: AdHocRequest, conversation: str) -> ChatTurnIn
 
 
 AnswerCommand = Callable[[str, str], Awaitable[str]]
-"""To what a bare JID (second) writes (first)."""
+"""Callback that answers a text (first) from a bare JID (second)."""
 _IN_SPANISH = {
     "memories": "recuerdos",
     "correct": "corregir",
@@ -253,7 +254,7 @@ class PersonalMemoryMenu:
 
 
 STOP_S = 5.0
-"""How long a turn that was stopped may take to end before the command goes on."""
+"""Maximum wait for a stopped turn to end, in seconds, before the command continues."""
 
 
 def offer_assistant_menu(
@@ -271,7 +272,8 @@ def offer_assistant_menu(
         return bool(stopped.requests)
 
     def may_use(jid: str) -> bool:
-        """In the name of a room would be in that of everybody there."""
+        """Check access; a room's own JID may not use the menu, since it would stand for all
+        occupants."""
         return not is_room(bare(jid)) and agent.door.admits(jid)
 
     AdHocCommands(agent, AssistantMenu(behaviour, chat, stop).lines, may_use=may_use)

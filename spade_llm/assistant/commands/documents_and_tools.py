@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LISTED_NAMESPACES = 20
 LISTED_DOCUMENTS = 20
-"""Of one collection."""
+"""Maximum number of documents listed for each collection."""
 MAX_NAME_CHARS = 120
 NO_DOCUMENTS = "I have no documents agent."
 DOCUMENTS_UNAVAILABLE = "The documents cannot be reached right now. Please try again in a moment."
@@ -68,7 +68,7 @@ class DocumentsCommand:
     async def _delete(
         self, documents: DeletableListing, name: str, utterance: ChatTurnInput
     ) -> str:
-        """Only of the person's own namespace, whatever the name."""
+        """Delete a file of the person's own namespace, the only one that can be deleted from."""
         try:
             count = await documents.delete(
                 namespace=personal_namespace(utterance.peer), source=name[:MAX_SOURCE_CHARS]
@@ -115,7 +115,7 @@ def _short(text: str) -> str:
 
 MAX_TOOLS = 100
 MAX_DESCRIPTION_CHARS = 160
-"""Of what a tool says of itself."""
+"""Maximum length of a tool's description in the list, in characters."""
 
 
 class ToolsCommand:

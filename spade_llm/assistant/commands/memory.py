@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LISTED_MEMORIES = 20
 FORGETTABLE = 1000
-"""Of a person's memories, newest first, those that a NUMBER can mean."""
+"""Maximum number of a person's memories, newest first, that a NUMBER can refer to."""
 NO_MEMORY = "I have no memory agent."
 
 
@@ -121,7 +121,7 @@ class MemoryCommands:
         return f"Forgotten: {pluralize(count, 'memory', 'memories')} and our conversations."
 
     async def _one(self, peer: str, number: str) -> MemoryEntry | None:
-        """By its place in the list that was shown last, or by what its id begins with."""
+        """Find a memory by its position in the list shown last, or by the beginning of its id."""
         return find_by_number(await self.entries(peer), self._shown.full_number(peer, number))
 
     async def _export(self, _argument: str, utterance: ChatTurnInput) -> str:
@@ -142,7 +142,8 @@ CONFIRM_FORGET_ALL = (
 
 
 def _about(peer: str) -> MemoryFilter:
-    """Also what is no longer true: it is there to be seen and forgotten."""
+    """Filter for memories about a person, including invalidated ones: they can be seen and
+    forgotten, too."""
     return MemoryFilter(subject=peer, with_invalid=True)
 
 
@@ -161,7 +162,7 @@ MAX_SHOWN_CHARS = 2 * NUMBER_CHARS
 LISTED = 50
 """A person's newest patterns."""
 SHOWN_CHARS = 200
-"""Of one conversation that a pattern was seen in."""
+"""Maximum length of the excerpt of a conversation in which a pattern was found, in characters."""
 NO_MEMORY_TO_LEARN = "I have no memory agent."
 LEARN_USAGE = (
     "/learn on lets me remember what several of our conversations have in common; /learn off"

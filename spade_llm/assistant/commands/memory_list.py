@@ -22,7 +22,7 @@ NUMBER_CHARS = 8
 MIN_NUMBER_CHARS = 4
 """Shorter numbers are places in the list that was shown last."""
 MAX_REMEMBERED_LISTS = 1000
-"""Whose last list is remembered; those who asked for one last."""
+"""Maximum number of people for which the last list is stored (LRU)."""
 
 _MARKUP = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|```.*$)|`+|~~"
@@ -52,8 +52,8 @@ SPANISH_ITEMS = ItemTexts(conversation="Conversación del {}:", ended="ya no es 
 def plain_item(
     entry: MemoryEntry, *, say: ItemTexts = ENGLISH_ITEMS, max_chars: int = MAX_ITEM_CHARS
 ) -> str:
-    """One line without markup, whatever was remembered: it cannot pass for another memory. Of a
-    conversation its date and how it began. What is no longer true is marked."""
+    """Format a memory as one line without markup, so that it cannot pass for another memory. A
+    conversation is shown by its date and beginning; invalidated memories are marked."""
     text, head = entry.content[: 8 * max_chars], ""
     if entry.origin is Origin.EPISODE and (found := _EPISODE.match(text)):
         head = f"{say.conversation.format(found[1])} "
@@ -65,12 +65,12 @@ def plain_item(
 
 
 def numbered_line(entry: MemoryEntry) -> str:
-    """With the number that is always the same memory's, where nothing is known of a list."""
+    """Line with the beginning of the memory's id, which is valid without a list."""
     return f"{entry.id[:NUMBER_CHARS]} {plain_item(entry, max_chars=MAX_LINE_CHARS)}"
 
 
 def find_by_number(entries: Iterable[MemoryEntry], number: str) -> MemoryEntry | None:
-    """The one memory whose number begins so; None if there is not exactly one."""
+    """Find the only memory with this id prefix; None if there is none or more than one."""
     if len(number) < MIN_NUMBER_CHARS:
         return None
     found = [one for one in entries if one.id.startswith(number.lower())]
@@ -78,7 +78,8 @@ def find_by_number(entries: Iterable[MemoryEntry], number: str) -> MemoryEntry |
 
 
 class ListNumbers:
-    """What each person was shown last. In RAM: after a restart a list is shown anew."""
+    """Ids of the list shown last, for each person. It is in RAM: after a restart the person lists
+    again."""
 
     def __init__(self) -> None:
         self._ids: LruDict[str, Sequence[str]] = LruDict(MAX_REMEMBERED_LISTS)
@@ -95,7 +96,8 @@ class ListNumbers:
 
 
 MAX_EXPORT_BYTES = 100_000
-"""One answer has at most 128 KB; what does not fit is said."""
+"""Maximum size of an export in bytes: an answer has at most 128 KB. The number of omitted entries
+is stated."""
 
 
 def export_json_lines(entries: Sequence[MemoryEntry]) -> tuple[list[str], int]:

@@ -144,14 +144,14 @@ MAX_OFFERED_MEMORIES = 50
 
 
 class MemorySource(Protocol):
-    """Where memories about people are, and who obeys their text commands."""
+    """Source of the memories about people, with text commands to change them."""
 
     async def entries(self, peer: str, limit: int) -> Sequence[MemoryEntry]:
         """Newest first. Raises RequestError, ServiceError."""
         ...
 
     async def obey(self, verb: str, argument: str, visit: AdHocRequest) -> str:
-        """As the command `/verb argument`, in the visitor's language."""
+        """Execute the command `/verb argument`, in the visitor's language."""
         ...
 
     @property

@@ -33,7 +33,7 @@ class PersonalMemoryTexts:
     help: str
     items: ItemTexts
     memory: tuple[str, str]
-    """One, and several."""
+    """Singular and plural."""
     listed: str
     kept_by: str
     more: str
@@ -169,7 +169,7 @@ OFF_WORDS = frozenset({"off", "no"})
 
 
 class SubjectMemories(Protocol):
-    """Where everybody's memories are found by whom they are about."""
+    """Access to the memories of all owners by subject (the person they are about)."""
 
     def about(self, subject: str) -> SubjectStore: ...
 
@@ -251,7 +251,7 @@ class PersonalMemoryCommands:
         return wish.say.forgotten
 
     async def _one(self, store: SubjectStore, number: str, subject: str) -> MemoryEntry | None:
-        """By its place in the list that was shown last, or by what its id begins with."""
+        """Find a memory by its position in the list shown last, or by the beginning of its id."""
         number = self._shown.full_number(subject, number)
         if len(number) < MIN_NUMBER_CHARS:
             # It costs no reading.

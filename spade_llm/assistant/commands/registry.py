@@ -61,18 +61,18 @@ def _named(word: str) -> str:
 
 
 def is_allowed_in_rooms(command: Command) -> bool:
-    """Whether it shows nobody what is another's, and takes from nobody what is not theirs."""
+    """True if a command is safe in a room: it neither shows nor deletes data of other people."""
     is_forgetting = command.name == "forget" and means_all(command.argument)
     return is_forgetting or command.name in _ROOM_COMMANDS
 
 
 def means_all(argument: str) -> bool:
-    """Of `/forget`: everything, whether that is confirmed or not."""
+    """True if the argument of `/forget` means everything, confirmed or not."""
     return bool(_EVERYTHING.fullmatch(argument.strip()))
 
 
 def is_confirmed(argument: str) -> bool:
-    """Of `/forget all`: there it says `yes`, too."""
+    """True if the argument of `/forget all` includes the confirmation `yes`."""
     found = _EVERYTHING.fullmatch(argument.strip())
     return bool(found and found["yes"])
 
@@ -84,7 +84,7 @@ def help_text(lines: Iterable[str]) -> str:
 logger = logging.getLogger(__name__)
 
 CommandHandler = Callable[[str, "ChatTurnInput"], Awaitable[str]]
-"""Takes what follows the command, and who said it where; gives the answer."""
+"""Command handler: takes the argument and the turn's input, and returns the answer."""
 
 
 class CommandRegistry:
@@ -98,11 +98,11 @@ class CommandRegistry:
         self._lines.extend(lines)
 
     def knows(self, text: str) -> bool:
-        """Whether this is one of them, wherever it is said: it begins with a slash."""
+        """True if the text is a registered command with a slash; rules for rooms are ignored."""
         return parse_command(text, self._handlers) is not None
 
     def is_command(self, utterance: ChatTurnInput) -> bool:
-        """Whether `obey` answers this."""
+        """True if `obey` answers this message."""
         return self._find(utterance) is not None
 
     async def obey(self, utterance: ChatTurnInput) -> str | None:

@@ -133,10 +133,10 @@ def _failed(tool: ToolCallRecord) -> str:
 
 PEEK_DEADLINE_S = 2.0
 MAX_TEXT_CHARS = 120
-"""Of one memory."""
+"""Maximum length of a memory's text, in characters."""
 
 ReactionLine = Callable[["ChatTurnInput"], str]
-"""What the asker has said of the answer; empty: nothing."""
+"""Callback for the line about the sender's reaction to the answer; empty if there is none."""
 
 NO_ANSWER_YET = "I have answered nothing in this conversation since I was started."
 
@@ -157,7 +157,7 @@ class WhyCommand:
         commands.add("why", self._why, "/why – what my last answer was built from")
 
     async def texts(self, record: TurnRecord) -> Mapping[str, str]:
-        """Of the memories that are still there, by id; empty if memory cannot be asked."""
+        """Texts of the memories that still exist, by id; empty if memory is unavailable."""
         ids = [one.id for one in record.memories if one.kind != MESSAGE]
         if not ids or self._memory.memory is None:
             return {}

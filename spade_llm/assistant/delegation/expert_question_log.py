@@ -21,7 +21,7 @@ _SCHEMA = """PRAGMA wal_autocheckpoint=1000; CREATE TABLE IF NOT EXISTS asked (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedExpertQuestion:
-    """One question; equal ids are one question."""
+    """Log row of a question to an expert; equal ids are the same question."""
 
     id: str
     expert: str
@@ -83,9 +83,9 @@ def _logged_question(row: tuple[object, ...]) -> LoggedExpertQuestion:
 
 
 MAX_QUESTION_CHARS = 4000
-"""Of a question, and of its background; what is cut is said."""
+"""Maximum length of a question, and of its background, in characters; truncation is marked."""
 MAX_LINE_CHARS = 200
-"""Of a question in a list."""
+"""Maximum length of a question in a list, in characters."""
 
 
 def expert_question_text(question: str, background: str, *, asker: str, seconds: float) -> str:
@@ -98,20 +98,20 @@ def expert_question_text(question: str, background: str, *, asker: str, seconds:
 
 
 def disambiguation_text(questions: Sequence[str]) -> str:
-    """Which of these does an answer answer?"""
+    """Text that asks the expert which question an answer belongs to."""
     words = _WORDS[language_of(*questions)]
     lines = (f"{number}: {_line(one)}" for number, one in enumerate(questions, start=1))
     return "\n".join([words["which"], *lines])
 
 
 def closed_text(question: str) -> str:
-    """An answer has come that nobody waits for."""
+    """Text for an expert's answer to a question that is closed."""
     words = _WORDS[language_of(question)]
     return f"{words['closed']}\n> {_line(question)}"
 
 
 def withdrawn_text(question: str) -> str:
-    """Whoever asked waits no more."""
+    """Text that tells the expert that a question is withdrawn."""
     words = _WORDS[language_of(question)]
     return f"{words['withdrawn']}\n> {_line(question)}"
 

@@ -43,10 +43,11 @@ MAX_OPEN = 48
 """Questions of one agent; fewer than the calls that one caller may have running."""
 MAX_OPEN_PER_EXPERT = 16
 ANSWER_RETENTION_S = 900.0
-"""How long after its time an answer is kept for a turn that is taken up again, and a question known
-as one that is over."""
+"""Retention of an answer after its expiry, in seconds, for a turn that is resumed; and of a closed
+question, to recognise late answers."""
 RECENTLY_CLOSED_S = 60.0
-"""So long after its time an answer without a thread may still be meant for it."""
+"""Time after expiry, in seconds, in which an answer without a thread may still refer to the
+question."""
 MAX_KNOWN = 1000
 MAX_ANSWER_CHARS = 20_000
 MAX_CHOICES = 3
@@ -60,11 +61,12 @@ class ExpertQuestion:
     text: str
     background: str = ""
     seconds: float = 300.0
-    """For so long an answer counts."""
+    """Time limit for the answer, in seconds."""
     id: str = ""
     """Empty: made of the question and the turn that it is asked in: asked again, it is the same."""
     metadata_of: Callable[[str], Mapping[str, str]] | None = None
-    """By its id, as a program has agreed with the expert's; None: a plain chat message."""
+    """Function from the question's id to the message's metadata, as agreed with the expert's
+    program; None: a plain chat message."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +74,7 @@ class _OpenExpertQuestion:
     row: LoggedExpertQuestion
     is_sent: bool = False
     is_taken: bool = False
-    """Its answer went to who asked, and is kept for nobody."""
+    """True if the answer was delivered to its caller and is not stored any longer."""
     is_withdrawn: bool = False
     """The turn that it was asked in was stopped."""
     is_told: bool = False
@@ -84,13 +86,13 @@ class _OpenExpertQuestion:
 
 @dataclass(slots=True)
 class _AmbiguousAnswer:
-    """An answer whose question is not known yet."""
+    """Answer that cannot be assigned to a question yet."""
 
     text: str
     ids: list[str]
-    """Of the questions, as they are numbered."""
+    """Ids of the candidate questions, in the order of their numbers."""
     times: int = 0
-    """That it was asked for the number."""
+    """Number of times that the expert was asked to choose."""
 
 
 class ExpertQuestions:
@@ -107,8 +109,9 @@ class ExpertQuestions:
         is_for_others: Callable[[AclMessage], bool] = lambda _message: False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`is_alone`: nobody else in this agent reads chats. `is_for_others`: of a message without
-        a thread, whether it means something else, such as a yes to a tool."""
+        """Create the service. `is_alone`: nothing else in this agent reads chats. `is_for_others`:
+        true for a message without a thread that has another purpose, such as an approval of a tool
+        call."""
         self._node = node
         self._letters = letters
         self._log = log
@@ -161,7 +164,8 @@ class ExpertQuestions:
         return not is_threaded and _is_chat_text(message) and self._take_unthreaded(message)
 
     def bounced(self, bounce: Bounce) -> bool:
-        """Of what was asked before the process began; the rest is told to `OutgoingMessages`."""
+        """Ignore bounces of questions sent before a restart; OutgoingMessages handles the
+        others."""
         return False
 
     def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:
@@ -183,7 +187,8 @@ class ExpertQuestions:
 
     @contextmanager
     def _awaited(self, asked: _OpenExpertQuestion) -> Iterator[None]:
-        """Who is stopped waits no more; an agent that ends asks the same again when it begins."""
+        """Count a waiting call. If the last one is cancelled, the question is withdrawn, except at
+        shutdown: a resumed turn asks it again."""
         asked.waiting += 1
         try:
             yield
@@ -292,7 +297,7 @@ class ExpertQuestions:
         )
 
     def _is_late(self, message: AclMessage) -> bool:
-        """Whether this expert was asked something not long ago."""
+        """True if this expert was asked recently; then the message is answered as late."""
         over = [one for one in self._asked.values() if one.row.expert == message.owner]
         if over:
             self._say_closed(over[-1], message)
@@ -312,7 +317,8 @@ class ExpertQuestions:
             logger.exception("an answer of %s is not kept", asked.row.expert)
 
     def _refused(self, asked: _OpenExpertQuestion, message: AclMessage) -> None:
-        """By a program that stands for an expert; parts and promises say nothing yet."""
+        """Handle a refusal by an expert's program; partial answers and AGREE messages are
+        ignored."""
         is_refusal = message.performative in _REFUSALS and message.sequence is None
         if is_refusal and not asked.answer.done():
             expert = asked.row.expert
@@ -357,7 +363,7 @@ class ExpertQuestions:
         return is_theirs and self._clock() < asked.row.expires_at + RECENTLY_CLOSED_S
 
     def _say(self, to: AclMessage, text: str) -> None:
-        """To the expert, in plain words."""
+        """Send a plain text message to the expert."""
         letter = chat_message(to.owner, text, thread=to.conversation_id)
         self._run(self._letters.tell(letter))
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_RANGE_S = 300.0
 EXPERT_MARGIN_S = 10.0
-"""Beside the time for an answer: the expert's silence is told, not the tool's."""
+"""Margin of the tool's timeout over the time for an answer, in seconds, so that the expert's
+timeout is reported first."""
 
 PARAMETERS = {
     "type": "object",
@@ -40,15 +41,15 @@ PARAMETERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expert:
-    """A person whom a model may ask."""
+    """Person that a model may ask by a tool."""
 
     name: str
     """The tool is `ask_NAME`."""
     jid: str
     knows: str = ""
-    """What to ask them about, for the model."""
+    """Topics that the expert can answer, for the tool's description."""
     seconds: float = TIMEOUT_RANGE_S
-    """For so long their answer is waited for."""
+    """Time limit for an answer, in seconds."""
 
 
 def expert_tool(expert: Expert, experts: ExpertQuestions) -> LLMTool:
@@ -81,7 +82,8 @@ def expert_questions_of(
     *,
     is_for_others: Callable[[AclMessage], bool] | None = None,
 ) -> ExpertQuestions:
-    """`is_for_others=None`: nobody else in this agent reads chats."""
+    """Create the expert questions of an agent. `is_for_others=None`: nothing else in this agent
+    reads chats."""
     data = agent.options.data
     return ExpertQuestions(
         agent.node,

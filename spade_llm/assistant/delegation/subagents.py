@@ -34,7 +34,7 @@ TIMEOUT_S = 120.0
 
 
 class PresenceStatus(StrEnum):
-    """What is known of an agent by its presence."""
+    """Availability of an agent according to its presence."""
 
     OURS = "ours"
     """It is there, and understands our requests."""
@@ -73,9 +73,10 @@ class SubAgents:
         node.askers.append(self)
 
     async def ask(self, jid: str, text: str, *, asker: str) -> str:
-        """The answer. `asker` is who is behind it all: what is asked for them is one conversation.
+        """Ask an agent and return its answer. `asker` is the original sender; all requests on
+        behalf of one sender share a conversation.
 
-        Raises RequestError, also where the agent is known to be away.
+        Raises RequestError, also if presence shows that the agent is offline.
         """
         office = self._office
         if office is None:
@@ -91,11 +92,11 @@ class SubAgents:
             return await self._ask_plainly(office, jid, text, conversation)
 
     async def states(self) -> dict[str, str]:
-        """One word for each agent: `working`, `timeout`, `away`, or `idle`."""
+        """State of each agent: `working`, `timeout`, `away`, or `idle`."""
         return {jid: await self._state(jid) for jid in self.jids}
 
     def receive(self, message: AclMessage) -> bool:
-        """Answers to what was asked before this process began are for nobody."""
+        """Discard late answers, such as those to requests sent before a restart."""
         is_theirs = message.owner in self.jids and message.ontology == CHAT_TEXT
         is_late = is_theirs and message.conversation_id.startswith(f"{self.session}.")
         if is_late:
@@ -143,14 +144,14 @@ def _digest(text: str) -> str:
 
 
 PRESENCE_TIMEOUT_S = 1.0
-"""How long a presence may take to reach us, the first time that it is looked for."""
+"""Maximum wait for an agent's presence, in seconds, at the first lookup."""
 
 
 class PresenceTracker:
     def __init__(self, agent: XmppAgent, jids: Sequence[str]) -> None:
         self._agent = agent
         self._there: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-        """By bare JID: its connections, and whether each is ours."""
+        """Connections by bare JID; the value tells whether the client is spade_llm software."""
         self._seen = {jid: asyncio.Event() for jid in jids}
         """Set once its presence, or the lack of it, is known."""
         agent.on_sighting.append(self._sight)
@@ -185,9 +186,10 @@ class PresenceTracker:
 
 
 SUBAGENT_MARGIN_S = 15.0
-"""Beside the time for an answer: the agent's silence is told, not the tool's."""
+"""Margin of the tool's timeout over the time for an answer, in seconds, so that the agent's timeout
+is reported first."""
 MAX_TASKS = 20
-"""That one call gives out at once."""
+"""Maximum number of tasks sent by one call."""
 MAX_MESSAGE_CHARS = 30_000
 
 
@@ -234,7 +236,7 @@ class _TaskTools:
             raise ToolFailed(f"no answer from {agent_id}: {error.detail}") from error
 
     async def send_all(self, tasks: Sequence[Mapping[str, str]]) -> str:
-        """What went wrong with one of them stands beside the others' answers."""
+        """Send tasks in parallel; an agent's error is reported among the answers of the others."""
         return "\n\n".join(await asyncio.gather(*map(self._line, tasks)))
 
     async def list(self) -> str:

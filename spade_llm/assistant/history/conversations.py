@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
 
 MAX_MESSAGES = 2000
-"""Of one conversation in RAM; the memory agent keeps all of them."""
+"""Maximum number of messages of a conversation in RAM; the memory agent stores all of them."""
 MAX_CONVERSATIONS = 10_000
-"""In RAM; the one that was idle longest leaves first and is loaded again when it is needed."""
+"""Maximum number of conversations in RAM; the least recently used is evicted, and reloaded when
+needed."""
 
 MAX_PER_PEER = 500
-"""Of one peer's conversations in RAM: whoever opens ten thousand pushes out only their own."""
+"""Maximum number of conversations of a peer in RAM: a peer that opens more evicts only its own."""
 MAX_ASKERS = 500
-"""Of one conversation; in a room with more, nobody's part is told from another's."""
+"""Maximum number of senders recorded for a conversation; in a room with more, the parts of single
+people cannot be told apart."""
 
 IDLE_S = 3600.0
 """A conversation that rested so long leaves RAM, and comes back with its next message."""
@@ -33,31 +35,31 @@ IDLE_S = 3600.0
 
 @dataclass(slots=True)
 class Conversation:
-    """One person's (or program's) exchange with one agent."""
+    """Conversation of a person, a program or a room with one agent."""
 
     key: str
     peer: str
     """Bare JID; of a room: the room's."""
     askers: set[str] = field(default_factory=set)
-    """Who said something in it; MAX_ASKERS at most."""
+    """Senders of its messages, at most MAX_ASKERS."""
     is_loaded: bool = False
-    """What was said before this process began has been asked for."""
+    """True if the history from before the process start has been loaded."""
     messages: deque[ContextMessage] = field(default_factory=deque)
     observed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Ids of messages that memory gets, and that are here already when what was said before is
     loaded at last."""
     said: deque[ObservedMessage] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
-    """What memory would have of it; empty where there is one."""
+    """Messages that would otherwise be in memory; empty if there is a memory."""
     last_turn: str = ""
-    """Which the latest exchange comes from; empty: not known."""
+    """Id of the turn of the latest exchange; empty: unknown."""
     interactions: int = 0
     """Answers since it began, or came into RAM."""
     ended: str = ""
-    """Why it is over; empty: it is not."""
+    """Reason of the conversation's end; empty: it is active."""
     is_told_over: bool = False
-    """Whoever said something after the end was told."""
+    """True if a sender has been told that the conversation has ended."""
     used_at_s: float = 0.0
-    """On the clock of Conversations."""
+    """Time of the last use, on the clock of ConversationCache."""
 
     def extend(self, messages: Iterable[ContextMessage]) -> None:
         self.messages.extend(messages)
@@ -69,7 +71,7 @@ class Conversation:
             self.askers.add(asker)
 
     def is_of(self, peer: str) -> bool:
-        """Whether this peer said something in it, in a room too; True where that is not known."""
+        """True if this peer takes part in it, also in a room; True if that is unknown."""
         if self.peer == peer or peer in self.askers or len(self.askers) >= MAX_ASKERS:
             return True
         return any(asker.startswith(peer + " in ") for asker in self.askers)
@@ -146,15 +148,15 @@ class ConversationCache:
         return self._idle_s
 
     def find(self, name: str) -> Conversation | None:
-        """By its key, or by its thread where only one has it; used or not, it stays as old as it
-        is."""
+        """Find a conversation by key, or by thread if only one has it. This does not count as a use
+        (LRU)."""
         if name in self._by_key:
             return self._by_key[name]
         found = [one for key, one in self._by_key.items() if key.partition("#")[2] == name]
         return found[0] if name and len(found) == 1 else None
 
     def at(self, key: str) -> Conversation | None:
-        """By its key alone; it stays as old as it is."""
+        """Look up a conversation by key. This does not count as a use (LRU)."""
         return self._by_key.get(key)
 
     def __contains__(self, key: str) -> bool:
@@ -177,7 +179,8 @@ class ConversationCache:
                 del self._of_peer[dropped.peer]
 
     def drop_peer(self, peer: str) -> None:
-        """Those that this peer takes part in; of a room's nobody can take one part out."""
+        """Drop all conversations that this peer takes part in; a room's conversation is dropped
+        completely, since a single person's part cannot be removed."""
         for key in [key for key, value in self._by_key.items() if value.is_of(peer)]:
             self.drop(key)
 
@@ -192,13 +195,14 @@ class ConversationCache:
 
 
 def conversation_key(message: AclMessage) -> str:
-    """The stamped sender's bare JID, and the thread if there is one: nobody is in another's. A
-    room's occupants share one: their sender is the room."""
+    """Key of a message's conversation: the stamped sender's bare JID, with the thread if there is
+    one, so that peers never share a conversation. Occupants of a room do: their messages belong to
+    the room's JID."""
     return conversation_key_for(message.owner, message.conversation_id)
 
 
 def conversation_key_for(peer: str, thread: str) -> str:
-    """Of a bare JID; the thread is empty where its client sends none."""
+    """Key for a bare JID; the thread is empty if its client sends none."""
     return f"{peer}#{thread}" if thread else peer
 
 
@@ -208,14 +212,14 @@ def thread_of_key(place: str | None, *, of: str) -> str | None:
 
 
 class ConversationLocks:
-    """By any name: a conversation's key, or a peer for all of theirs."""
+    """Locks by name: a conversation's key, or a peer for all its conversations."""
 
     def __init__(self) -> None:
         self._held: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
     async def hold(self, names: Collection[str]) -> AsyncIterator[None]:
-        """Within its block whoever waits for one of them does; all are taken at once."""
+        """Hold the locks of all names within the block; they are acquired together."""
         await self.are_free(names)
         is_over = asyncio.Event()
         self._held.update(dict.fromkeys(names, is_over))

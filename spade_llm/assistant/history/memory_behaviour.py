@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 2.0
-"""For all pages together: as recall, beside which they are read."""
+"""Deadline for all pages together, in seconds; the same as for recall, which runs concurrently."""
 PAGE = 200
 """Messages of one request; most of them fit into one answer."""
 
 
 class HistoryLoader:
-    """What memory and outbox have of one conversation, bounded by MAX_MESSAGES."""
+    """Loader of a conversation's history from memory and outbox, bounded by MAX_MESSAGES."""
 
     def __init__(
         self, memory: HistoryStore, outbox: MemoryOutbox, *, deadline_s: float | None = None
@@ -81,7 +81,8 @@ class HistoryLoader:
         return [message for message in said if message.id not in retracted]
 
     async def _page(self, conversation: str, kept: list[ObservedMessage]) -> list[ObservedMessage]:
-        """What comes before what is there already; nothing at the beginning, or at the bound."""
+        """Messages before those already loaded; none at the beginning of the conversation or at the
+        bound."""
         room = MAX_MESSAGES - len(kept)
         if room <= 0:
             return []
@@ -98,19 +99,23 @@ they came from."""
 FIRST_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 10.0
 MAX_KEPT_BYTES = 40_000
-"""Of one message: both of an exchange fit into one request, also when they grow as JSON."""
+"""Maximum size of a stored message in bytes: both messages of an exchange fit into one request,
+even with the growth by JSON escaping."""
 MAX_USED_MEMORIES = 256
 """Ids that wait to be told; beyond, the oldest are not."""
 FLUSH_TIMEOUT_S = 5.0
-"""For what somebody who asks has just said; longer than a memory that works takes for it."""
+"""Maximum wait in seconds until memory has a person's latest messages; longer than a working memory
+agent needs."""
 RETRACT_S = 2.0
-"""As recall, which may find what is to be taken back."""
+"""Maximum wait for a retraction, in seconds; the same as for recall, which might otherwise find the
+retracted messages."""
 IDLE_S = 30.0
-"""How often an idle outbox is looked at again."""
+"""Interval between checks of an idle outbox, in seconds."""
 
 
 NotesSource = Callable[[str], Awaitable["Sequence[ScoredMemory]"]]
-"""What an assistant noted itself about a peer (its bare JID), best first. Raises StorageFailed."""
+"""Source of the assistant's own notes about a peer (its bare JID), best first. Raises
+StorageFailed."""
 
 OnForget = Callable[[str], Awaitable[None]]
 """Takes a bare JID. Raises RequestError, ServiceError."""
@@ -122,13 +127,14 @@ OnUse = Callable[["ChatTurnInput", "Sequence[str]"], Awaitable[None]]
 """Takes what was said, and ids of memories. Must not raise."""
 
 Probe = Callable[[], Awaitable[object]]
-"""Raises RequestError where somebody is away."""
+"""Availability check of a service agent. Raises RequestError if it is offline."""
 
 
 class MemoryBehaviour(Behaviour):
-    """`memory` and `retriever` may be clients or local; either may be None.
+    """Access of an assistant to memory and documents. `memory` and `retriever` may be clients or
+    local; either may be None.
 
-    `probes` ask those who are agents of their own, by name, whether they are there.
+    `probes` check the availability of services that are separate agents, by name.
     """
 
     def __init__(
@@ -143,9 +149,11 @@ class MemoryBehaviour(Behaviour):
         super().__init__()
         self.memory = memory
         self.on_forget: list[OnForget] = []
-        """Told whom to forget, too: who keeps something about people elsewhere."""
+        """Callbacks for components that store data about people elsewhere, called with the person
+        to forget."""
         self.on_clear: list[OnClear] = []
-        """Told of which conversation nothing may be left: who keeps something of it elsewhere."""
+        """Callbacks for components that store conversation data elsewhere, called with the
+        conversation to delete."""
         self.on_use: list[OnUse] = []
         """Told of each exchange which memories its answer used."""
         self._probes = probes or {}
@@ -169,14 +177,14 @@ class MemoryBehaviour(Behaviour):
             await self._pause(error)
 
     async def recall(self, question: str, *, subject: str) -> RecallResult:
-        """What memory and documents say; names those that could not be asked."""
+        """Recall from memory and documents; the result names services that were unavailable."""
         recalled = await self._recall.about(question, subject=subject)
         return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
 
     async def recall_wished(
         self, question: str, *, subject: str, wishes: ContextOptions
     ) -> RecallResult:
-        """As `recall`, of what the wishes name."""
+        """Recall only what the context options select."""
         recalled = await self._recall.wished(question, subject=subject, wishes=wishes)
         if not wishes.use_memory:
             return recalled
@@ -191,7 +199,7 @@ class MemoryBehaviour(Behaviour):
             return ()
 
     async def away(self) -> tuple[str, ...]:
-        """Who cannot be reached now, asked side by side."""
+        """Names of the services that are unavailable now; the probes run concurrently."""
         are_there = await asyncio.gather(*map(_is_reachable, self._probes.values()))
         return tuple(
             name for name, is_there in zip(self._probes, are_there, strict=True) if not is_there
@@ -206,10 +214,11 @@ class MemoryBehaviour(Behaviour):
         answer: str,
         recalled: Sequence[ScoredMemory] = (),
     ) -> None:
-        """Keep one exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by the utterance's id.
+        """Store an exchange, verbatim up to MAX_KEPT_BYTES. Idempotent by the turn input's id.
 
-        `recalled` is what the answer was written with; what of it was of use is told to memory
-        after the exchange. Of who cannot be known again nothing is kept: nobody could see to it.
+        `recalled` are the memories given to the model; those that the answer used are reported to
+        memory afterwards. Nothing is stored for senders without a stable identity: they could not
+        view or delete it.
         """
         if said.message.said.is_passing:
             return
@@ -233,7 +242,8 @@ class MemoryBehaviour(Behaviour):
             conversation.said.extend(messages)
 
     async def load(self, conversation: Conversation) -> None:
-        """What was said before this process began; tried again next time if memory is away."""
+        """Load the history from before the process start; retried at the next turn if memory is
+        unavailable."""
         if conversation.is_loaded or self._earlier is None:
             return
         try:
@@ -255,7 +265,7 @@ class MemoryBehaviour(Behaviour):
             return await earlier.of(key)
 
     async def retract(self, conversation: Conversation, turn_id: str) -> None:
-        """What was kept of this exchange was said otherwise. Waited for, if memory is there."""
+        """Retract an exchange that its sender has corrected. Waits for memory, up to RETRACT_S."""
         ids = (f"{turn_id}.user", f"{turn_id}.assistant")
         if self.memory is None or self._handing_over is None:
             conversation.unsay(ids)
@@ -273,15 +283,16 @@ class MemoryBehaviour(Behaviour):
             logger.warning("conversation %s: not taken back yet: %s", conversation.key, error)
 
     async def close(self, conversation: str) -> None:
-        """What comes next in it begins anew. Raises RequestError, ServiceError: it goes on."""
+        """Close a conversation, so that the next message starts a new one. Raises RequestError,
+        ServiceError: then it continues."""
         if self.memory is not None and self._handing_over is not None:
             await self._handing_over.of(conversation)
             await self.memory.close_conversation(conversation)
 
     async def hand_over(self, peer: str) -> None:
-        """What this bare JID has said until now is in memory when this returns.
+        """Flush the outbox for this bare JID: on return, memory has all its messages.
 
-        Raises RequestError, ServiceError, TimeoutError: memory is away.
+        Raises RequestError, ServiceError, TimeoutError: memory is unavailable.
         """
         if self._handing_over is not None:
             async with asyncio.timeout(FLUSH_TIMEOUT_S):
@@ -372,7 +383,8 @@ def _observed(id: str, role: str, text: str, at: datetime) -> ObservedMessage:
 
 
 def _prepend_history(earlier: Sequence[ObservedMessage], conversation: Conversation) -> None:
-    """What was said while memory was away is here whole: memory has it without calls."""
+    """Insert the loaded history before the messages in RAM. Exchanges from a memory outage are
+    taken from RAM, where they are complete: memory stores no tool calls."""
     conversation.is_loaded = True
     if earlier and not conversation.messages:
         conversation.last_turn = earlier[-1].id.rpartition(".")[0]

@@ -100,7 +100,8 @@ class MemoryOutbox:
         await self._db.hold_bound(_BOUND, MAX_QUEUED)
 
     async def oldest(self, limit: int = 100) -> list[QueuedObservation]:
-        """In order; when there is none, `has_mail` waits for the next."""
+        """Oldest observations, in order; if there are none, `has_mail` is cleared until the next
+        `put`."""
         self.has_mail.clear()
         rows = await self._db.execute(_OLDEST, limit)
         if rows:
@@ -108,17 +109,17 @@ class MemoryOutbox:
         return list(map(_observation, rows))
 
     async def oldest_of(self, conversation: str, *, limit: int) -> list[QueuedObservation]:
-        """In order, of one conversation."""
+        """Oldest observations of one conversation, in order."""
         return list(map(_observation, await self._db.execute(_OLDEST_OF, conversation, limit)))
 
     async def oldest_about(self, subject: str, limit: int = 100) -> list[QueuedObservation]:
-        """In order, of all conversations with this subject, without those of rooms."""
+        """Oldest observations with this subject, in order, from all conversations except rooms."""
         return list(map(_observation, await self._db.execute(_OLDEST_ABOUT, subject, limit)))
 
     async def of_conversation(
         self, conversation: str, *, limit: int = 200
     ) -> list[ObservedMessage]:
-        """What memory has not taken yet of this conversation, oldest first."""
+        """Messages of this conversation not delivered to memory yet, oldest first."""
         rows = await self._db.execute(_OF, conversation, limit)
         return [message for (text,) in reversed(rows) for message in _load(str(text))]
 
@@ -180,8 +181,8 @@ logger = logging.getLogger(__name__)
 
 MAX_GROUP_BYTES = 96 * 1024
 MAX_FAILURES = 5
-"""Of the observation that is first in its conversation: so often memory may fail on its group
-before it is tried alone, and those behind it without it."""
+"""Maximum number of failures of a group, counted for its first observation; then that one is sent
+alone, and the following ones without it."""
 MAX_PER_CONVERSATION = 1000
 """Observations handed over at once before a conversation is closed."""
 
@@ -191,7 +192,7 @@ class OutboxFlusher:
         self._memory = memory
         self._outbox = outbox
         self._failures: dict[int, int] = {}
-        """By the id of the first observation of a group; those that are done leave."""
+        """Failure counts by the id of a group's first observation; removed after delivery."""
         self._underway = asyncio.Lock()
 
     async def all(self) -> None:
@@ -200,14 +201,16 @@ class OutboxFlusher:
             await self._groups(_by_conversation(await self._outbox.oldest()))
 
     async def of(self, conversation: str) -> None:
-        """What waits of one conversation. Raises RequestError or ServiceError."""
+        """Deliver the pending observations of one conversation. Raises RequestError or
+        ServiceError."""
         async with self._underway:
             waiting = await self._outbox.oldest_of(conversation, limit=MAX_PER_CONVERSATION)
             for observation in waiting:
                 await self._deliver([observation])
 
     async def about(self, subject: str) -> None:
-        """What waits of all conversations with one person. Raises RequestError or ServiceError."""
+        """Deliver the pending observations about one person, from all conversations. Raises
+        RequestError or ServiceError."""
         async with self._underway:
             while waiting := await self._outbox.oldest_about(subject):
                 await self._groups(_by_conversation(waiting))
@@ -238,7 +241,8 @@ class OutboxFlusher:
             await self._done(group)
 
     async def _each_alone(self, group: Sequence[QueuedObservation], error: Exception) -> None:
-        """One of them was refused: the others are kept."""
+        """Deliver each observation alone after a group was refused, so that only the invalid ones
+        are dropped."""
         if len(group) == 1:
             logger.error("an observation cannot be kept, and is given up: %s", error)
             await self._done(group)
@@ -255,9 +259,10 @@ class OutboxFlusher:
             await self._done([observation])
 
     async def _pass_over(self, observation: QueuedObservation, error: RequestFailed) -> None:
-        """Give it up if memory takes the next: then the fault is not memory's.
+        """Drop an observation if memory accepts the next one: then the fault is not memory's.
 
-        With nothing behind it, it waits: it is in nobody's way, and memory may mend.
+        The last observation of a conversation stays queued: it blocks no other, and memory may
+        recover.
         """
         two = await self._outbox.oldest_of(observation.conversation, limit=2)
         if len(two) == 1:
@@ -272,7 +277,7 @@ class OutboxFlusher:
         return count >= MAX_FAILURES
 
     async def _observe(self, group: Sequence[QueuedObservation]) -> None:
-        """What was said, and what was taken back, in their order."""
+        """Send stored and retracted messages to memory, in their order."""
         messages = [message for observation in group for message in observation.messages]
         first = group[0]
         for is_retracted, some in groupby(messages, lambda one: one.role == RETRACTED):

@@ -1,8 +1,8 @@
 """Remote sessions (`spade-llm.sessions/1`): service and client for stored conversations.
 
-A session is the thread of the asker's own conversation: nobody can name another's. The assistant
-answers, not the memory agent, because it alone knows what has not been handed over yet, and holds
-in RAM what a cleared session must not show again.
+A session is the thread of the caller's own conversation; sessions of others cannot be addressed.
+The assistant answers, not the memory agent: only the assistant has the messages still in the
+outbox, and the messages in RAM that must be removed with a deleted session.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ T = TypeVar("T")
 
 Language = Literal["en", "es"]
 MAX_SESSIONS = 1000
-"""That are cleared together."""
+"""Maximum number of sessions cleared by one call."""
 MAX_AT_ONCE = 40
-"""That one request clears: their names fit into it, however long."""
+"""Maximum number of sessions cleared by one request: their names fit into it at any length."""
 ONTOLOGY = "spade-llm.sessions/1"
 
 
@@ -82,7 +82,7 @@ class CallerSessions(Protocol):
     async def search(
         self, query: str, *, top_k: int = 5, session: str | None = None
     ) -> SessionSearch:
-        """In one session, or (None) in all that is remembered of the asker, messages too."""
+        """Search one session, or (None) all memories about the caller, including messages."""
         ...
 
     async def retrieve(self, query: str, *, limit: int = 5, detail_limit: int | None = None) -> str:
@@ -107,9 +107,9 @@ class CallerSessions(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> MemoryPage:
-        """What is remembered of the asker, newest first. With `text`: what speaks of it, best
-        first, messages too (their `origin` says so: they can be neither corrected nor forgotten);
-        `total` then says of what follows only whether there is any."""
+        """Memories about the caller, newest first. With `text`: search results, best first,
+        including messages (identified by `origin`; they can be neither corrected nor forgotten);
+        then `total` only shows whether there are more."""
         ...
 
     async def correct(self, id: str, content: str) -> MemoryEntry:
@@ -355,7 +355,8 @@ _REFUSALS: Mapping[str, type[Refusal]] = {
 
 
 async def _memory_errors_as_refusals(answer: Awaitable[T]) -> T:
-    """What memory refuses is our refusal, in its words; else it is away."""
+    """Convert memory's refusals to refusals of this service, with the same text; other errors to
+    Unavailable."""
     try:
         return await answer
     except RequestRefused as error:
@@ -377,7 +378,7 @@ class SessionsClient:
     async def history(
         self, session: str, *, limit: int = 50, before: str | None = None
     ) -> SessionHistory:
-        """In as many answers as it takes."""
+        """Fetch the history in as many requests as needed."""
         messages: list[ObservedMessage] = []
         while True:
             first = messages[0].id if messages else before
@@ -439,7 +440,7 @@ class SessionsClient:
         limit: int = 50,
         offset: int = 0,
     ) -> MemoryPage:
-        """In as many answers as it takes."""
+        """Fetch the memories in as many requests as needed."""
         entries: list[MemoryEntry] = []
         while True:
             body = SessionMemoriesRequest(

@@ -46,16 +46,16 @@ NO_MEMORY = "this assistant has no memory agent (`memory` in its agent.toml): it
 
 
 def sessions_for(peer: str, clearing: ConversationDeletion) -> CallerSessions:
-    """Of a bare JID."""
+    """Sessions of a bare JID, stored or in RAM."""
     if clearing.memory.memory is None:
         return InMemorySessions(peer, clearing)
     return StoredSessions(peer, clearing, clearing.memory.memory)
 
 
 class ClearableSessions:
-    """What is the same with and without a memory.
+    """Deletion of sessions, with or without a memory.
 
-    Raises (all methods, of subclasses too) RequestError, ServiceError, TimeoutError.
+    Raises (all methods, including subclasses) RequestError, ServiceError, TimeoutError.
     """
 
     def __init__(self, peer: str, clearing: ConversationDeletion) -> None:
@@ -76,7 +76,7 @@ class ClearableSessions:
 
 
 class StoredSessions(ClearableSessions):
-    """With a memory."""
+    """Sessions of an assistant with a memory."""
 
     def __init__(self, peer: str, clearing: ConversationDeletion, memory: OwnedMemory) -> None:
         super().__init__(peer, clearing)
@@ -167,7 +167,8 @@ class StoredSessions(ClearableSessions):
     async def _found(
         self, text: str, which: MemoryFilter, *, limit: int, offset: int
     ) -> MemoryPage:
-        """One more than asked for is looked for: there is a next page, or there is none."""
+        """Search for one result more than requested, so that `total` shows whether there is a next
+        page."""
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         most = min(offset + limit + 1, validation.MAX_ROWS)
@@ -181,13 +182,13 @@ class StoredSessions(ClearableSessions):
         )
 
     async def _read(self, session: str) -> str:
-        """Where memory keeps it, once all that was said is there."""
+        """Flush the outbox and return the session's conversation key."""
         validation.check_name("session_id", session)
         await self._settle()
         return conversation_key_for(self._peer, session)
 
     async def _read_any(self, session: str | None) -> str | None:
-        """None: in all of them."""
+        """Same as `_read`; None selects all sessions."""
         if session is not None:
             return await self._read(session)
         await self._settle()
@@ -204,7 +205,8 @@ class StoredSessions(ClearableSessions):
 
 
 class InMemorySessions(ClearableSessions):
-    """Without a memory: what was said since this process began, and nothing that is remembered."""
+    """Sessions of an assistant without a memory: messages since the process start, and no
+    memories."""
 
     async def history(
         self, session: str, *, limit: int = 50, before: str | None = None
@@ -300,7 +302,7 @@ class ConversationDeletion:
         return gone
 
     async def messages(self, peer: str, sessions: Sequence[str]) -> int:
-        """Only what was said in them; how many messages."""
+        """Delete only the messages of these sessions, and return their number."""
         places = [conversation_key_for(peer, session) for session in sessions]
         async with self._stopped(peer, sessions):
             await self.memory.hand_over(peer)

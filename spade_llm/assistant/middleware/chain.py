@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOutcome:
-    """What came of one thing said."""
+    """Outcome of a turn."""
 
     question: str
-    """As the model got it, and as history and memory keep it."""
+    """Question as given to the model and stored in history and memory."""
     result: TurnResult = field(default_factory=TurnResult)
     recalled: RecallResult = RecallResult()
     missing: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class TurnOutcome:
     is_kept: bool = True
     """False: nothing of it goes into the conversation's history or to memory."""
     said: str | None = None
-    """What who asked is told, if it is not the result's text."""
+    """Text for the sender if it differs from the result's text."""
     routed_to: tuple[str, ...] = ()
-    """Whom the answer went to; empty: who asked."""
+    """Recipients of the answer; empty: the sender."""
     built: AssembledContext | None = None
-    """What the model was told, where somebody wished to decide it."""
+    """Context given to the model, if the request had context options."""
     is_for_asker: bool = True
     """False: it went to others only; a program's request ends with it all the same."""
 

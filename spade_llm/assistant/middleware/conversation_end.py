@@ -1,6 +1,6 @@
 """Conversation end middleware: ends a conversation on request or after a number of answers.
 
-A layer. Knows no marker: behaviour/markers.py finds them.
+TerminationMarkers detects the markers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ COMPLETED = "completed"
 """The model ended a reply with a termination marker."""
 MAX_INTERACTIONS = "max_interactions_reached"
 CALLBACK_TIMEOUT_S = 5.0
-"""How long an answer may wait for `on_conversation_end`."""
+"""Maximum time that an answer is delayed by `on_conversation_end`, in seconds."""
 ENDED_TEXT = "This conversation is over. /new begins another one."
 
 
 class ConversationEndMiddleware:
-    """What is said after the end reaches no model, until the conversation is begun anew."""
+    """Turn middleware that ends conversations. Later messages do not reach the model until the
+    conversation is started anew."""
 
     def __init__(
         self,

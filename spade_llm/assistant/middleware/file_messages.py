@@ -27,7 +27,7 @@ SUPPORTED_FILES = ".txt, .md, .html, .pdf, .docx, .csv, .json, .toml, .yaml"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMessages:
     shared: str
-    """What stands in the conversation for the message itself: names, no addresses."""
+    """Text stored in the conversation instead of the message: file names without URLs."""
     reading: str
     still_reading: str
     read: str
@@ -65,7 +65,7 @@ class FileMessages:
         return "\n\n".join(filter(None, [" ".join(notes), summary]))
 
     def refusal(self, code: str, *, name: str, reason: str, is_away: bool) -> str:
-        """For a person, by the code with which the documents' agent ended it."""
+        """Refusal text for a person, for an error code of the RAG agent."""
         if is_away:
             return self.away.format(name)
         said = {
@@ -82,7 +82,7 @@ class FileMessages:
 
 
 def is_supported_file(name: str) -> bool:
-    """Whether files of this name's kind are."""
+    """True if files with this name's extension can be ingested."""
     return file_kind(name) is not None
 
 

@@ -53,9 +53,9 @@ _PORTS = {"https": 443, "http": 80}
 class SharedFile:
     url: str
     name: str
-    """That the address gives it, fit to be shown."""
+    """File name from the URL, made safe for display."""
     text: str = ""
-    """What was said beside it."""
+    """Text sent together with the file."""
 
     @property
     def is_encrypted(self) -> bool:
@@ -86,8 +86,8 @@ def _parse_address(url: str, text: str) -> SharedFile:
 
 
 def shown_name(name: str) -> str:
-    """Without what only looks like something: marks of direction, control characters, paths. The
-    ending says what it is, and stays."""
+    """File name without bidirectional marks, control characters and paths. The extension, which
+    shows the file type, is kept (at most MAX_ENDING_CHARS)."""
     plain = "".join(char for char in name if char.isprintable()).replace("\\", "/")
     path = PurePosixPath(" ".join(plain.rpartition("/")[2].split()).lstrip("."))
     ending = path.suffix[:MAX_ENDING_CHARS]
@@ -104,7 +104,8 @@ def _split(url: str) -> SplitResult:
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
-"""Who shared it waits; without a summary they can ask for one."""
+"""Timeout of the summary, in seconds, since the sender waits; without a summary they can ask for
+one."""
 MAX_CHARS = 1500
 
 
@@ -132,8 +133,8 @@ def _messages(beginning: str, *, name: str, language: str) -> list[ContextMessag
 
 
 PROGRESS_EVERY_S = (3.0, 30.0, 300.0)
-"""When a person is told that it is still being read: so often at the most, since the messages stay
-in their chat. After less than the first nothing is said, for the answer is there."""
+"""Times after which the person is told that ingestion is still running, in seconds. They are few,
+since the messages stay in the chat; nothing is sent for a file that takes less than the first."""
 LISTED = 1
 
 
@@ -155,7 +156,7 @@ UploadHost = Callable[[], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileIngestion:
-    """One file, while it is dealt with."""
+    """State of one file's ingestion."""
 
     utterance: ChatTurnInput
     file: SharedFile
@@ -172,7 +173,8 @@ class FileSharingMiddleware:
         rules: FileSharingOptions,
         model: ChatModel | None,
     ) -> None:
-        """`library=None`: files are declined. `model`: says what a file is about; None: nobody."""
+        """Create the middleware. `library=None`: files are declined. `model` writes summaries;
+        None: no summaries."""
         self._library = library
         self._upload_host = upload_host
         self._rules = rules
@@ -206,7 +208,7 @@ class FileSharingMiddleware:
         return file if is_ours else None
 
     async def _read(self, reading: _FileIngestion) -> Ingested | str:
-        """What became of it; text: why nothing did."""
+        """Ingest the file; a text is the reason for a refusal."""
         file, texts = reading.file, reading.texts
         if file.is_encrypted:
             return texts.encrypted
@@ -227,7 +229,8 @@ class FileSharingMiddleware:
             return texts.too_long.format(file.name)
 
     async def _taken(self, library: FileLibrary, reading: _FileIngestion) -> Ingested | str:
-        """Its wait is nobody else's: others are served, and the turn's time stands still."""
+        """Ingest the file with the turn's slot released: other requests are processed meanwhile,
+        and the turn's time limit is suspended."""
         utterance, mine = reading.utterance, personal_namespace(reading.utterance.peer)
         async with (
             utterance.aside(),
@@ -293,14 +296,15 @@ async def _send_progress(reading: _FileIngestion) -> None:
 
 
 async def _send_message(reading: _FileIngestion, text: str) -> None:
-    """Who cannot be told now gets the answer all the same."""
+    """Send a progress message; errors are ignored, since the answer follows."""
     if reading.utterance.tell is not None:
         with suppress(RequestError):
             await reading.utterance.tell(text)
 
 
 def _earlier_texts(conversation: Conversation) -> list[str]:
-    """Latest first: in which language somebody writes who sends nothing but a file."""
+    """Latest user messages, newest first, to detect the language of a person that sends only a
+    file."""
     said = (one for one in reversed(conversation.messages) if one["role"] == "user")
     return [str(one["content"]) for one in said][:3]
 

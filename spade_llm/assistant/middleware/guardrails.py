@@ -113,8 +113,9 @@ class GuardrailMiddleware:
             raise await turn.judged_fault(fault) from None
 
     async def _with_judged_quotations(self, utterance: ChatTurnInput) -> ChatTurnInput:
-        """What a client quotes, and what a room talks of: words of people, too, that nobody has
-        judged. What is blocked is left out. Nobody is told of it: its writer may be another."""
+        """Apply input guardrails to the quoted message and to the room's messages, which other
+        people wrote. Blocked texts are left out without a notice, since the sender may not be their
+        author."""
         replied_to = await self._judged_input(utterance, utterance.replied_to, None)
         heard = await self._judged_input(utterance, "\n".join(utterance.heard), None)
         return replace(
@@ -137,7 +138,7 @@ class GuardrailMiddleware:
 
 
 class _GuardedTurn:
-    """One turn under output guardrails."""
+    """Turn with output guardrails."""
 
     def __init__(
         self, utterance: ChatTurnInput, guardrails: list[Guardrail], on_trigger: OnTrigger | None
@@ -150,7 +151,7 @@ class _GuardedTurn:
             on_delta=_guarded_deltas(guardrails, utterance.on_delta),
             ask=self._guarded_ask(utterance.ask) if utterance.ask else None,
         )
-        """As it goes on inwards."""
+        """Turn input as passed to the inner middleware."""
 
     async def judged(self, outcome: TurnOutcome) -> TurnOutcome:
         answer = await self._judged_answer(outcome.result.text)
@@ -180,20 +181,20 @@ class _GuardedTurn:
         return built.shown_as([one.text for one in found])
 
     async def judged_fault(self, fault: InvalidAnswer) -> InvalidAnswer:
-        """It may quote the answer whose form is wrong."""
+        """Check an error message, which may quote the invalid answer."""
         found = await self._judged(str(fault))
         if found.is_blocked or found.text != str(fault):
             return InvalidAnswer("there is no answer of the form that was asked for")
         return fault
 
     async def _judged_answer(self, text: str) -> ChainResult:
-        """One that replacements have made longer than a message is blocked."""
+        """Check an answer; if replacements make it longer than a message, it is blocked."""
         form = self.utterance.form
         found = await (self._judged(text) if form is None else self._judged_object(text, form))
         return found if found.text == text or _fits(found.text) else self._withheld()
 
     async def _judged_object(self, answer: str, form: AnswerSchema) -> ChainResult:
-        """What is replaced must leave an object of the form."""
+        """Check an object's texts; after replacements it must still match the schema."""
         texts = list(dict.fromkeys(json_texts(answer)))
         whole = await self._judged("\n".join(texts))
         if whole.is_blocked or whole.text == "\n".join(texts):
@@ -238,7 +239,7 @@ class _GuardedTurn:
 
 
 def _guarded_deltas(guardrails: list[Guardrail], on_delta: OnDelta | None) -> OnDelta | None:
-    """None: no parts go out."""
+    """Callback for guarded deltas; None: streaming is disabled."""
     guard = part_guard_of(guardrails)
     if guard is None or on_delta is None:
         return None
@@ -251,7 +252,8 @@ class _GuardedDeltas:
         self._on_delta = on_delta
 
     async def add(self, text: str) -> None:
-        """What is held back at the end comes with the terminal answer, which repeats it all."""
+        """Feed a piece and forward the text that is safe. Text held back at the end arrives with
+        the terminal answer, which repeats everything."""
         ready = self._guard.feed(text)
         if ready:
             await self._on_delta(ready)
@@ -266,13 +268,13 @@ async def _timed(judging: Awaitable[ChainResult], side: GuardrailDirection) -> C
 
 
 def _note(what: str) -> None:
-    """For /why."""
+    """Record a change for /why."""
     if (recorder := current_recorder()) is not None:
         recorder.changed(what)
 
 
 def _message(utterance: ChatTurnInput) -> object:
-    """With the text as it is to be used now, after guardrails have changed it."""
+    """SPADE message with the current text, after changes by guardrails."""
     return to_spade_message(utterance.message, body=utterance.text)
 
 
@@ -291,14 +293,14 @@ def _fits(answer: str) -> bool:
 
 
 def _empty(result: TurnResult) -> None:
-    """Of a turn that fails, what was done is kept: not of this one."""
+    """Clear the result of a failed turn, which would otherwise be stored."""
     result.text = ""
     result.added.clear()
 
 
 def _blocked(outcome: TurnOutcome, text: str) -> TurnOutcome:
-    """What it cost stays; what it was made of, which may be what was blocked, does not. As an
-    apology it is for who asked, whoever gets the answers."""
+    """Outcome of a blocked answer. Usage stays; the sources are removed, since they may contain the
+    blocked text. It is an apology, and so goes to the sender even if answers are routed."""
     result = replace(
         _answer(text),
         usage=outcome.result.usage,
@@ -310,14 +312,14 @@ def _blocked(outcome: TurnOutcome, text: str) -> TurnOutcome:
 
 
 def _changed(result: TurnResult, text: str) -> TurnResult:
-    """Only the answer was judged: what the model said between calls is not kept, and programs do
-    not get what stands in calls and results."""
+    """Result with the text changed by guardrails. Only the answer was checked: the model's text
+    between calls is not stored, and programs do not receive arguments and results of calls."""
     exchanges = [without_text(message) for message in result.added if _is_exchange(message)]
     called = [replace(one, arguments="", result="") for one in result.called]
     return replace(result, text=text, added=[*exchanges, *_answer(text).added], called=called)
 
 
 def _is_exchange(message: ContextMessage) -> bool:
-    """Of calls and their results."""
+    """True for tool calls and their results."""
     is_call = message["role"] == "assistant" and bool(message.get("tool_calls"))
     return is_call or message["role"] == "tool"

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerQuota:
-    """None: no limit."""
+    """Quota of a peer: daily limits, and concurrent turns. None: no limit."""
 
     turns: int | None = None
     model_calls: int | None = None
     tool_calls: int | None = None
     tokens: int | None = None
-    """Of prompts and answers together."""
+    """Tokens of prompts and answers together."""
     seconds: float | None = None
-    """Of the model's time."""
+    """Model time in seconds."""
     concurrent_turns: int | None = None
 
     @property
@@ -79,7 +79,7 @@ NO_QUOTA = PeerQuota()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuotas:
-    """Beside what each peer may spend: against many accounts of one who has no share left."""
+    """Quotas of groups, in addition to each peer's own; they limit a person with many accounts."""
 
     guest: PeerQuota = NO_QUOTA
     """Each guest."""
@@ -142,7 +142,8 @@ class QuotaMiddleware:
     async def __call__(
         self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
     ) -> TurnOutcome:
-        """Raises QuotaExceeded; StorageFailed where nobody can tell what was spent."""
+        """Check the quotas and count the turn. Raises QuotaExceeded; StorageFailed if the ledger
+        cannot be read."""
         with ExitStack() as places:
             for share in self._shares(utterance.peer, utterance.quota_groups):
                 self._check_day(share, utterance.text)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DECISION_S = 10.0
-"""For a routing function and its transform."""
+"""Timeout of a routing function and its transform, in seconds."""
 MAX_DECIDING = 32
-"""That run at once; one that never ends keeps its place."""
+"""Maximum number of concurrent routing calls; one that never ends occupies its slot forever."""
 MAX_RECIPIENTS = 100
 MAX_METADATA = 32
 MAX_VALUE_CHARS = 1024
@@ -43,7 +43,7 @@ MAX_VALUE_CHARS = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingDecision:
-    """To whom an answer goes, and as what."""
+    """Routing decision: recipients, text and metadata of an answer."""
 
     text: str
     recipients: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class RoutingDecider:
     async def on(
         self, answer: str, *, utterance: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision | None:
-        """None: the function failed, or took too long; the log says which."""
+        """Call the routing function; None: it failed or timed out, as logged."""
         task = asyncio.create_task(self._decide(answer, utterance, conversation))
         try:
             await asyncio.wait({task}, timeout=self._decision_s)
@@ -109,7 +109,7 @@ def _context(conversation: Conversation) -> dict[str, object]:
 
 
 def _listed(routed: object) -> tuple[str, ...]:
-    """Each once. Raises TypeError for what names nobody."""
+    """Recipients without duplicates. Raises TypeError for an invalid value."""
     names = [routed] if isinstance(routed, str) else routed or []
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise TypeError(f"{type(routed).__name__}: return a JID, a list, a RoutingResponse or None")
@@ -137,7 +137,8 @@ class RoutingMiddleware:
         run: SpawnTask,
         max_hops: int = MAX_HOPS,
     ) -> None:
-        """`reply_to`: for answers for which `deciding` names nobody."""
+        """Create the middleware. `reply_to` receives answers for which `deciding` names no
+        recipient."""
         self._letters = letters
         self._reply_to = reply_to
         self._deciding = deciding
@@ -160,7 +161,8 @@ class RoutingMiddleware:
     async def _decision(
         self, answer: str, utterance: ChatTurnInput, conversation: Conversation
     ) -> RoutingDecision:
-        """Without recipients: who asked gets it; also where the function fails."""
+        """Decide on the recipients; none, or a failed function, means that the sender gets the
+        answer."""
         if self._deciding is None:
             decided: RoutingDecision | None = RoutingDecision(text=answer)
         else:
@@ -197,7 +199,7 @@ class RoutingMiddleware:
         return _ForwardedAnswer(message, utterance.id, thread, hops, decision)
 
     async def _send(self, to: str, way: _ForwardedAnswer) -> tuple[str, str] | None:
-        """None: it is on its way; else to whom it is not, and why."""
+        """Send the answer to one recipient; None if sent, else the recipient and the error code."""
         letter = way.letter(to)
         if HOPS_KEY in letter.extra:
             self._hops.passed_on(bare(to), way.thread, way.hops + 1)
@@ -219,26 +221,28 @@ class RoutingMiddleware:
 
 @dataclass(frozen=True, slots=True)
 class _ForwardedAnswer:
-    """What is passed on, and where it comes from."""
+    """Forwarded answer with the data of its origin."""
 
     message: AclMessage
-    """That is answered."""
+    """Message that is being answered."""
     utterance_id: str
     thread: str
-    """Of the message, or one for its conversation: those that it goes to keep it together, too."""
+    """Thread of the message, or one derived from its conversation, so that recipients keep the
+    answers together, too."""
     hops: int
-    """How often that message was passed on itself; 0: somebody said it to us."""
+    """Number of times that the message was forwarded before; 0: it was addressed to us."""
     decision: RoutingDecision
 
     def is_answer(self, to: str) -> bool:
-        """Whether `to` gets it as the answer to its own request. Who only passed something on
-        waits for none, and an answer carries no metadata."""
+        """True if `to` receives the answer as the response to its own request. An agent that only
+        forwarded a message waits for no response, and a response carries no metadata."""
         is_form = self.message.encoding is Encoding.FORM
         needs_letter = self.hops > 0 or (is_form and bool(self.decision.metadata))
         return bare(to) == self.message.owner and not needs_letter
 
     def letter(self, to: str) -> AclMessage:
-        """With the same id when a turn is taken up again: it is not sent twice."""
+        """Outgoing message. Its id is the same when a turn is resumed, so that it is not sent
+        twice."""
         hops = {HOPS_KEY: str(self.hops + 1)}
         is_back = bare(to) == self.message.owner and not self.hops
         metadata = {**FOR_MODELS_METADATA, **self.decision.metadata, **({} if is_back else hops)}
@@ -246,7 +250,7 @@ class _ForwardedAnswer:
         return chat_message(to, self.decision.text, thread=self.thread, id=id, metadata=metadata)
 
     def back(self, text: str) -> AclMessage:
-        """To who asked, in the form in which they did."""
+        """Message to the sender, in the encoding of their own."""
         asked = self.message
         metadata = None if asked.encoding is Encoding.PLAIN else FOR_MODELS_METADATA
         return chat_message(asked.sender, text, thread=asked.conversation_id, metadata=metadata)
@@ -255,8 +259,8 @@ class _ForwardedAnswer:
 def _with_failures(
     outcome: TurnOutcome, way: _ForwardedAnswer, failures: Mapping[str, str]
 ) -> TurnOutcome:
-    """Who asked learns what did not go (of an object, by `routed_to`); an agent that passed
-    something on takes it for an answer, and is not told."""
+    """Report failed deliveries to the sender (for an object answer by `routed_to`). An agent that
+    forwarded the message would take the report for an answer, and is not told."""
     if not failures or way.hops:
         return outcome
     gone = tuple(one for one in outcome.routed_to if one not in failures)

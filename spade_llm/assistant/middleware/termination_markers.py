@@ -1,6 +1,6 @@
 """Termination markers: words with which the model ends a conversation, removed from its answer.
 
-A layer right around the turn, so that nobody further out sees them, neither in parts nor at last.
+The middleware is the innermost one, so that the others never see a marker, streamed or whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
 
 FAREWELL = "(This conversation is over.)"
-"""For a reply that is nothing but a marker."""
+"""Reply that replaces an answer consisting only of a marker."""
 
 
 class TerminationMarkers:
@@ -29,8 +29,8 @@ class TerminationMarkers:
     async def __call__(
         self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
     ) -> TurnOutcome:
-        """A marker that somebody else wrote in this turn says nothing in it: the model may only
-        have repeated it."""
+        """Remove markers and note the end of the conversation. A marker that also occurs in the
+        turn's inputs is ignored: the model may only have repeated it."""
         on_delta = utterance.on_delta
         if self._markers and on_delta is not None:
             on_delta = _MarkerBuffer(self._markers, on_delta).add
@@ -69,7 +69,7 @@ def _has_marker(text: str, markers: Sequence[str]) -> bool:
 
 
 def markers_start(text: str, markers: Sequence[str]) -> int:
-    """Where the markers at its end begin, with the white space before them."""
+    """Start of the trailing markers, including the white space before them."""
     end = len(text.rstrip())
     while found := next((one for one in markers if text.endswith(one, 0, end)), ""):
         end = len(text[: end - len(found)].rstrip())
@@ -77,7 +77,7 @@ def markers_start(text: str, markers: Sequence[str]) -> int:
 
 
 def safe_length(text: str, markers: Sequence[str]) -> int:
-    """So much of a text that goes on cannot be a part of markers at its end."""
+    """Length of the prefix that cannot be part of trailing markers, while the text still grows."""
     begun = {marker[:length] for marker in markers for length in range(1, len(marker))}
     ends = [len(text) - len(one) for one in begun if text.endswith(one)]
     return min(markers_start(text[:end], markers) for end in (len(text), *ends))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_RECORDS = 1000
-"""Conversations whose last answer can be explained; in RAM, the one idle longest leaves first."""
+"""Maximum number of conversations with an explainable last answer, in RAM (LRU)."""
 
 
 class UsageMiddleware:
@@ -54,14 +54,14 @@ class UsageMiddleware:
         return outcome
 
     def last(self, conversation: str) -> TurnRecord | None:
-        """Of its last answer; None: not since this process began, or it is too long ago."""
+        """Record of the last answer; None: none since the process start, or evicted."""
         return self._last.get(conversation)
 
     async def forget(self, conversation: str) -> None:
         self._last.pop(conversation, None)
 
     async def forget_peer(self, peer: str) -> None:
-        """Of all conversations with this bare JID alone."""
+        """Delete the records of all of this bare JID's own conversations."""
         for key in [key for key in self._last if thread_of_key(key, of=peer) or key == peer]:
             del self._last[key]
 

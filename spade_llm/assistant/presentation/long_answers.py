@@ -40,7 +40,7 @@ class LongAnswerSender:
         self._name_of = name_of
 
     async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
-        """As `handler` answers it."""
+        """Answer with `handler`, and send a long answer or an export as a file."""
         reply = await handler(utterance)
         if utterance.message.encoding is not Encoding.PLAIN or not reply.is_for_asker:
             return reply
@@ -63,7 +63,7 @@ class LongAnswerSender:
 
 
 def export_name(verb: str) -> str:
-    """For who asks for all that is remembered about them."""
+    """File name for the answer to an export command; empty: no file."""
     return _name("memories", "jsonl") if verb == "export" else ""
 
 

@@ -52,7 +52,7 @@ _BOUND = "DELETE FROM shown WHERE number <= (SELECT max(number) FROM shown) - ?"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAnswer:
     peer: str
-    """Bare JID of who asked."""
+    """Bare JID of the sender."""
     place: str
     """The conversation."""
     asked: str
@@ -60,9 +60,9 @@ class ShownAnswer:
     request: str
     """Id of its latest version."""
     turn: str
-    """Of that version: the id under which the exchange is kept."""
+    """Turn id of that version, under which the exchange is stored."""
     ids: tuple[str, ...] = ()
-    """Of our messages that show the answer, in order; empty: nothing was shown yet."""
+    """Ids of our messages that show the answer, in order; empty: none was sent yet."""
 
 
 class ShownAnswers:
@@ -119,7 +119,7 @@ def _answer(rows: list[tuple[object, ...]]) -> ShownAnswer | None:
 logger = logging.getLogger(__name__)
 
 REPLACED_TEXTS = "(…)"
-"""In the place of a piece that a shorter answer does not need any more."""
+"""Replacement text of a message that a shorter answer no longer needs."""
 
 
 RetractExchange = Callable[[str, str, str], Awaitable[None]]
@@ -132,11 +132,11 @@ class MessageCorrection:
         self._retract = retract
 
     async def begin(self, utterance: ChatTurnInput, *, follows_corrections: bool) -> ShownAnswer:
-        """Note the turn, whose answer is to come. One that is taken up again knows what was shown
-        of it; one that corrects the last message of its asker takes that one's place.
+        """Register a turn before its answer. A resumed turn finds the messages shown so far; a
+        correction of the sender's last message replaces its answer.
 
-        `follows_corrections`: otherwise the asker's client may show only the first correction of a
-        message, and a further one would be lost: that answer is a message of its own.
+        `follows_corrections=False`: the sender's client may display only the first correction of a
+        message, and would lose a further one; then the answer is a new message.
         """
         message = utterance.message
         answer = ShownAnswer(
@@ -166,7 +166,7 @@ class MessageCorrection:
         return replace(answer, ids=ids)
 
     def pieces(self, message: AclMessage) -> Sequence[AclMessage]:
-        """As which messages it leaves."""
+        """Messages into which an answer is split, as corrections of those shown before."""
         pieces = list(split_message(message))
         answer = self._answer_of(message)
         if answer is None:
@@ -177,7 +177,7 @@ class MessageCorrection:
         return [_in_place(one, id) for one, id in zip([*pieces, *surplus], places, strict=True)]
 
     def _answer_of(self, message: AclMessage) -> ShownAnswer | None:
-        """None: nothing of it can have been shown."""
+        """Earlier answer that this message replaces; None: none can have been shown."""
         is_answer = message.is_terminal and bool(message.in_reply_to) and not message.said.room
         if not is_answer or (message.ontology, message.encoding) != (CHAT_TEXT, Encoding.PLAIN):
             return None
@@ -185,8 +185,8 @@ class MessageCorrection:
         return self._find(place, message.in_reply_to)
 
     def _corrected(self, utterance: ChatTurnInput) -> ShownAnswer | None:
-        """What the answer to the last message shows, if this is a version of that message: an
-        older one is not taken back, and this is a new one."""
+        """Answer to the last message, if this message corrects it. A correction of an older message
+        retracts nothing, and is treated as a new message."""
         if not (corrects := utterance.message.said.corrects):
             return None
         try:

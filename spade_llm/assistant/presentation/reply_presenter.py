@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.features.peer_features import PeerPresence
 
 MAX_MESSAGES = 2000
-"""Of ours, to all people, in RAM: the oldest leaves first."""
+"""Maximum number of our messages in RAM, for all people; the oldest is evicted."""
 MAX_QUOTED_CHARS = 500
 
 
 class QuotedReplies:
     def __init__(self) -> None:
         self._texts: LruDict[tuple[str, str], str] = LruDict(MAX_MESSAGES)
-        """By who got it (a bare JID) and its id."""
+        """Texts by recipient (bare JID) and message id."""
 
     def note(self, sent: AclMessage) -> None:
         """It, or what it replaces, may be replied to."""
@@ -47,7 +47,8 @@ class QuotedReplies:
             self._texts[key] = sent.content[:MAX_QUOTED_CHARS]
 
     def replied_to(self, message: AclMessage) -> str:
-        """Empty: it is no reply, or nobody knows to what."""
+        """Text of the message that this one replies to; empty: it is no reply, or the text is
+        unknown."""
         if not message.in_reply_to:
             return ""
         text = self._texts.get((bare(message.sender), message.in_reply_to))
@@ -62,7 +63,7 @@ ACTION = "/me "
 
 
 def readable_action(text: str, *, who: str) -> str:
-    """`* ada waves`; anything else as it is. `who`: a JID, or a name."""
+    """Convert `/me waves` to `* ada waves`, with the given JID or name; other text is unchanged."""
     if not text.startswith(ACTION):
         return text
     return f"* {who.partition('@')[0]} {text.removeprefix(ACTION)}"
@@ -77,9 +78,9 @@ FEATURES = (
     FALLBACK,
     "urn:xmpp:styling:0",
 )
-"""What an assistant understands of what people's clients send, and writes itself."""
+"""Features of an assistant for XMPP clients, announced by service discovery (XEP-0030)."""
 STOPPED_TEXTS = {"en": "(stopped)", "es": "(detenido)"}
-"""Behind what was shown of an answer that nobody gets."""
+"""Note appended to a streamed answer that was stopped."""
 
 
 class ReplyPresenter:
@@ -105,7 +106,7 @@ class ReplyPresenter:
         EncryptionHint(agent)
 
     async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
-        """As `handler` answers it."""
+        """Answer with `handler`, and present the answer according to the client's abilities."""
         message = utterance.message
         if message.encoding is not Encoding.PLAIN:
             return await handler(utterance)
@@ -127,7 +128,7 @@ class ReplyPresenter:
         )
 
     async def forget(self, peer: str) -> None:
-        """Which messages were answered, too."""
+        """Delete this peer's data, including the ids of answered messages."""
         self.shown.forget(peer)
         self._replies.forget(peer)
 
@@ -158,7 +159,7 @@ class ReplyPresenter:
     async def _growing(
         self, utterance: ChatTurnInput, shown: ShownAnswer, handler: ChatHandler
     ) -> ChatReply:
-        """In a bubble, unless the client is known not to show one to its end."""
+        """Stream the answer, unless the client is known not to support corrections."""
         if not self._may_grow(utterance.message.sender):
             return await handler(utterance)
         shower = _ReplyProgress(self._agent, self._replacing, utterance.message, shown)
@@ -183,16 +184,16 @@ class ReplyPresenter:
         )
 
     def _sight(self, seen: PeerPresence) -> None:
-        """A contact that shows itself may write soon: what its client can do is known then. Nobody
-        else is asked: a question shows that we are there."""
+        """Query the features of a contact's client when it comes online, since it may write soon.
+        Other JIDs are not queried: a query reveals our presence."""
         is_person = self._options.streaming and seen.is_available and not seen.is_ours
         if is_person and self._agent.sees(bare(seen.jid)):
             self._agent.peer_features.learn(seen.jid)
 
 
 def _as_new_message(utterance: ChatTurnInput) -> ChatTurnInput:
-    """As a new message: what it says to correct, if anything, has answers and reactions of its
-    own."""
+    """Treat the input as a new message: a correction it names is ignored, and it gets answers and
+    reactions of its own."""
     message = utterance.message
     return replace(utterance, message=replace(message, said=replace(message.said, corrects="")))
 
@@ -208,7 +209,7 @@ class _ReplyProgress:
         self._asked = asked
         self._answer = answer
         self._text = ""
-        """As it was shown last."""
+        """Text shown last."""
 
     async def may_show(self) -> bool:
         return await self._agent.peer_features.follow_corrections(self._asked.sender)

@@ -78,7 +78,7 @@ class StreamingMessage:
 
 
 DELAY_S = 1.0
-"""Only if the answer takes a while: what comes at once needs no announcement."""
+"""Delay of the typing indicator, in seconds: a fast answer needs none."""
 REPEAT_S = 20.0
 """Clients take back after a while what is not said again."""
 COMPOSING = "composing"
@@ -86,8 +86,8 @@ PAUSED = "paused"
 
 
 class TypingIndicator:
-    """A while after it was entered and from then on again and again; once more after each question
-    that was answered. Who was shown it and gets no answer is told that it has ended."""
+    """Typing indicator (XEP-0085): shown after a delay and repeated, and restarted after each
+    answered question. If no answer follows, it is withdrawn."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class TypingIndicator:
             self.pause()
 
     def pause(self) -> None:
-        """No answer will follow to whoever it was shown to."""
+        """Withdraw the indicator, since no answer will follow."""
         self._end()
         if self._is_shown:
             self._is_shown = False

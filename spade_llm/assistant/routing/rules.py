@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RoutedMessage(Protocol):
-    """What a routing function sees of the message that is answered; SPADE's Message has it."""
+    """Message as a routing function sees it; SPADE's Message has this interface."""
 
     @property
     def sender(self) -> object:
@@ -43,7 +43,8 @@ class RoutingResponse:
 
 
 Routed = str | list[str] | RoutingResponse | None
-"""One recipient, several, or more than that; `""`, `[]` or None: as without a routing function."""
+"""Return value of a routing function: a recipient, several, or a RoutingResponse; `""`, `[]` or
+None: the default recipient."""
 
 RoutingFunction = Callable[[RoutedMessage, str, dict[str, object]], Routed | Awaitable[Routed]]
 """Takes the message, the model's answer, and `conversation_id` with the conversation's `state`."""
@@ -88,7 +89,8 @@ def routing_rule(
 
 
 def first_of(*rules: RoutingRule) -> RoutingFunction:
-    """One routing function of several rules: the first that names somebody is followed."""
+    """Routing function that applies the rules by priority and follows the first that names a
+    recipient."""
     in_order = sorted(rules, key=lambda rule: -rule.priority)
 
     async def route(message: RoutedMessage, answer: str, context: dict[str, object]) -> Routed:
@@ -105,12 +107,13 @@ def first_of(*rules: RoutingRule) -> RoutingFunction:
 HOPS_KEY = "hops"
 """Its key in a message's metadata."""
 MAX_HOPS = 32
-"""Of one chain; an answer that has come so far is passed on no further."""
+"""Maximum number of hops of a chain; then the answer is not forwarded any further."""
 MAX_REMEMBERED = 4096
 
 
 def is_forwarded(metadata: Mapping[str, str]) -> bool:
-    """Whether a message is an answer that somebody's model wrote, and nobody said to us."""
+    """True if a message is an answer forwarded by another agent, and was not addressed to us by its
+    author."""
     return metadata.get(HOPS_KEY, "0") != "0"
 
 
@@ -124,7 +127,7 @@ class HopCounter:
         self._sent[to, thread] = hops
 
     def of(self, sender: str, thread: str, metadata: Mapping[str, str]) -> int:
-        """0: nobody passed this message on, it was said to us."""
+        """Hop count of a message; 0: it was not forwarded."""
         said = metadata.get(HOPS_KEY, "")
         if said.isdecimal() and len(said) <= 6:
             return int(said)

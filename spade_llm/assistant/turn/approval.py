@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_SHOWN_CHARS = 300
-"""Of one argument; the question says how much more there is."""
+"""Maximum length of a shown argument, in characters; the number of omitted characters is shown."""
 MAX_SHOWN_ARGUMENTS = 20
 MAX_ANSWER_CHARS = 40
 """A longer message is no yes or no."""
 
 
 class ApprovalVerdict(StrEnum):
-    """How a question for approval ended. Only YES lets a tool run."""
+    """Outcome of a question for approval. Only YES lets a tool run."""
 
     YES = "yes"
     NO = "no"
@@ -33,7 +33,7 @@ class ApprovalVerdict(StrEnum):
     OTHER = "other"
     """The person said something else instead."""
     NOBODY = "nobody"
-    """Whoever asked cannot be asked back."""
+    """The sender cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +41,21 @@ class ApprovalQuestion:
     """May this tool run with these arguments? Secrets are masked, long values cut."""
 
     id: str
-    """Of this very call in this very turn: another call has another."""
+    """Id of this call in this turn; every other call has another id."""
     tool: str
     arguments: tuple[str, ...]
-    """As shown, one line each: `to = "ada@example.org"`."""
+    """Arguments as shown, one line each: `to = "ada@example.org"`."""
     expires_s: float
-    """For so long a yes counts, from the moment it is asked."""
+    """Expiry of the question, in seconds from the moment it is asked."""
 
 
 AskApproval = Callable[[ApprovalQuestion], Awaitable[ApprovalVerdict]]
-"""Asks whoever is talked to, and waits: not longer than the question counts."""
+"""Callback that asks the sender for approval, and waits until the answer or the question's expiry.
+"""
 
 
 def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:
-    """As a person reads them; nothing in them can look like another line."""
+    """Lines for the arguments, safe for display: no value can look like another line."""
     items = list(arguments.items())
     lines = [
         f"{_shown_name(key)} = {_shown_value(_masked(key, value))}"
@@ -65,7 +66,8 @@ def shown_arguments(arguments: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _masked(key: str, value: object) -> object:
-    """A path that looks like a key is shown: nobody can say yes to what they do not see."""
+    """Mask secrets. A path that only looks like a key is shown: a person cannot approve a value
+    that is hidden."""
     return MASK if is_secret_name(key) else redact(value, is_guessing=False)
 
 
@@ -96,7 +98,7 @@ def approval_question_text(question: ApprovalQuestion, language: str = "en") -> 
 
 
 def settled_text(question: ApprovalQuestion, verdict: ApprovalVerdict, language: str = "en") -> str:
-    """What the person's yes or no is answered with."""
+    """Confirmation of the person's yes or no."""
     yes, no = _SETTLED_TEXTS[language]
     return (yes if verdict is ApprovalVerdict.YES else no).format(question.tool)
 
@@ -171,7 +173,7 @@ was on its way, and meant something else. A no counts at once."""
 class _PendingApproval:
     question: ApprovalQuestion
     yes_counts_from: float
-    """By the loop's clock."""
+    """Time from which a yes is accepted, on the event loop's clock."""
     verdict: asyncio.Future[ApprovalVerdict] = field(default_factory=asyncio.Future)
 
 
@@ -185,7 +187,7 @@ class PendingApprovals:
     def __init__(self) -> None:
         self._open: dict[_Key, _PendingApproval] = {}
         self._just_answered: set[_Key] = set()
-        """For READING_S."""
+        """Keys answered within the last READING_S seconds."""
 
     async def ask(
         self,
@@ -209,7 +211,7 @@ class PendingApprovals:
                 del self._open[key]
 
     def at(self, place: str, *, peer: str) -> ApprovalQuestion | None:
-        """What this peer is asked there, if it is not answered yet."""
+        """Question that this peer is asked in this place, if it is not answered yet."""
         waiting = self._open.get((place, peer))
         return None if waiting is None or waiting.verdict.done() else waiting.question
 
@@ -222,7 +224,7 @@ class PendingApprovals:
         ]
 
     def is_too_early(self, place: str, *, peer: str) -> bool:
-        """Whether a yes cannot be meant for what this peer is asked there now."""
+        """True if a yes arrives too early to be meant for the current question."""
         waiting = self._open.get((place, peer))
         return waiting is not None and _now() < waiting.yes_counts_from
 

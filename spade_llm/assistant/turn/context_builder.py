@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHORTEST_CHARS = 20
-"""Of a text that was cut: less of it says nothing."""
+"""Minimum length of a truncated text, in characters; anything shorter is meaningless."""
 SHORTEST_BESIDE_OTHERS = 200
 """The same, if there are whole entries already."""
 
 
 class BudgetedList(Generic[T]):
-    """What must go first is at the end."""
+    """List of entries that fit into a token budget, with the least important ones at the end."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class BudgetedList(Generic[T]):
 
     @property
     def is_starved(self) -> bool:
-        """Whether there are entries and none of them has been kept."""
+        """True if there are entries, but none has been kept."""
         return bool(self._waiting) and not self.kept
 
     def line(self, entry: T) -> str:
@@ -115,7 +115,8 @@ class BudgetedList(Generic[T]):
         return cost
 
     def _cost(self, entry: T) -> int:
-        """With its line's end, and the heading that it needs."""
+        """Token cost of an entry with its line end, and with its section's heading if that is not
+        written yet."""
         section = self._section_of(entry)
         heading = "" if section in self._sections else f"\n\n{self._headings[section]}\n\n"
         return self._count(f"{self.line(entry)}\n") + (self._count(heading) if heading else 0)
@@ -137,24 +138,25 @@ HEADINGS: Mapping[str, Mapping[Language, str]] = {
     DOCUMENTS: {"en": "## Relevant Documents (RAG)", "es": "## Documentos Relevantes (RAG)"},
     TOOLS: {"en": "## Tools", "es": "## Herramientas"},
 }
-"""In the order in which they are written."""
+"""Section headings, in the order of the sections in the text."""
 TOOLS_SHARE = 0.5
 MEMORY_SHARE = {"memory": 0.7, "rag": 0.3, "balanced": 0.5}
 HISTORY_SHARE = 0.5
-"""Of memory's part; the rest is for what is remembered."""
+"""Share of the memory budget for the conversation's history; the rest is for memories."""
 MAX_OTHER_MESSAGES = 12
 """Messages of other conversations, the most relevant ones: nine of ten that answer a question are
 among them (LoCoMo), and more of them are rather beside the point."""
 MAX_DESCRIPTION_CHARS = 300
-"""Of a tool, in its line; the model gets it whole, as a tool."""
+"""Maximum length of a tool's description in its line, in characters; the tool itself is sent
+complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSources:
-    """What a turn could tell its model."""
+    """Sources that a turn's context can be built from."""
 
     history: Sequence[ContextMessage] = ()
-    """Of the conversation, without the question."""
+    """History of the conversation, without the question."""
     recalled: RecallResult = RecallResult()
     tools: Sequence[ToolSpec] = ()
     named: Collection[str] = ()
@@ -165,12 +167,12 @@ class ContextSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembledContext:
-    """What it tells."""
+    """Context built within the token budget."""
 
     text: str = ""
     """All of it in sections; what stands in none is not sent either."""
     tokens: int = 0
-    """Of the text."""
+    """Token count of the text."""
     history: tuple[ContextMessage, ...] = ()
     recalled: RecallResult = RecallResult()
     tools: tuple[ToolSpec, ...] = ()
@@ -181,7 +183,8 @@ class AssembledContext:
         return (self.text, *(found.chunk.text for found in self.recalled.passages))
 
     def shown_as(self, texts: Sequence[str]) -> AssembledContext:
-        """With other texts in the place of `texts`; what was sent is what it was."""
+        """Copy that shows other texts in place of `texts`; the data about what was sent stays the
+        same."""
         text, *rest = texts
         passages = (
             replace(found, chunk=replace(found.chunk, text=shown))
@@ -200,7 +203,8 @@ def assemble_context(
 
 
 class _BudgetAllocator:
-    """One for each kind of thing; what must go first is at its end."""
+    """Token budget allocation between tools, history, memories and documents; in each list, the
+    least important entries are at the end."""
 
     def __init__(self, wishes: ContextOptions, there: ContextSources, count: Count) -> None:
         headings = {name: texts[wishes.language] for name, texts in HEADINGS.items()}
@@ -285,7 +289,8 @@ class _BudgetAllocator:
         return (self._memories, self._documents, self._history, self._tools)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
-        """Whole, and in the order in which they were; one whose line was shortened, too."""
+        """Specs of the kept tools, complete and in their original order, even if a tool's line was
+        shortened."""
         kept = {spec.name for spec in self._tools.kept}
         kept.add(self._there.chosen)
         return tuple(spec for spec in self._there.tools if spec.name in kept)
@@ -324,7 +329,8 @@ def _line(text: str) -> str:
 
 
 def _is_text_message(message: ContextMessage) -> bool:
-    """Not calls and their results, which memory does not keep either."""
+    """True for messages with text; tool calls and their results are excluded, since memory does not
+    store them either."""
     is_said = message["role"] == "user" or (
         message["role"] == "assistant" and not message.get("tool_calls")
     )
@@ -351,7 +357,8 @@ def _exchange_lines(exchange: _Exchange) -> str:
 
 
 def _shorter_exchange(exchange: _Exchange, chars: int) -> _Exchange:
-    """At most `chars` of text in all: long messages are cut to one length, short ones are whole."""
+    """Exchange with at most `chars` characters of text; long messages are truncated to equal
+    length, short ones stay whole."""
     sizes = sorted(len(message["content"] or "") for message in exchange)
     longest = sizes[-1]
     for index, size in enumerate(sizes):
@@ -363,7 +370,7 @@ def _shorter_exchange(exchange: _Exchange, chars: int) -> _Exchange:
 
 
 def _shorter_message(message: ContextMessage, chars: int) -> ContextMessage:
-    """With its beginning and its end: a request can stand in either."""
+    """Message truncated in the middle, since a request can stand at its beginning or its end."""
     text = message["content"] or ""
     if len(text) <= chars:
         return message

@@ -28,9 +28,10 @@ logger = logging.getLogger(__name__)
 
 PREPARE_DEADLINE_S = 0.5
 AHEAD_DEADLINE_S = 120.0
-"""For one conversation, between its turns: it may ask a model."""
+"""Deadline for the work on one conversation between its turns, in seconds; it may call a model."""
 GRACE_S = 2.0
-"""Beyond a deadline: who has not let itself be ended by then is left behind."""
+"""Grace period after a deadline, in seconds; code that does not end when cancelled is abandoned
+then."""
 MAX_WAITING = 1000
 """Conversations; the one that waited longest is given up, and comes again with its next turn."""
 IDLE_S = 30.0
@@ -40,7 +41,7 @@ BillingScope = Callable[[str], AbstractContextManager[None]]
 
 
 class ContextPreparationBehaviour(Behaviour):
-    """One conversation after another: what is worked out ahead is in nobody's way."""
+    """Background preparation of contexts, one conversation at a time, outside turns."""
 
     def __init__(self, billing: BillingScope | None = None) -> None:
         super().__init__()
@@ -51,8 +52,8 @@ class ContextPreparationBehaviour(Behaviour):
     async def prepare(
         self, strategy: ContextManagement, key: str, messages: Sequence[ContextMessage]
     ) -> None:
-        """Before a turn; what it could not do in time is done in `run`. A strategy may be somebody
-        else's: whatever it raises costs nobody the answer."""
+        """Prepare a turn's context, within a deadline; unfinished work continues in `run`. An
+        exception of a custom strategy does not prevent the answer."""
         with record_phase("prepare"):
             if not strategy.has_preparations:
                 return  # A timer over nothing: among hundreds of turns it runs out all the same.
@@ -63,7 +64,8 @@ class ContextPreparationBehaviour(Behaviour):
             )
 
     def work_ahead(self, strategy: ContextManagement, conversation: Conversation) -> None:
-        """After a turn: soon, and once however many turns there were by then."""
+        """Schedule work on a conversation after a turn; several turns before it runs cause one
+        run."""
         if not strategy.has_preparations:
             return
         self._waiting[conversation.key] = (strategy, conversation)
@@ -138,7 +140,8 @@ class CachedContext(ContextManagement):
 
 
 class TokenCounterCache:
-    """Of one assistant, whose model may change its name while another stands in for it."""
+    """Token counter of an assistant, created for its first model and kept if a fallback changes the
+    model's name."""
 
     def __init__(self) -> None:
         self._first: asyncio.Future[Callable[[str], int]] | None = None

@@ -34,7 +34,8 @@ class PersonDocumentRetriever:
     """Satisfies Retriever. A plain name among `namespaces` is the agent's, and the person's."""
 
     def __init__(self, retriever: Retriever, *, person: str) -> None:
-        """`person`: a bare JID; empty: nobody's turn, and nobody's files."""
+        """Create the retriever. `person`: a bare JID; empty: the turn belongs to no person, and no
+        personal files are visible."""
         self._retriever = retriever
         self._person = person
         self._mine = _namespace_of(person)
@@ -60,8 +61,8 @@ class PersonDocumentListing:
     def __init__(
         self, listing: DocumentListing, *, person: str, shared: Collection[str] | None = None
     ) -> None:
-        """`shared`: namespaces of others that everyone may read. None: nothing;
-        in nobody's turn all of it."""
+        """Create the listing. `shared`: documents of other owners that every person may see, as in
+        TrustedDocumentRetriever. None: none of them; outside a person's turn, all."""
         self._listing = listing
         is_limited = shared is not None or bool(person)
         self._trusted = {*(shared or ()), person.lower()} if is_limited else None
@@ -105,7 +106,8 @@ def _check(namespace: str, mine: str) -> None:
 
 
 def _is_visible(namespace: str, mine: str) -> bool:
-    """Also where it is named by its address: an owner may name its own by that, too."""
+    """True unless the namespace holds another person's files. The owner's JID in front of the name
+    is ignored."""
     name = namespace.rpartition("/")[2]
     return name == mine or not is_personal_namespace(name)
 

@@ -178,8 +178,8 @@ _ENDED_EARLY: dict[type[BaseException], str] = {
     asyncio.CancelledError: "stopped",
     GeneratorExit: "not read to its end",
 }
-"""What was asked for is charged also where nobody waits for the answer any more; what the model
-did not even begin is not."""
+"""Error texts of calls that the caller ended early. Their tokens are estimated and charged, even
+though no answer was used; calls that the model did not start are not charged."""
 
 
 def _chars(message: ContextMessage) -> int:

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 DEFAULT_TOKENS = 800
 QUOTING_TOKENS = 12
-"""What is written around one memory: kind, speaker, date."""
+"""Tokens of the text around one quoted memory: kind, speaker, date."""
 LOW_CONFIDENCE_BELOW = 0.5
 MIN_COMMON_WORDS = 3
 MIN_SCORE = 0.45
-"""Of a message of another conversation, found by meaning and words. On LoCoMo 99 of 100 messages
-that answer a question have more; of those found for a question about something else 1 in 5."""
+"""Minimum score of a message of another conversation, found by meaning and words. On LoCoMo, 99 of
+100 messages that answer a question score higher; of those found for an unrelated question, 1 in 5
+do."""
 MIN_SHARE_OF_BEST = 0.75
-"""Of the best message's score, which tells more where all scores are high (other languages than the
-embedder's) or low (by words alone)."""
+"""Minimum ratio to the best message's score. It works better than a fixed minimum if all scores are
+high (languages other than the embedder's) or low (search by words alone)."""
 MIN_WORD_CHARS = 3
-"""Of a word that can show that a memory was used; a number may be shorter."""
+"""Minimum length of a word that indicates the use of a memory, in characters; numbers may be
+shorter."""
 
 
 def above_relevance_floor(
@@ -70,7 +72,8 @@ def used_memories(
 
 
 def is_low_confidence(memory: ScoredMemory) -> bool:
-    """By who stored it, or by those who read what came of it (behaviour/feedback.py)."""
+    """True if a memory has low confidence, set by the agent that stored it or reduced by reactions
+    to answers (assistant/feedback.py)."""
     return memory.entry.confidence < LOW_CONFIDENCE_BELOW
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class MemoryToolSet(StrEnum):
-    """Which tools a model gets for its memory."""
+    """Sets of memory tools that a model can be given."""
 
     BASE = "base"
     """store_memory, search_memories, list_memories (specs/1)."""
@@ -42,18 +42,18 @@ class MemoryToolSet(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOffer:
-    """What of its memory an agent offers its model."""
+    """Settings of the memory tools that an agent offers its model."""
 
     owner: str
     """The agent's bare JID."""
     tools: MemoryToolSet = MemoryToolSet.BASE
     max_batch: int = MAX_BATCH
     model: ChatModel | None = None
-    """For abstractive summaries; None: only extractive ones."""
+    """Model for abstractive summaries; None: only extractive ones."""
 
 
 class OfferedMemory(LinkedMemory, RetrievableMemory, Protocol):
-    """What the tools need, all together."""
+    """Memory operations that the tools need."""
 
 
 class _NamedTool(Protocol):

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 AUTO, NONE, REQUIRED = "auto", "none", "required"
 CHOICES_WITHOUT_NAME = frozenset({AUTO, NONE, REQUIRED})
 MAX_TOOL_ROUNDS = 20
-"""Of tools, in one turn."""
+"""Maximum number of tool rounds in a turn."""
 MAX_PASSAGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOptions:
-    """Without any, the model decides."""
+    """Tool options of a turn; by default the model decides."""
 
     tool_choice: str = AUTO
     """`auto`, `none`, `required`, or the name of the tool to call. The last two hold for the first
@@ -33,11 +33,11 @@ class ToolOptions:
     tool_rounds: int | None = None
     """1…20; None: what the assistant's limits say."""
     tools: tuple[str, ...] | None = None
-    """Only these are offered; None: all."""
+    """Names of the tools offered to the model; None: all."""
 
     @property
     def are_any_wanted(self) -> bool:
-        """Also if they are only named: they must be there."""
+        """True if tools are needed: they may be called, or they are named and must exist."""
         return self.tool_choice != NONE or bool(self.tools)
 
 
@@ -46,7 +46,8 @@ DEFAULT_TOOL_OPTIONS = ToolOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions:
-    """What the model is to be told beside the question, as sections within a budget (specs/4 §3.2).
+    """Context options: sections given to the model besides the question, within a token budget
+    (specs/4 §3.2).
 
     A turn without them recalls and quotes as a chat over XMPP does.
     """
@@ -54,19 +55,20 @@ class ContextOptions:
     use_memory: bool = True
     """The conversation so far, and what is remembered. What is said is kept all the same."""
     use_history: bool = True
-    """Of memory, the conversation so far."""
+    """Include the conversation so far, which is a part of memory."""
     memory_types: tuple[MemoryType, ...] = tuple(MemoryType)
     use_documents: bool = False
     namespaces: tuple[str, ...] = ()
-    """Of documents, as their owner (whoever asks) calls them; empty: all that may be seen."""
+    """Document namespaces by the names that their owner (the caller) uses; empty: all accessible
+    ones."""
     top_k: int = 5
     """Passages, 1…20."""
     max_tokens: int = 4000
-    """Of all sections together, 100…8000."""
+    """Token budget of all sections together, 100…8000."""
     priority: Literal["memory", "rag", "balanced"] = "balanced"
-    """Who gets how much of what tools leave: memory 70 %, 30 % or 50 %, documents the rest."""
+    """Split of the budget that tools leave: memory gets 70 %, 30 % or 50 %, documents the rest."""
     language: Literal["en", "es"] = "es"
-    """Of the sections' headings."""
+    """Language of the section headings."""
 
     @property
     def reads_history(self) -> bool:
@@ -81,10 +83,10 @@ class ContextOptions:
 
 
 def offered_tools(specs: Sequence[ToolSpec], wishes: ToolOptions) -> tuple[ToolSpec, ...]:
-    """What the model gets to see of the tools that there are.
+    """Select the tools offered to the model.
 
     Raises:
-        InvalidArguments: a tool that is wished for is not there, or none is.
+        InvalidArguments: a requested tool does not exist, or a tool is required and there is none.
     """
     names = {spec.name for spec in specs}
     _check_known("tools", wishes.tools or (), names)

@@ -71,14 +71,15 @@ def call_message(completion: Completion) -> AssistantMessage:
 
 
 def without_text(message: ContextMessage) -> ContextMessage:
-    """Of calls without what the model said beside them."""
+    """Message without the model's text if it has tool calls; others are unchanged."""
     if message["role"] == "assistant" and message.get("tool_calls"):
         return {**message, "content": None}
     return message
 
 
 def _safe_name(name: str) -> str:
-    """Of a tool that there may not be: servers take a history only with names of their form."""
+    """Valid name for a tool that may not exist: servers accept a history only with names of their
+    format."""
     return safe_name(name) or "unnamed"
 
 
@@ -118,7 +119,7 @@ def build_prompt(
 
 
 def history_length(prompt: Sequence[ContextMessage]) -> int:
-    """How many messages of the conversation itself are in it."""
+    """Number of messages in a prompt that belong to the conversation itself."""
     return sum(one["role"] != "system" and one.get("name") != CONTEXT_NAME for one in prompt)
 
 
@@ -128,7 +129,8 @@ def last_question(messages: Sequence[ContextMessage]) -> int:
 
 
 def _quoted_memory(found: ScoredMemory) -> QuotedMemory:
-    """An entry by its category or type; a message by who said it. Dated by when it was so."""
+    """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
+    validity."""
     entry = found.entry
     date = (entry.valid_at or entry.created_at).date().isoformat()
     if is_message(found):

@@ -34,13 +34,14 @@ RecallQuery = Callable[[], Awaitable["tuple[T, ...]"]]
 ALL_TYPES = tuple(MemoryType)
 
 DEADLINE_S = 2.0
-"""For recall and retrieval together, before every turn."""
+"""Deadline for recall and retrieval together before a turn, in seconds."""
 MAX_QUESTION_CHARS = 2000
-"""Of a long message only the end is asked about: that is where the question is."""
+"""Maximum length of the search text, in characters: the end of a long message, since the question
+is there."""
 MAX_REQUESTED_MEMORIES = 32
 """Asked for where the asker decides the budget: some stand in the history, and are left out."""
 CIRCUIT_BREAKER_S = 10.0
-"""How long a service that did not answer is not asked again."""
+"""Time in seconds for which the circuit breaker skips a service that did not respond."""
 # A service that a thousand turns ask at once answers each of them too late: all deadlines run while
 # each waits for all others. With a limit, the deadline begins when the service has time for it.
 MAX_CONCURRENT = 16
@@ -54,22 +55,24 @@ class RecallResult:
     memories: tuple[ScoredMemory, ...] = ()
     passages: tuple[ScoredChunk, ...] = ()
     missing: tuple[str, ...] = ()
-    """Which of `memory` and `documents` could not be asked."""
+    """Services (`memory`, `documents`) that were unavailable."""
     heard: tuple[str, ...] = ()
-    """What was said around the question, not to us, each behind the name of who said it."""
+    """Messages around the question that are not addressed to us, each prefixed with its sender's
+    name."""
     replied_to: str = ""
     """The message that the question answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallBudget:
-    """How much is recalled."""
+    """Limits on the amount of recalled data."""
 
     memories: int = 16
     """Asked for, messages of conversations among them; `recall_tokens` bounds what is quoted."""
     passages: int = 4
     passage_tokens: int = 2000
-    """Of all passages together, estimated: neighbours come as one, up to four chunks long."""
+    """Maximum number of estimated tokens of all passages: neighbouring chunks are merged, up to
+    four."""
 
 
 class Recall:
@@ -99,7 +102,8 @@ class Recall:
         return self._clock() < self._away_until.get(name, 0.0)
 
     async def about(self, question: str, *, subject: str) -> RecallResult:
-        """What is known that may help with the question; never raises for a service's sake."""
+        """Recall memories and passages relevant to the question; a service's failure never
+        raises."""
         question = question[-MAX_QUESTION_CHARS:]
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens)
         passages = partial(self._passages, question, subject, self._budget.passages, options)
@@ -107,7 +111,8 @@ class Recall:
         return await self._found(memories, passages)
 
     async def wished(self, question: str, *, subject: str, wishes: ContextOptions) -> RecallResult:
-        """As `about`, of what the wishes name. Of chunks in a row each is a passage of its own."""
+        """Recall what the context options select. Unlike in `about`, neighbouring chunks stay
+        separate passages."""
         question = question[-MAX_QUESTION_CHARS:]
         memories: RecallQuery[ScoredMemory] = _nothing
         if wishes.use_memory and wishes.memory_types:
@@ -158,8 +163,8 @@ class Recall:
         return partial(self._memories, query)
 
     async def _memories(self, query: MemoryQuery) -> tuple[ScoredMemory, ...]:
-        """Without vectors (`degraded`) it is still an answer, with lower scores; what is denied is
-        not there."""
+        """Search memory and apply the relevance floor. A search without vectors (`degraded`) has
+        lower scores, and so no fixed minimum; denied searches return nothing."""
         if self._memory is None:
             return ()
         found = await self._memory.search(query)
@@ -208,14 +213,14 @@ class Recall:
 
 
 def _is_wrong(error: Exception) -> bool:
-    """Whether the question is at fault, as with a namespace that is no name."""
+    """True if the query is at fault, for example because of an invalid namespace."""
     if isinstance(error, RequestError):
         return error.wire_code == InvalidArguments.code
     return isinstance(error, InvalidArguments)
 
 
 async def _nothing() -> tuple[()]:
-    """What is not wished for is not missing either."""
+    """Empty query for a source that was not requested; it does not count as missing."""
     return ()
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
 
 CONVERSATION_SUFFIX = "/generate"
-"""Behind the asker's bare JID: no conversation has such a name."""
+"""Suffix to the sender's bare JID that forms a pseudo conversation key; no real conversation has
+such a key."""
 
 
 class StatelessCompletion:

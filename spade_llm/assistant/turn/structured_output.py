@@ -55,7 +55,7 @@ class PydanticAnswerSchema:
 
 
 class JsonAnswerSchema:
-    """An object of somebody else's JSON Schema: its regular expressions are not run."""
+    """JSON Schema from another party for an object: its regular expressions are not executed."""
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         """Raises InvalidArguments unless it is a schema of an object, and of a bounded size."""
@@ -79,8 +79,8 @@ class JsonAnswerSchema:
 
 
 def schema_message(form: AnswerSchema) -> UserMessage:
-    """What the model reads before the question. Of no more trust than the question: it may be the
-    asker's."""
+    """Message before the question that tells the model the schema. It is a user message, trusted no
+    more than the question, since the schema may come from the caller."""
     schema = json.dumps(form.schema, ensure_ascii=False)
     return {
         "role": "user",
@@ -102,7 +102,7 @@ def _read_object(text: str) -> Mapping[str, object]:
 
 
 def _schema_errors(error: ValidationError) -> str:
-    """Where and what, and never the values."""
+    """Error locations and texts, without the values."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'][:MAX_SCHEMA_ERROR_CHARS]}"

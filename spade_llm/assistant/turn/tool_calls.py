@@ -61,27 +61,29 @@ class PausableTimeout:
 logger = logging.getLogger(__name__)
 
 MAX_RESULT_CHARS = 60_000
-"""Of one tool result as the model reads it; what is cut is said."""
+"""Maximum length of a tool result for the model, in characters; truncation is marked."""
 APPROVAL_EXPIRY_S = 300.0
-"""How long a person's yes is waited for, unless the limits say otherwise."""
+"""Default maximum wait for an approval, in seconds."""
 MAX_QUOTED_CHARS = 200
 """Characters of wrong arguments: the model reads what it wrote."""
 MAX_APPROVAL_WAIT_S = 600.0
-"""For all questions of one turn together: what was asked longer ago is not remembered."""
+"""Maximum wait for all approvals of a turn together, in seconds: the person does not remember older
+questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approver:
-    """Whose turn it is, and how to ask them something meanwhile."""
+    """Person or program that a turn belongs to, with a callback for approvals."""
 
     jid: str = ""
     """Bare, as stamped."""
     turn_id: str = ""
     ask: AskApproval | None = None
-    """None: they cannot be asked back."""
+    """Callback that asks for approval; None: the sender cannot be asked."""
     expiry_s: float = APPROVAL_EXPIRY_S
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
-    """Lets others be served while a tool waits for somebody."""
+    """Context manager that releases the turn's slot while a tool waits, so that other requests are
+    processed."""
 
 
 NO_APPROVER = Approver()
@@ -96,9 +98,9 @@ class ExecutedToolCall:
     arguments: str
     """JSON text as the model wrote it; it may be invalid."""
     round: int
-    """Of the turn, from 1."""
+    """Round of the turn, from 1."""
     result: str
-    """As the model read it; of a failure, why."""
+    """Result as read by the model; if the call failed, the reason."""
     is_success: bool
     seconds: float = 0.0
     """Running; without waiting for a person."""
@@ -115,7 +117,8 @@ class ToolCallRunner:
         person: Approver,
         scope: asyncio.Timeout,
     ) -> None:
-        """`scope` is the turn's time limit: it stands still while somebody is waited for."""
+        """Create the runner. `scope` is the turn's time limit, suspended while a person or an agent
+        is asked."""
         self._toolbox = toolbox
         self._names = frozenset(spec.name for spec in specs)
         self._sensitive = frozenset(spec.name for spec in specs if spec.needs_approval)
@@ -124,7 +127,7 @@ class ToolCallRunner:
         self._consent = _ApprovalGate(person, self._clock)
         self._person = person
         self._running: list[tuple[ExecutedToolCall, asyncio.Task[ExecutedToolCall]]] = []
-        """Of the latest round: each call as it is if it is stopped, and what runs it."""
+        """Calls of the latest round: the result to use if the call is stopped, and its task."""
 
     async def run(
         self, calls: Sequence[ToolCall], *, round: int, room: int
@@ -149,7 +152,8 @@ class ToolCallRunner:
         return [*ran, *(failed_call(call, round, left_out) for call in calls[room:])]
 
     def so_far(self, calls: Sequence[ToolCall], *, round: int) -> Sequence[ExecutedToolCall]:
-        """Of a round that was stopped: every call has its result, also those that were not run."""
+        """Results of a round that was stopped, one for every call, including those that were not
+        run."""
         ran = [
             stopped if task.cancelled() or not task.done() or task.exception() else task.result()
             for stopped, task in self._running
@@ -204,7 +208,7 @@ class ToolCallRunner:
 
     @asynccontextmanager
     async def _waiting(self, name: str) -> AsyncIterator[None]:
-        """For a tool that asks others: nobody waits with it, and the turn's time stands still."""
+        """Release the turn's slot and suspend its time limit for a tool that asks others."""
         if name not in self._asking:
             yield
             return
@@ -238,10 +242,11 @@ class _ApprovalGate:
         self._declined: set[str] = set()
         self._asked = 0
         self._final: ApprovalVerdict | None = None if person.ask else ApprovalVerdict.NOBODY
-        """Nobody is asked any more in this turn."""
+        """Verdict for all further calls of this turn; None: approval can still be asked for."""
 
     async def to(self, tool: str, arguments: Mapping[str, object]) -> ApprovalVerdict:
-        """Waiting for one's place in the row stops the clock too: somebody is being asked."""
+        """Get the approval of a call. Questions are asked one at a time; the time limit is
+        suspended meanwhile, also for calls that wait in the queue."""
         async with self._one_question:
             wish = json.dumps([tool, arguments], sort_keys=True)
             if self._final is not None:
@@ -293,7 +298,7 @@ def _parse_arguments(text: str) -> dict[str, object]:
 
 
 def failed_call(call: ToolCall, round: int, why: str) -> ExecutedToolCall:
-    """One that was not made."""
+    """Result of a call that was not made."""
     return ExecutedToolCall(
         id=call.id,
         name=call.name,

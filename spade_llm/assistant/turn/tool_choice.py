@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXPRESSIONS = frozenset({"expression", "formula", "equation"})
 """Names of arguments that are arithmetic."""
 MAX_SCANNED_CHARS = 4000
-"""Of a question."""
+"""Maximum length of the part of a question that is searched, in characters."""
 _ARITHMETIC = re.compile(r"[-(\d][\d\s.+*/%()^-]*[\d)]")
 _OPERATOR = re.compile(r"\d[\s)]*[+*/%^-]")
 
@@ -35,7 +35,7 @@ _OPERATOR = re.compile(r"\d[\s)]*[+*/%^-]")
 class InferredArguments:
     arguments: Mapping[str, object] = field(default_factory=dict)
     why_not: str = ""
-    """Why these cannot be called with; empty: they can."""
+    """Reason why a call with these arguments is impossible; empty: it is possible."""
 
 
 def parse_arguments(answer: str, spec: ToolSpec) -> Mapping[str, object] | None:
@@ -51,7 +51,7 @@ def parse_arguments(answer: str, spec: ToolSpec) -> Mapping[str, object] | None:
 
 
 def infer_arguments(question: str, spec: ToolSpec) -> InferredArguments:
-    """What is required, and no more."""
+    """Infer the required arguments from the question; optional ones are left out."""
     properties = spec.parameters.get("properties")
     known = properties if isinstance(properties, dict) else {}
     required = spec.parameters.get("required")
@@ -120,9 +120,9 @@ Complete = Callable[[Sequence[ContextMessage], Sequence[ToolSpec], str], Awaitab
 class ToolChoiceResult:
     completion: Completion
     note: str = ""
-    """For the asker, where the model could not be brought to it."""
+    """Note to the sender if the model did not follow the tool choice."""
     refused: str = ""
-    """Why the call cannot be made, though it is in the completion; empty: it can."""
+    """Reason why the call in the completion cannot be made; empty: it can."""
 
 
 async def complete_with_tool_choice(
@@ -151,7 +151,7 @@ async def complete_with_tool_choice(
 
 
 def _only_chosen(completion: Completion, tool_choice: str) -> Completion:
-    """Without calls of other tools than the one that is named."""
+    """Completion with only the calls of the chosen tool."""
     if tool_choice in (AUTO, REQUIRED):
         return completion
     kept = tuple(call for call in completion.tool_calls if call.name == tool_choice)
@@ -161,7 +161,8 @@ def _only_chosen(completion: Completion, tool_choice: str) -> Completion:
 def _reminder_prompt(
     messages: Sequence[ContextMessage], wanted: Sequence[ToolSpec], tool_choice: str
 ) -> list[ContextMessage]:
-    """The schema is of no more trust than the question: a tool may be somebody else's."""
+    """Prompt that repeats the request for a call. The schema is in a user message, trusted no more
+    than the question, since the tool may come from another party."""
     names = ", ".join(spec.name for spec in wanted)
     reminded = [*messages, _system(render_prompt("call_first", names=names))]
     if tool_choice != REQUIRED:

@@ -46,24 +46,24 @@ if TYPE_CHECKING:
 OnDelta = Callable[[str], Awaitable[None]]
 """Takes the answer's text in pieces."""
 BuildPrompt = Callable[["Sequence[ContextMessage]"], "list[ContextMessage]"]
-"""What the model reads, from what this turn has added to the history."""
+"""Builds the prompt, given the messages that the turn has added to the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLoopRequest:
-    """What is asked of one turn's rounds."""
+    """Input of the tool loop of one turn."""
 
     tools: Sequence[ToolSpec]
     wishes: ToolOptions
     limits: TurnLimits
     on_delta: OnDelta | None = None
     form: AnswerSchema | None = None
-    """What the answer must be; it comes as a whole, then."""
+    """Required schema of the answer; then the answer is not streamed."""
     sampling: Sampling | None = None
 
 
 class ToolLoop:
-    """Of one turn. What comes of them is in `result`, at any time."""
+    """Tool loop of one turn. The progress so far is available in `result` at any time."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ToolLoop:
         self._result = result
         self._choice = wanted.wishes.tool_choice if wanted.tools else AUTO
         self._refused = ""
-        """Why the call that was asked for cannot be made."""
+        """Reason why the forced call cannot be made."""
         self._rounds = wanted.wishes.tool_rounds or wanted.limits.tool_rounds
 
     async def run(self, build: BuildPrompt) -> None:
@@ -111,7 +111,8 @@ class ToolLoop:
         self._result.break_off(reason)
 
     def _may_call(self, number: int) -> bool:
-        """And read what comes of it: one call of the model is kept for the answer."""
+        """True if this round may call tools: a model call must be left to read the results and
+        answer."""
         has_room = len(self._result.called) < self._limits.tool_calls
         is_in_time = number <= self._rounds and self._model_calls_left > 1
         return has_room and is_in_time
@@ -121,7 +122,7 @@ class ToolLoop:
         return self._limits.model_calls - self._result.model_calls
 
     def _used_up(self) -> str:
-        """Which limit forbids another call of the model; empty: none does."""
+        """Description of the limit that forbids another model call; empty: none."""
         usage, tokens = self._result.usage, self._limits.tokens
         if tokens is not None and usage.prompt_tokens + usage.completion_tokens >= tokens:
             return f"it has used up its {tokens} tokens"
@@ -132,7 +133,8 @@ class ToolLoop:
     async def _completed(
         self, messages: list[ContextMessage], tools: Sequence[ToolSpec], number: int
     ) -> Completion:
-        """In pieces, unless the model may have to be asked twice."""
+        """Complete one round; streamed, except with a forced tool choice, which may need a second
+        model call."""
         self._result.spoken.begin_paragraph()
         if number == 1 and self._choice != AUTO:
             chosen = await complete_with_tool_choice(
@@ -181,7 +183,8 @@ class ToolLoop:
         tools: Sequence[ToolSpec],
         tool_choice: str,
     ) -> Completion:
-        """The form is demanded only without tools: some servers let nobody call one then."""
+        """Call the model. The response schema is sent only without tools: some servers allow no
+        tool calls with it."""
         form = None if tools else self._wanted.form
         self._result.model_calls += 1
         completion = await self._model.complete(
@@ -209,7 +212,7 @@ class ToolLoop:
             await self._wanted.on_delta(shown)
 
     async def _run_tools(self, completion: Completion, number: int) -> None:
-        """What ran before a stop is in the history, too."""
+        """Run the calls of a round. Calls completed before a stop are added to the history, too."""
         if self._refused:
             refused = [failed_call(one, number, self._refused) for one in completion.tool_calls]
             self._refused = ""
@@ -232,7 +235,8 @@ class ToolLoop:
         )
 
     async def _formed(self, completion: Completion, form: AnswerSchema, build: BuildPrompt) -> str:
-        """One more try, without tools, for a model that missed the form."""
+        """Validate the answer; if it does not match the schema, the model is called once more,
+        without tools."""
         try:
             return form.checked(completion.text)
         except AnswerSchemaError as fault:
@@ -274,7 +278,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOptions:
-    """What whoever is answered may want, and how they can be told and asked things meanwhile."""
+    """Options of a turn, with callbacks to the sender."""
 
     on_delta: OnDelta | None = None
     """Takes the answer's text in pieces; not where it must have a form."""
@@ -283,7 +287,7 @@ class TurnOptions:
     form: AnswerSchema | None = None
     sampling: Sampling | None = None
     tools: Sequence[ToolSpec] | None = None
-    """What the model is offered; None: what there is, as the wishes say."""
+    """Tools offered to the model; None: selected from the toolbox by the tool options."""
 
 
 DEFAULT_TURN_OPTIONS = TurnOptions()

@@ -63,9 +63,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_REPLIED_CHARS = 1000
-"""Of the arguments and of the result of one call, as programs get them beside the answer."""
+"""Maximum length of a call's arguments, and of its result, in replies to programs, in characters.
+"""
 LIST_DEADLINE_S = 2.0
-"""For the listing of shared tools, as for recall: a turn does not wait longer for who is away."""
+"""Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
+turn no longer."""
 
 
 class LLMBehaviour(Behaviour):
@@ -85,18 +87,19 @@ class LLMBehaviour(Behaviour):
         form: AnswerSchema | None = None,
         billing: BillingScope | None = None,
     ) -> None:
-        """`toolboxes`: shared by all conversations; `shared_tools` has them, and may change.
-        `layers`: around each turn, the first of them outermost. `form`: of every answer whose asker
-        wants no other. `billing`: around what a strategy works out between turns."""
+        """Create the handler. `toolboxes` are shared by all conversations; `shared_tools` combines
+        them, and may change. `layers` are the middleware of each turn, outermost first. `form` is
+        the answer schema of requests without their own. `billing` is the usage scope of a
+        strategy's work between turns."""
         super().__init__()
         self.model = model
         self.strategy = strategy
         self.preparing = ContextPreparationBehaviour(billing)
-        """A behaviour of its own: who adds this one adds that, too."""
+        """Behaviour that must be added to the agent together with this one."""
         # Without a memory agent they are nowhere else.
         self.conversations = ConversationCache(idle_s=IDLE_S if memory.memory is not None else None)
         self.held = ConversationLocks()
-        """In them, no turn begins."""
+        """Locks of conversations and peers; no turn begins while they are held."""
         self._system_prompt = system_prompt
         self._memory = memory
         self._memory_offer = memory_offer
@@ -122,7 +125,7 @@ class LLMBehaviour(Behaviour):
         self.conversations.expire()
 
     async def answer(self, utterance: ChatTurnInput) -> ChatReply:
-        """One reply to one thing said. A model that fails costs a polite sentence, no more."""
+        """Reply to one message. If the model fails, the reply is an apology."""
         # A model that writes "/forget all" commands nobody.
         if not (is_forwarded(utterance.message.extra) or utterance.message.said.hops):
             obeyed = await self.commands.obey(utterance)
@@ -156,7 +159,7 @@ class LLMBehaviour(Behaviour):
         await self._memory.retract(conversation, turn_id)
 
     def context_stats(self, key: str | None = None) -> ContextStats:
-        """Of the conversation with this key, else of the longest in RAM."""
+        """Context size of the conversation with this key, else of the longest in RAM."""
         known = self.conversations
         one = known.longest() if key is None else known.find(key)
         messages = list(one.messages) if one else []
@@ -167,7 +170,7 @@ class LLMBehaviour(Behaviour):
     async def _respond(
         self, conversation: Conversation, attempt: _TurnAttempt, utterance: ChatTurnInput
     ) -> TurnOutcome:
-        """What every layer is around."""
+        """Innermost handler of the turn middleware chain."""
         if utterance.context is not None:
             return await self._respond_as_wished(
                 conversation, attempt, utterance, utterance.context
@@ -201,7 +204,7 @@ class LLMBehaviour(Behaviour):
         utterance: ChatTurnInput,
         wishes: ContextOptions,
     ) -> TurnOutcome:
-        """What the model is told is what the wishes say, whatever this assistant tells it else."""
+        """Respond with the context that the options select, instead of the assistant's defaults."""
         tool_wishes = utterance.wishes
         toolbox = (
             self.toolbox_of(utterance.peer, utterance.kept_in)
@@ -240,7 +243,7 @@ class LLMBehaviour(Behaviour):
         )
 
     async def _is_known(self, conversation: Conversation, wishes: ContextOptions) -> bool:
-        """Whether what was said before this process began is here, if it is to be read."""
+        """True if the history from before the process start is loaded, or is not needed."""
         if not wishes.reads_history or self._memory.memory is None:
             return True
         await self._memory.load(conversation)
@@ -249,7 +252,7 @@ class LLMBehaviour(Behaviour):
     def _chosen(
         self, strategy: ContextManagement, history: Sequence[ContextMessage], recalled: RecallResult
     ) -> RecallResult:
-        """What fits, and is not in the part of the conversation that the model reads anyway."""
+        """Select the memories that fit the budget and are not in the history given to the model."""
         read = strategy.apply_context_strategy(list(history), self._system_prompt)
         said = {str(message["content"]) for message in read}
         chosen = select_memories(recalled.memories, said=said, tokens=self._limits.recall_tokens)
@@ -327,7 +330,8 @@ class LLMBehaviour(Behaviour):
         )
 
     def toolbox_of(self, peer: str, conversation: str | None = None) -> CombinedToolbox:
-        """What this bare JID's turns can call; what they store is kept as of the conversation."""
+        """Toolbox for this bare JID's turns; memories stored by its tools belong to the
+        conversation."""
         if self._memory.memory is None:
             return CombinedToolbox([self.shared_tools])
         own = MemoryToolbox(
@@ -350,15 +354,15 @@ class LLMBehaviour(Behaviour):
 
 @dataclass(slots=True)
 class _TurnAttempt:
-    """What a turn has come to, where it ends without an outcome."""
+    """Progress of a turn, used if it ends without an outcome."""
 
     question: UserMessage | None = None
-    """None: it has not begun."""
+    """Question of the turn; None: the turn has not begun."""
     result: TurnResult = field(default_factory=TurnResult)
 
     def leave_in(self, conversation: Conversation, turn_id: str) -> None:
-        """The model reads next time what was asked and done. What it said is nobody's: no guardrail
-        has judged it."""
+        """Store the question and the tool calls of a failed turn, so that the model reads them in
+        the next one. The model's text is dropped: no guardrail has checked it."""
         if self.question is not None:
             self.result.stop()
             conversation.extend([self.question, *map(without_text, self.result.added)])
@@ -366,7 +370,8 @@ class _TurnAttempt:
 
 
 async def _nothing_to_stop(_argument: str, _utterance: ChatTurnInput) -> str:
-    """Where there is something, services/chat.py stops it as soon as the command comes."""
+    """Reply to /stop when nothing is running; otherwise chat/service.py stops the turn as soon as
+    the command arrives."""
     return NOTHING_TO_STOP
 
 
@@ -402,7 +407,8 @@ def _steps(result: TurnResult) -> Iterator[ToolRoundReport]:
 
 
 def _context_of(built: AssembledContext | None, utterance: ChatTurnInput) -> BuiltContext | None:
-    """None: nobody wished to decide it. Empty where the model was not asked."""
+    """Context report for a reply; None: the request had no context options. It is empty if the
+    model was not called."""
     if utterance.context is None:
         return None
     built = built or AssembledContext()

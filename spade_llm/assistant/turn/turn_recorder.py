@@ -52,7 +52,7 @@ class ToolCallRecord:
     is_success: bool
     seconds: float
     why: str = ""
-    """Of a failure."""
+    """Reason of the failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class QuotedMemoryRecord:
     kind: str
     """Its category or type; `message`: something that was said."""
     origin: str
-    """How it came to be remembered (memory/store.py)."""
+    """Origin of the memory (`Origin` in memory/contract)."""
     since: date
     score: float
 
@@ -84,22 +84,22 @@ class TurnRecord:
     memories: tuple[QuotedMemoryRecord, ...] = ()
     passages: tuple[QuotedPassageRecord, ...] = ()
     history_messages: int = 0
-    """Of this conversation, when the model was asked last."""
+    """Number of messages in the conversation at the last model call."""
     read_messages: int = 0
-    """Of those, what the context strategy gave it to read."""
+    """Number of those messages that the context strategy gave the model."""
     changes: tuple[str, ...] = ()
-    """What changed the question or the answer, or answered instead of the model."""
+    """Components that changed the question or the answer, or answered instead of the model."""
     degraded: tuple[str, ...] = ()
-    """What answered with less than it has."""
+    """Services that answered with reduced quality."""
     missing: tuple[str, ...] = ()
-    """What could not be asked."""
+    """Services that were unavailable."""
 
 
 logger = logging.getLogger(__name__)
 
 
 class TurnRecorder:
-    """Record of one turn: what its answer is built from, and what it costs."""
+    """Recorder of one turn's usage, calls and sources."""
 
     def __init__(
         self, ledger: UsageLedger, *, peer: str, groups: Sequence[str] = (), is_turn: bool = True
@@ -129,7 +129,7 @@ class TurnRecorder:
             logger.exception("what %s has spent could not be written", self._peer)
 
     def count_turn(self) -> None:
-        """One that has cost nothing counts too."""
+        """Count the turn, even if it had no cost."""
         if not self._is_counted:
             self.spend(UsageTotals())
 
@@ -142,11 +142,11 @@ class TurnRecorder:
         self._tools.extend(map(_tool, called[:room]))
 
     def leave_reasons_out(self) -> None:
-        """Why tools failed, in their own words: those may be what guardrails are there for."""
+        """Remove the tools' error texts: they may contain what guardrails block."""
         self._tools = [replace(one, why="") for one in self._tools]
 
     def read(self, *, history: int, read: int) -> None:
-        """How much of the conversation the model got to read."""
+        """Set the number of messages in the history, and of those given to the model."""
         self._messages = (history, read)
 
     def changed(self, what: str) -> None:

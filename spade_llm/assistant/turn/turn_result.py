@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
 
 MAX_ANSWER_BYTES = 96 * 1024
-"""Of one answer, as JSON inside XML: it fits into a message with its sources."""
+"""Maximum size of an answer in bytes, as JSON inside XML: it fits into a message with its sources.
+"""
 PARAGRAPH_BREAK = "\n\n"
 
 
@@ -25,7 +26,7 @@ class AnswerBuffer:
         self._left = max_bytes
         self._pieces: list[str] = []
         self._last = 0
-        """Where in them the latest paragraph begins."""
+        """Index of the first piece of the latest paragraph."""
         self._is_in_paragraph = False
         self._held = ""
         """White space that may turn out to be at the end."""
@@ -36,7 +37,7 @@ class AnswerBuffer:
 
     @property
     def last_paragraph(self) -> str:
-        """What the model said since it last called a tool."""
+        """Text of the model since its last tool call."""
         return "".join(self._pieces[self._last :]).removeprefix(PARAGRAPH_BREAK)
 
     @property
@@ -45,7 +46,7 @@ class AnswerBuffer:
         return self._left <= 0
 
     def add(self, piece: str) -> str:
-        """What of it can be shown now."""
+        """Append a piece and return the text that can be shown now."""
         if not self._is_in_paragraph:
             piece = piece.lstrip()
         shown = piece.rstrip()
@@ -66,7 +67,8 @@ class AnswerBuffer:
         return text
 
     def _fitting(self, text: str) -> str:
-        """As much of it as there is room for; once something is left out, all that follows is."""
+        """Prefix of the text that fits into the remaining space; once text is cut, all later text
+        is dropped."""
         cost = _encoded_bytes(text[: self._left + 1])  # A character costs one at least.
         if cost <= self._left:
             self._left -= cost
@@ -91,7 +93,7 @@ def _truncated(text: str, room: int) -> str:
 
 
 FinishReason = Literal["stop", "length", "content_filter"]
-"""How an answer ended, in OpenAI's words: whole, cut at a limit, or replaced by a guardrail."""
+"""Finish reason, in OpenAI's terms: complete, truncated at a limit, or replaced by a guardrail."""
 
 NO_ANSWER = "(The model gave no answer.)"
 CUT_OFF = "(This answer was cut off: it reached the model's limit of length.)"
@@ -100,7 +102,8 @@ TOO_LONG = "(This answer was cut off: it is longer than one message.)"
 
 @dataclass(slots=True, kw_only=True)
 class TurnResult:
-    """Filled on the way. Whoever closes it leaves a history that can be gone on with."""
+    """Result of a turn, filled while it runs. Every method that closes it leaves a history that can
+    be continued."""
 
     text: str = ""
     """The whole answer, notes included. What was streamed is the beginning of it."""
@@ -108,7 +111,7 @@ class TurnResult:
     """Calls, results and the answer: what follows the user's message."""
     usage: Usage = field(default_factory=Usage)
     called: list[ExecutedToolCall] = field(default_factory=list)
-    """In the order of the model's wishes."""
+    """Tool calls, in the order in which the model requested them."""
     is_last: bool = False
     """The model said that the conversation is over."""
     is_formed: bool = False
@@ -123,10 +126,10 @@ class TurnResult:
     model_calls: int = 0
     spoken: AnswerBuffer = field(default_factory=AnswerBuffer, repr=False)
     notes: list[str] = field(default_factory=list)
-    """For the asker, below the answer."""
+    """Notes for the sender, appended to the answer."""
 
     def close(self, *, is_cut_off: bool = False) -> None:
-        """With what the model said."""
+        """Finish with the model's text."""
         if self.spoken.is_full or is_cut_off:
             self.finish = "length"
         if self.finish == "length" and self.is_annotated:
@@ -137,12 +140,12 @@ class TurnResult:
             self._end(self.spoken.text or no_answer, self.spoken.last_paragraph or no_answer)
 
     def close_as(self, text: str) -> None:
-        """With this text, instead of what the model said."""
+        """Finish with this text instead of the model's."""
         self.notes.clear()
         self._end(text, text)
 
     def break_off(self, reason: str) -> None:
-        """With what there is so far. `reason`: a sentence that follows a colon."""
+        """Finish with the text so far. `reason`: a clause that follows a colon."""
         self.finish = "length"
         if self.spoken.text:
             self.notes.append(f"(I stopped here: {reason}.)")
@@ -152,7 +155,7 @@ class TurnResult:
             self._end(text, text)
 
     def stop(self) -> None:
-        """With a mark for the model, where nobody gets an answer."""
+        """Finish a stopped turn, which has no answer, with a mark for the model."""
         if self.text:
             self.added.pop()
         self.close_as(prompt_template("turn_stopped"))

@@ -17,7 +17,8 @@ LEDGER_FILES = "usage-*.db"
 """The name that stands for the star is the agent's."""
 KEPT_DAYS = 90
 MAX_PEERS_A_DAY = 20_000
-"""Beyond, those that have spent least of the day are no longer counted apart."""
+"""Maximum number of peers counted separately in a day; beyond, the rows of those with the least
+usage are deleted."""
 BOUND_EVERY = 500
 """Writes between two looks at the bounds: by so many rows they may be passed."""
 
@@ -67,7 +68,8 @@ class UsageTotals:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated_tokens: int = 0
-    """Of those, what no server has counted: a quarter of the characters."""
+    """Tokens not counted by a server, which are estimated as a quarter of the characters; included
+    in the others."""
     model_seconds: float = 0.0
 
     @property
@@ -117,7 +119,7 @@ class UsageLedger:
 
     @property
     def next_day(self) -> datetime:
-        """When what is allowed for a day is free again."""
+        """Time at which daily quotas are reset (UTC midnight)."""
         now = self._clock()
         return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
 
@@ -136,7 +138,7 @@ class UsageLedger:
         return UsageTotals()
 
     def of_today_together(self, group: str) -> UsageTotals:
-        """What all members of a quota group have spent. Raises StorageFailed."""
+        """Usage of a whole group today. Raises StorageFailed."""
         for row in self._db.run(_OF_GROUP, self.today.isoformat(), group):
             return _usage_totals(row)
         return UsageTotals()
@@ -158,7 +160,7 @@ class UsageLedger:
         return (self.today - timedelta(days=days)).isoformat()
 
     async def tidy(self) -> None:
-        """Hold the bounds, where enough was written since: call it when nobody waits.
+        """Enforce the bounds after every BOUND_EVERY writes. Call it when no request is waiting.
 
         Raises:
             StorageFailed: the disk refuses.
@@ -177,7 +179,8 @@ def _day(row: Sequence[object]) -> DailyUsage:
 
 
 _row = attrgetter(*(one.name for one in fields(UsageTotals)))
-"""In the order of the columns; `astuple` would copy each number, and takes ten times as long."""
+"""Values in the order of the columns; `astuple` would copy each number, and takes ten times as
+long."""
 
 
 def _usage_totals(row: Sequence[object]) -> UsageTotals:

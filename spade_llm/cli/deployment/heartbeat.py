@@ -36,7 +36,7 @@ def remove_heartbeat(home: Path) -> None:
 
 
 def heartbeat_problem(home: Path, *, now_s: float | None = None) -> str | None:
-    """Why the agent with this home is not well; None: it is."""
+    """Reason that the agent with this home is unhealthy; None if it is healthy."""
     try:
         age_s = (time.time() if now_s is None else now_s) - (home / HEARTBEAT_FILE).stat().st_mtime
     except FileNotFoundError:
@@ -47,8 +47,8 @@ def heartbeat_problem(home: Path, *, now_s: float | None = None) -> str | None:
 
 
 async def wait_for_heartbeat(home: Path, *, within_s: float) -> bool:
-    """Whether the agent with this home is well: as soon as it is. A file tells nobody when it
-    changes: it is looked at."""
+    """Wait until the agent with this home is healthy; False after `within_s`. The file is
+    polled."""
     until = time.monotonic() + within_s
     while not (is_well := heartbeat_problem(home) is None) and time.monotonic() < until:  # noqa: ASYNC110
         await asyncio.sleep(LOOK_EVERY_S)

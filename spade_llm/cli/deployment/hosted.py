@@ -54,7 +54,7 @@ class DeploymentSite:
     agents: Mapping[str, str]
     """Folder → bare JID."""
     people: tuple[str, ...]
-    """Bare JIDs of those who get a first password."""
+    """Bare JIDs of the people that get an initial password."""
     assistants: tuple[str, ...]
     """Bare JIDs that the web chat opens."""
     hosting: HostingOptions
@@ -131,7 +131,7 @@ def _check_free(root: Path, site: DeploymentSite, jid: str, folder: str) -> None
 
 
 def _certificates(root: Path, site: DeploymentSite) -> tuple[KeyPair, Path | None]:
-    """What the server shows, and the CA that clients need for it beside the system's."""
+    """Server certificate, and the CA that clients need in addition to the system's."""
     names = _names(site)
     target = root / SERVER_FOLDER / "certificates"
     if site.given_certificates is not None:
@@ -146,7 +146,7 @@ def _certificates(root: Path, site: DeploymentSite) -> tuple[KeyPair, Path | Non
 
 
 def _names(site: DeploymentSite) -> tuple[str, ...]:
-    """What clients, other servers and browsers ask for."""
+    """Names for the server certificate: XMPP domain, web host and rooms."""
     web = urlsplit(site.hosting.web_url).hostname or site.domain
     rooms = (f"conference.{site.domain}",) if site.hosting.federation_port else ()
     return tuple(dict.fromkeys([site.domain, web, *rooms]))

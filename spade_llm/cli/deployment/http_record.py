@@ -18,11 +18,11 @@ class HttpRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     url: str
-    """By which this machine reaches it; without a path."""
+    """Base URL of the gateway on this machine, without a path."""
     is_open: bool
     """Other machines may reach it, too."""
     local_principal: str | None
-    """For whom requests without a token speak; None: nobody."""
+    """Principal of requests without a token; None means that a token is required."""
 
 
 @contextmanager
@@ -36,7 +36,8 @@ def published_http_record(home: Path, record: HttpRecord) -> Iterator[None]:
 
 
 def read_http_record(home: Path) -> HttpRecord | None:
-    """None: there is none, or none that can be read. After a kill it is that of the run before."""
+    """Read the record; None if there is none or it is unreadable. After a kill it is that of the
+    last run."""
     try:
         return HttpRecord.model_validate_json((home / HTTP_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

@@ -74,14 +74,14 @@ async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFactory:
-    """What every agent of a process shares."""
+    """Dependencies that all agents of a process share."""
 
     place: CliContext
     embedders: EmbedderPool
     say: Callable[[str], None]
-    """Tells the person who started us, one line each."""
+    """Callback that prints a line for the person that started the program."""
     listeners: Mapping[str, Listener] = field(default_factory=dict)
-    """Of gateways, by JID."""
+    """Sockets of gateways, keyed by JID."""
 
 
 @asynccontextmanager
@@ -210,7 +210,8 @@ def _experts(definition: DeploymentSpec) -> tuple[Expert, ...]:
 async def _with_fallback(
     first: ChatModel, definition: DeploymentSpec, stack: AsyncExitStack
 ) -> ChatModel:
-    """With the one that answers while the first is away; closed with the stack."""
+    """Wrap the model with its configured fallback, which answers while the first is unavailable;
+    the stack closes it."""
     from spade_llm.providers import FallbackModel
 
     second, table = await choose_fallback(definition), definition.settings.fallback

@@ -37,7 +37,7 @@ TOKEN_COUNTING_STRATEGIES = frozenset({"tokens", "adaptive"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyParts:
-    """What strategies are made with; None where none of them asks for it."""
+    """Dependencies of context strategies; None if no strategy needs it."""
 
     counter: TokenCounter | None = None
     embedder: Embedder | None = None

@@ -21,7 +21,7 @@ _DEPENDENT_KINDS = ("assistant", "gateway")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentSpec:
-    """One agent as its file describes it."""
+    """Specification of an agent, read from its agent.toml."""
 
     path: Path
     settings: AgentSettings
@@ -33,7 +33,7 @@ class DeploymentSpec:
 
     @property
     def wave(self) -> int:
-        """Of starting; agents of a later one use those of an earlier one, and stop before them."""
+        """Start-up wave. Agents of a later wave use those of earlier ones, and stop before them."""
         kind = self.settings.kind
         return _DEPENDENT_KINDS.index(kind) + 1 if kind in _DEPENDENT_KINDS else 0
 
@@ -46,7 +46,7 @@ class DeploymentSpec:
         return full_jid(name, self.domain)
 
     def full_address(self, name: str) -> str:
-        """Of a namespace, or of an owner: `you/manuals` → `you@localhost/manuals`."""
+        """Full address of a namespace or an owner: `you/manuals` → `you@localhost/manuals`."""
         owner, slash, namespace = name.partition("/")
         return f"{self.full(owner)}{slash}{namespace}"
 
@@ -71,7 +71,7 @@ def read_deployment(folder: Path, *, domain: str) -> tuple[DeploymentSpec, ...]:
 
 
 def start_waves(definitions: Sequence[DeploymentSpec]) -> list[list[DeploymentSpec]]:
-    """In the order of starting; without empty ones."""
+    """Group the agents into waves, in start-up order; no wave is empty."""
     waves = sorted({one.wave for one in definitions})
     return [[one for one in definitions if one.wave == wave] for wave in waves]
 

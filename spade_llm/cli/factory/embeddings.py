@@ -42,10 +42,10 @@ class EmbedderPool:
         await self._stack.aclose()
 
     async def get(self, definition: DeploymentSpec) -> Embedder | None:
-        """None: this agent finds by keywords only.
+        """Embedder of the agent; None if it searches by keywords only.
 
         Raises:
-            ConfigurationError: what its file asks for is not there.
+            ConfigurationError: the embedder that its file names is not available.
         """
         async with self._opening:
             table = definition.settings.embeddings
@@ -55,7 +55,8 @@ class EmbedderPool:
             return await self._shared(weights, lambda: self._local(weights)) if weights else None
 
     async def describe(self, definition: DeploymentSpec) -> str:
-        """For a person; what is missing is downloaded now. Raises as `get`."""
+        """Description of the embedder for people; missing weights are downloaded now. Raises as
+        `get` does."""
         table = definition.settings.embeddings
         if table.kind == "openai_compatible":
             return f"{table.model} at {table.base_url}"
@@ -122,5 +123,4 @@ class EmbedderPool:
 
 
 def models_directory(data: Path) -> Path:
-    """Where downloaded and converted models are kept."""
     return data / "models"

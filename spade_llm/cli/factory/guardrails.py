@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrails:
-    """In the order of the file."""
+    """Input and output guardrails, in the order of the file."""
 
     input: tuple[Guardrail, ...] = ()
     output: tuple[Guardrail, ...] = ()
@@ -89,7 +89,8 @@ def _regex(table: GuardrailTable, name: str) -> Guardrail:
 async def _judge(
     table: GuardrailTable, name: str, where: str, model: ChatModel, stack: AsyncExitStack
 ) -> Guardrail:
-    """What it costs counts as of the person whose text it judges."""
+    """Build a guardrail that asks a model. Its usage counts towards the person that wrote the
+    text."""
     from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
     from spade_llm.guardrails import LLMGuardrail
     from spade_llm.providers import OfflineProvider

@@ -61,7 +61,7 @@ class ModelChoice:
 
     @property
     def description(self) -> str:
-        """One line for people at start-up."""
+        """Description of the model in one line, printed at start-up."""
         if self.kind == "offline":
             why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
             return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
@@ -69,7 +69,7 @@ class ModelChoice:
 
 
 def _url_without_secrets(url: str) -> str:
-    """Without what may be secret in it: user, password and query."""
+    """Remove the parts of the URL that may be secret: user, password and query."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -85,7 +85,8 @@ async def choose_model(definition: DeploymentSpec) -> ModelChoice:
 
 
 async def choose_fallback(definition: DeploymentSpec) -> ModelChoice | None:
-    """Who answers for it while it is away; None: nobody. Raises as `choose_model`."""
+    """Choose the fallback for an assistant's model; None if none is configured. Raises as
+    `choose_model` does."""
     table = definition.settings.fallback
     return (
         await configured_choice(table, named_in=f"{definition.path}: fallback") if table else None
@@ -93,7 +94,8 @@ async def choose_fallback(definition: DeploymentSpec) -> ModelChoice | None:
 
 
 async def choose_learning_model(definition: DeploymentSpec) -> ModelChoice | None:
-    """What a memory takes facts with; None: rules alone. Raises as `choose_model`."""
+    """Choose the model by which a memory agent learns facts; None means by rules only. Raises as
+    `choose_model` does."""
     learning = definition.settings.learning
     if not learning.enabled or learning.provider is None:
         return None
@@ -119,7 +121,7 @@ async def configured_choice(table: ProviderTable, *, named_in: str) -> ModelChoi
 
 
 def build_model(choice: ModelChoice) -> OpenAIModel | OfflineProvider:
-    """Build the provider of this choice; the caller closes it."""
+    """Create the provider of this choice; the caller closes it."""
     from spade_llm.providers import OfflineProvider
 
     if choice.kind == "offline":
@@ -220,7 +222,7 @@ def _first_ollama_model() -> str | None:
 
 MODEL_RECORD_FILE = "model.json"
 CHECK_S = 10.0
-"""For the look at the model's server at the start."""
+"""Timeout in seconds of the model check at start-up."""
 
 
 class ModelRecord(BaseModel):
@@ -232,7 +234,7 @@ class ModelRecord(BaseModel):
     fault: ModelFault | None = None
 
     def write(self, home: Path) -> None:
-        """At once or not at all. A disk that refuses is logged: the assistant goes on."""
+        """Write the record atomically. A disk error is logged, and the assistant continues."""
         fresh = home / f"{MODEL_RECORD_FILE}.new"
         try:
             fresh.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -255,7 +257,7 @@ def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) 
 
 
 def read_model_record(home: Path) -> ModelRecord | None:
-    """None: its agent does not run now, or has no model of its own."""
+    """Read the record; None if the agent does not run now, or has no model of its own."""
     if not is_locked(home):
         return None
     try:

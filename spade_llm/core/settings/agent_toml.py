@@ -58,7 +58,7 @@ class ContextTable(Table):
     """`[context]`: what of a conversation reaches the model."""
 
     strategy: list[Name] = ["smart"]
-    """One name, or several that make one context together."""
+    """Name of a strategy, or several that together build one context."""
     max_messages: Count | None = None
     """20; `adaptive_window`: 60; `semantic`: none of its own."""
     preserve_initial: int = Field(default=0, ge=0)
@@ -133,7 +133,7 @@ class EmbeddingsTable(Table):
     api_key_env: Name | None = None
     """Name of the environment variable that holds the key."""
     dimension: int | None = Field(default=None, ge=1, le=16_384)
-    """To ask for, of a model that can shorten its vectors. Without it: the model's own."""
+    """Dimension to request from a model that can shorten its vectors. Default: the model's own."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> EmbeddingsTable:
@@ -150,7 +150,7 @@ class StorageTable(Table):
     """`[storage]`: where a RAG agent keeps its vectors."""
 
     chroma_url: Name | None = None
-    """Of a server that `chroma run` started. Without it: files below --data."""
+    """Address of a server that `chroma run` started. Default: files below --data."""
 
 
 class UploadTable(Table):
@@ -189,7 +189,8 @@ class MemoryTable(Table):
     """`base`: store_memory, search_memories, list_memories; `entries`: the eleven memory_* tools;
     `all`: both, and further ones."""
     recall_tokens: int = Field(default=800, ge=0, le=100_000)
-    """Of what is remembered, quoted to the model before each turn; 0: nothing."""
+    """Maximum number of tokens of memories quoted to the model before each turn; 0: none are
+    quoted."""
 
 
 class DocumentsTable(Table):
@@ -198,8 +199,8 @@ class DocumentsTable(Table):
     tools: bool = True
     """The model may search and list them itself."""
     shared: list[Name] = []
-    """Of what others granted to it: owners, or `OWNER/NAMESPACE`; a name without `@` is on its own
-    domain. What is not named here is not quoted in chats."""
+    """Documents of others, if they granted access: owners, or `OWNER/NAMESPACE`; a name without `@`
+    is on the agent's own domain. Documents that are not listed here are not quoted in chats."""
 
 
 class LearningTable(Table):
@@ -217,22 +218,23 @@ class PeerLimitsTable(Table):
     model_calls: int | None = Field(default=None, ge=1)
     tool_calls: int | None = Field(default=None, ge=1)
     tokens: int | None = Field(default=None, ge=1)
-    """Of prompts and answers; where a model's server counts none, a quarter of the characters."""
+    """Tokens of prompts and answers; a quarter of the characters if the model's server counts none.
+    """
     seconds: float | None = Field(default=None, gt=0)
-    """Of the model's time."""
+    """Model time in seconds."""
     concurrent_turns: int | None = Field(default=None, ge=1)
-    """At the same time, in conversations of their own."""
+    """Maximum number of concurrent turns, each in a conversation of its own."""
 
 
 class LimitsTable(Table):
     """`[limits]`: what one turn may cost. One that reaches a limit ends with what there is."""
 
     tool_rounds: int = Field(default=5, ge=1, le=20)
-    """Of calling tools; then the model is asked once more, without tools."""
+    """Maximum number of tool-calling rounds; then the model is called once more, without tools."""
     tool_calls: Count = 24
     seconds: Seconds = Field(default=120.0)
     approval_seconds: float = Field(default=300.0, gt=0, le=600)
-    """How long a person's yes to a call is waited for; not a part of `seconds`."""
+    """Maximum wait for a person's approval of a call; it does not count towards `seconds`."""
     model_calls: int | None = Field(default=None, ge=1, le=100)
     """All of them: rounds, the answer, what is asked twice. Without `tool_rounds`, as files of
     0.2.0 and before have it, so many rounds that one call is left for the answer."""
@@ -261,7 +263,7 @@ class EndingTable(Table):
     """`[ending]`: when a conversation is over, until `/new`. Without it: never."""
 
     markers: Annotated[list[Name], Field(max_length=32)] = []
-    """Words with which the model ends its last reply, such as `<DONE>`; nobody sees them."""
+    """Words with which the model ends its last reply, such as `<DONE>`; they are not shown."""
     max_interactions: Count | None = None
     """Answers in one conversation."""
 
@@ -272,11 +274,11 @@ class TelemetryTable(Table):
     endpoint: CollectorUrl | None = None
     """Base address of an OTLP/HTTP collector. Without it: OTEL_EXPORTER_OTLP_ENDPOINT."""
     include_text: bool = False
-    """Also what people and models say, and who they are."""
+    """Export the texts and identities of people and the texts of models too."""
 
 
 class AgentSettings(Table):
-    """One agent.toml."""
+    """Settings of one agent (agent.toml)."""
 
     kind: Literal["assistant", "memory", "rag", "tools", "gateway"]
     jid: Name
@@ -285,7 +287,8 @@ class AgentSettings(Table):
     """Relative to the toml. Without it and password_env: the file of this JID in DATA/accounts."""
     password_env: Name | None = None
     allowed: list[Name] = []
-    """JIDs and domains that may see our presence, beside our own domain; `*`: everybody."""
+    """JIDs and domains that may see the agent's presence, in addition to its own domain; `*`: all.
+    """
     announce_to: list[Name] = []
     """JIDs that we ask to see each other's presence, so that they discover us."""
     gateways: list[Name] = []
@@ -320,11 +323,11 @@ class AgentSettings(Table):
     python: PythonTable = PythonTable()
     """tools: of your own."""
     human: dict[HumanName, HumanTable] = {}
-    """assistant, tools: `[human.NAME]`, people whom a model may ask."""
+    """assistant, tools: `[human.NAME]`, people that a model may ask."""
     mcp: dict[McpName, McpTable] = {}
     """tools: of MCP servers."""
     roots: list[Name] = ["documents"]
-    """rag: folders whose files agents may ask it to read in, relative to --data."""
+    """rag: folders with files that agents may ask it to ingest, relative to --data."""
     namespaces: list[Name] = []
     """rag: the only names that documents are taken for; empty: any."""
     storage: StorageTable = StorageTable()

@@ -13,9 +13,9 @@ class IdentityTable(Table):
     """`[identity]`: what contacts see of an agent."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """Without it: the JID's first part, with a capital."""
+    """Display name. Default: the first part of the JID, with a capital."""
     description: Annotated[str, Field(max_length=1000)] | None = None
-    """Without it: a sentence on what agents of its kind do."""
+    """Description. Default: a sentence on what agents of this kind do."""
     url: Name | None = None
     avatar: Name | None = None
     """A PNG, relative to the toml. Without it: a picture of its kind."""
@@ -24,9 +24,9 @@ class IdentityTable(Table):
     status: bool = True
     """The status line says which model it uses and how busy it is."""
     busy_at: Count = 16
-    """So many requests at once, and it does not want to be disturbed."""
+    """Number of concurrent requests from which the agent shows "do not disturb"."""
     status_every_s: float = Field(default=10.0, ge=1, le=3600)
-    """Between two changes of what its presence says."""
+    """Minimum interval between two changes of the presence status."""
 
 
 class MannersTable(Table):
@@ -37,9 +37,9 @@ class MannersTable(Table):
     streaming: bool = True
     """Answers grow, in clients that show corrections (XEP-0308)."""
     first_s: float = Field(default=1.0, ge=0, le=60)
-    """What is there sooner comes as a whole."""
+    """Answers that are complete within this time are sent as a whole."""
     edit_every_s: float = Field(default=2.5, ge=1, le=60)
-    """Between two edits of an answer that grows."""
+    """Interval between two corrections of a growing answer."""
 
 
 class FilesTable(Table):
@@ -48,9 +48,9 @@ class FilesTable(Table):
     take: bool = True
     """Documents that people share are read by the agent of `[services] rag`."""
     max_files: int = Field(default=200, ge=1, le=10_000)
-    """Of one person."""
+    """Maximum number of files per person."""
     seconds: float = Field(default=1800.0, gt=0, le=21_600)
-    """How long the reading of one may take."""
+    """Time limit for ingesting one file."""
     long_answer_chars: int = Field(default=12_000, ge=0, le=1_000_000)
     """A longer answer is sent as a file; 0: none is."""
 
@@ -59,10 +59,10 @@ RoomJid = Annotated[str, StringConstraints(pattern=r"^[^@/\s]+@[^@/\s]+$")]
 
 
 class RoomTable(Table):
-    """One multi-user chat, entered at every start."""
+    """Multi-user chat that the agent joins at every start."""
 
     jid: RoomJid
     """`name@conference.domain`."""
     nick: Name | None = None
-    """How it is called there; None: as its contacts see it."""
+    """Nickname in the room; None: the name that contacts see."""
     password: str = Field(default="", max_length=1024)

@@ -91,7 +91,7 @@ _VARIABLES = {
 
 
 def read_environment() -> Environment:
-    """What is set now; an empty variable counts as not set.
+    """Read the variables that are set now; an empty variable counts as not set.
 
     Raises:
         ConfigurationError: a variable's value is wrong.
@@ -115,10 +115,11 @@ _ASSIGNMENT = re.compile(
 
 
 def load_env_vars(env_file: str = ".env") -> dict[str, str]:
-    """What this file sets, by lines of `NAME=value`; what is set already stays as it is.
+    """Load variables from a file of `NAME=value` lines and return them; variables that are already
+    set keep their values.
 
     Raises:
-        ConfigurationError: the file cannot be read, or a line of it is something else.
+        ConfigurationError: the file cannot be read, or one of its lines is invalid.
     """
     path = Path(env_file)
     found = dict(_assignments(path)) if path.is_file() else {}

@@ -42,7 +42,7 @@ class FallbackTable(ProviderTable):
     """`[fallback]`: the model that answers while that of `[provider]` is away."""
 
     after_s: Seconds = Field(default=30.0)
-    """How long the first is waited for; in a stream: for its beginning."""
+    """Maximum wait for the primary model; for a stream, until it begins."""
 
     @model_validator(mode="after")
     def _is_named(self) -> FallbackTable:
@@ -57,23 +57,23 @@ class GuardrailTable(Table):
     kind: Literal["keyword", "regex", "model"]
     on: Literal["input", "output", "both"] = "both"
     name: Name | None = None
-    """In the log. Without it: its number in the file, from 0."""
+    """Name in the log. Default: its number in the file, from 0."""
     action: Literal["block", "modify", "warning"] = "block"
     message: Name | None = None
-    """For whoever asked, if it is blocked. Without it: a sentence in English or Spanish."""
+    """Message sent instead of a blocked text. Default: a sentence in English or Spanish."""
     keywords: list[Name] = []
     case_sensitive: bool = False
     patterns: list[Name] = []
-    """As Python's `re` reads them."""
+    """Regular expressions in the syntax of Python's `re`."""
     replacement: str = "[REDACTED]"
     early_parts: bool = False
-    """What stands before a match that blocks may have gone out in parts of the answer."""
+    """Allow the parts of an answer before a blocking match to be sent early."""
     rules: Name | None = None
-    """What is and what is not safe, in words for the model."""
+    """Description of safe and unsafe texts, for the model."""
     provider: ProviderTable | None = None
     """The model that judges. Without it: the assistant's own."""
     timeout_s: Seconds = Field(default=20.0)
-    """For one verdict; after it, the text is blocked."""
+    """Time limit for one verdict; after it, the text is blocked."""
 
     @model_validator(mode="after")
     def _is_of_its_kind(self) -> GuardrailTable:

@@ -12,14 +12,14 @@ from spade_llm.core.settings.table import Count, Name, Table
 
 
 class TermsTable(Table):
-    """On which terms tools may be called; a key that is left out: as the wider table says."""
+    """Access and limits of tools. Omitted keys take the value of the next wider table."""
 
     allowed: list[Name] | None = None
-    """JIDs and domains of callers; `*`: everybody; empty: nobody. Without it: our own domain."""
+    """JIDs and domains of callers; `*`: all; empty: no caller. Default: the agent's own domain."""
     approval: Literal["never", "ask"] | None = None
     """`ask`: a person must say yes to each call."""
     timeout_s: float | None = Field(default=None, gt=0, le=600)
-    """At most as long as an agent works on one request."""
+    """Time limit of one call; at most the time that an agent works on one request."""
     max_concurrent: Count | None = None
     """Calls of one tool that run at the same time."""
     max_result_chars: int | None = Field(default=None, ge=500, le=50_000)
@@ -27,14 +27,14 @@ class TermsTable(Table):
 
 
 class HumanTable(Table):
-    """`[human.NAME]`: a person whom a model may ask by chat while it works, with `ask_NAME`."""
+    """`[human.NAME]`: a person that a model may ask by chat while it works, with `ask_NAME`."""
 
     jid: Name
     """A name without `@` is on our own domain."""
     knows: str = ""
-    """What to ask them about, for the model."""
+    """Topics to ask this person about, for the model."""
     seconds: float = Field(default=300.0, gt=0, le=86_400)
-    """For so long their answer is waited for; of a tool agent's, 570 at most."""
+    """Maximum wait for the person's answer; at most 570 for a tool agent."""
 
 
 MAX_HUMAN_SECONDS_OF_TOOLS = 570
@@ -49,7 +49,7 @@ class PythonTable(Table):
 
 
 class McpTable(TermsTable):
-    """`[mcp.NAME]`: an MCP server whose tools become `NAME_tool`."""
+    """`[mcp.NAME]`: an MCP server; its tools become `NAME_tool`."""
 
     command: list[Name] | None = Field(default=None, min_length=1)
     """A program that is started, with its arguments: it speaks MCP on its standard streams."""
@@ -65,7 +65,7 @@ class McpTable(TermsTable):
     tools: list[Name] | None = None
     """The server's own names of the tools that are offered. Without it: all."""
     new_tools: Literal["review", "accept"] = "review"
-    """What becomes of a tool that the server adds later: `review`: an operator must accept it."""
+    """Policy for tools that the server adds later. `review`: an operator must accept them."""
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> McpTable:

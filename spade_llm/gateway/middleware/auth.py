@@ -20,23 +20,24 @@ if TYPE_CHECKING:
 PUBLIC_PATHS = frozenset(
     {"/", "/health", "/ready", "/metrics", "/docs", "/openapi.json", "/console"}
 )
-"""They say nothing of anybody; /metrics looks for itself who asks."""
+"""Paths that need no token, because they reveal no personal data; /metrics checks access itself."""
 _PUBLIC_PREFIXES = ("/console/",)
 _PROXY_HEADERS = frozenset(
     {"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"}
 )
 _PROXY_HEADER_PREFIXES = ("x-forwarded-", "x-original-", "x-envoy-", "tailscale-")
-"""Headers of a proxy: behind one, everybody comes from the loopback."""
+"""Prefixes of headers that proxies add. Behind a proxy, every client has a loopback address."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 _ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-ID, traceparent"
-"""Of a preflight that names none."""
+"""Access-Control-Allow-Headers for a preflight that names none."""
 _PREFLIGHT_S = "600"
 _EXPOSED_HEADERS = "X-Request-ID, X-Session-ID, Retry-After, Idempotency-Replayed"
 
 
 class AuthMiddleware:
-    """Puts the Principal into `scope["state"]["principal"]`; None: nobody, where that may be."""
+    """Authentication middleware: sets `scope["state"]["principal"]`, or None for an anonymous
+    request to a public path."""
 
     def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
         self._app = app
@@ -116,8 +117,8 @@ class AuthMiddleware:
 
 
 def is_local_request(scope: Scope, headers: Headers) -> bool:
-    """From a program on this machine, and not through a proxy: that adds headers, keeps the name
-    that it is called by, or (nginx, unless it is told otherwise) speaks HTTP/1.0."""
+    """True for a request by a program on this machine that did not pass a proxy. A proxy adds
+    headers, passes on its own host name, or (nginx by default) speaks HTTP/1.0."""
     client = scope.get("client")
     is_plain = scope["http_version"] != "1.0" and is_loopback_host_header(headers.get("host", ""))
     return client is not None and is_loopback(client[0]) and is_plain and not _is_forwarded(headers)
@@ -151,7 +152,7 @@ def _is_public(path: str) -> bool:
 
 
 def _is_navigation(scope: Scope, headers: Headers) -> bool:
-    """Somebody followed a link to a page of ours."""
+    """True for a link to one of the gateway's public pages (GET, Sec-Fetch-Mode: navigate)."""
     is_page = headers.get("sec-fetch-mode") == "navigate" and _is_public(scope["path"])
     return is_page and headers.get("sec-fetch-dest") == "document" and scope["method"] == "GET"
 

@@ -1,7 +1,7 @@
 """Body limit middleware: size and read timeout of request bodies.
 
-A body is read whole before anybody works for it, so that a slow client holds up nobody; an upload
-goes to its route as it comes.
+A body is read completely before its request is processed, so that a slow client does not hold up
+others; an upload is streamed to its route.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 UPLOAD_PATH = "/api/v0/documents"
 BODY_TIMEOUT_S = 30.0
-"""For a body; of an upload, for each part."""
+"""Read timeout of a body in seconds; of an upload, of each part."""
 MIN_UPLOAD_BYTES_PER_S = 8 * 1024
 """Slower than this, after the first BODY_S, no upload is: it holds up others."""
 MAX_ANONYMOUS_BYTES = 1024
-"""Of a request that nobody is known to ask: what is open to all reads no body."""
+"""Maximum body size of an anonymous request in bytes: public paths read no body."""
 
 
 class BodyLimitMiddleware:

@@ -39,7 +39,7 @@ MAX_BODY_BYTES = 256 * 1024
 """A longer answer is not kept."""
 MAX_KEY_CHARS = 255
 WAIT_S = 200.0
-"""For the first of equal requests; longer than a turn."""
+"""Time in seconds that a repeated request waits for the first one; longer than a turn."""
 _NOT_STORED = frozenset({401, 403, 408, 413, 429})
 """Statuses that say nothing about the request itself: asked again, it may be answered."""
 _KEY_REUSED = {
@@ -92,7 +92,7 @@ def keyed_request(principal: str, key: str, *what: bytes) -> KeyedRequest:
 
 
 def request_wire_id(principal: str, key: str) -> str:
-    """Of the request to the assistant: the same for the same key, also after a crash."""
+    """Id of the request to the assistant: the same for the same key, also after a crash."""
     return "k" + hashlib.sha256(f"{principal}\n{key}".encode()).hexdigest()[:40]
 
 
@@ -144,7 +144,7 @@ class AnswerStore:
         return StoredAnswer(status, type_, body)
 
     async def keep(self, request: KeyedRequest, answer: StoredAnswer) -> None:
-        """If it is one that is kept. Raises StorageFailed."""
+        """Store the answer if it is final and at most MAX_BODY_BYTES long. Raises StorageFailed."""
         if not answer.is_final or len(answer.body) > MAX_BODY_BYTES:
             return
         now = self._clock()
@@ -159,7 +159,7 @@ class AnswerStore:
         await self._db.empty_log()
 
     async def forget_all(self) -> None:
-        """As `forget`, of all principals. Raises StorageFailed."""
+        """Delete the stored answers of all principals, as `forget` does. Raises StorageFailed."""
         self._db.run(_FORGET_ALL)
         await self._db.empty_log()
 

@@ -39,7 +39,8 @@ class RequestIds:
 
 
 def identify_request(request_id: str, trace_parent: str) -> RequestIds:
-    """From the headers X-Request-ID and traceparent; what is not there or not sane is made."""
+    """Request id and trace parent from the headers X-Request-ID and traceparent; a missing or
+    invalid one is generated."""
     parent = read_trace_parent(trace_parent.strip().lower())
     known = request_id if _VALID_REQUEST_ID.fullmatch(request_id) else ""
     if parent:
@@ -59,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-ID"
 DEFAULT_CSP = "default-src 'none'; frame-ancestors 'none'"
-"""Of answers that are no pages; pages say their own."""
+"""Content-Security-Policy of responses that are not pages; pages set their own."""
 _SECURITY_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": DEFAULT_CSP,
@@ -70,7 +71,7 @@ _SECURITY_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""What a label may say."""
+"""HTTP methods that are used as metric labels; others become OTHER."""
 
 
 class RequestContextMiddleware:
@@ -149,6 +150,7 @@ def _route(scope: Scope) -> str:
 
 
 def _principal_digest(scope: Scope) -> str:
-    """Tells askers apart, and says nothing of who they are."""
+    """Pseudonym of the principal for the log: a hash that tells callers apart without naming
+    them."""
     principal = scope["state"].get("principal")
     return hashlib.sha256(principal.jid.encode()).hexdigest()[:8] if principal else "nobody"

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 
 async def config_status(asked: ApiRequest) -> ConfigStatus:
-    """Bounded by the deadlines of a look; who does not answer is not available."""
+    """Collect the status of the agents, within the deadlines of a liveness check. An agent that
+    does not respond is unavailable."""
     gateway = asked.gateway
     seen = await gateway.outlook.look()
     environment = "development" if gateway.options.is_loopback else "production"
@@ -114,7 +115,7 @@ async def _tool_names(client: ToolsClient) -> set[str]:
 
 
 def _configured_defaults(holds: EffectiveConfiguration) -> Defaults:
-    """What a session without settings of its own has: the global configuration."""
+    """Defaults of a session without settings of its own: the global configuration."""
     return Defaults(
         memory=MemoryDefaults(enabled=holds.use_memory, types=holds.memory_types),
         rag=RagDefaults(enabled=holds.use_rag, top_k=holds.top_k),
@@ -133,7 +134,7 @@ async def status(asked: CurrentRequest) -> ConfigStatus:
 
 @router.get("/session/{session_id}", response_model_exclude_unset=True)
 async def get_session(session_id: SessionId, asked: CurrentRequest) -> SessionConfig:
-    """How a session is set; one that was never set has the defaults."""
+    """Configuration of a session; the defaults if it was never configured."""
     state, principal = asked.gateway.state, asked.principal.jid
     kept, holds = state.kept(principal, session_id), state.effective(principal, session_id)
     parts = ConfiguredParts.of(holds)
@@ -187,7 +188,7 @@ async def update_rag(body: UpdateRag, asked: CurrentRequest) -> RagUpdated:
 async def _configured(
     asked: CurrentRequest, change: ConfigurationLayer, session: str | None
 ) -> EffectiveConfiguration:
-    """What holds after the change; None: the global one."""
+    """Apply the change and return the merged configuration; `session` None means the global one."""
     state, principal = asked.gateway.state, asked.principal.jid
     await state.configure(principal, change, session or "")
     return state.effective(principal, session or "")

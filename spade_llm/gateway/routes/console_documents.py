@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
 
 MAX_TEXT_BYTES = 60_000
-"""Of a file that goes as text; what it grows by on the way into a message is left room."""
+"""Maximum size in bytes of a file that is sent as text; it leaves room for escaping in the message.
+"""
 MAX_SHARED = 100
 """Documents of the assistant's that are listed."""
 _LINES = """{"done": 0, "total": 1, "chunks": 0}
@@ -90,8 +91,8 @@ async def upload_document(
 
 @router.get("/documents")
 async def quotable_documents(asked: CurrentRequest) -> QuotableDocuments:
-    """What answers to the asker can quote: how much of their own there is, and what was added for
-    the assistant, which quotes it to everybody."""
+    """Documents that answers to the caller can quote: how many of their own there are, and those
+    that were added for the assistant, which it quotes to every caller."""
     own, network = asked.clients.rag, asked.gateway.network
     library = network.of(network.addresses.assistants[0]).rag
     if own is None or library is None:
@@ -116,7 +117,7 @@ async def delete_document(
     source: Annotated[str, Query(min_length=1, max_length=MAX_SOURCE_CHARS, pattern=r"\S")],
     namespace: Annotated[Namespace, Query()],
 ) -> DocumentDeleted:
-    """One document; a namespace as a whole goes by /llm/rag/namespace."""
+    """Delete one document. To delete a whole namespace, use /llm/rag/namespace."""
     await rag_client(asked).delete(namespace=namespace, source=source)
     return DocumentDeleted(namespace=namespace, source=source)
 

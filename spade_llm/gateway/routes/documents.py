@@ -115,13 +115,13 @@ async def list_documents(
 
 @router.get("/namespace/{namespace}/stats")
 async def namespace_stats(asked: CurrentRequest, namespace: NamespaceOfPath) -> NamespaceFigures:
-    """How large it is; of one that there is not, `exists` is false."""
+    """Size of a namespace; `exists` is false if there is none of this name."""
     return NamespaceFigures.of(await rag_client(asked).stats(namespace))
 
 
 @router.delete("/namespace/{namespace}")
 async def delete_namespace(asked: CurrentRequest, namespace: NamespaceOfPath) -> NamespaceDeleted:
-    """With all its documents."""
+    """Delete a namespace with all its documents."""
     await rag_client(asked).delete(namespace=namespace)
     return NamespaceDeleted(
         success=True,

@@ -157,7 +157,7 @@ data: {"response": "Las principales ventajas…", "session_id": "mi-sesion-123",
 
 @router.post("/generate")
 async def generate(asked: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
-    """What the model makes of a prompt: without session, memory and tools."""
+    """Complete a prompt with the model, without session, memory and tools."""
     sampling = Sampling(
         temperature=0.7 if body.temperature is None else body.temperature,
         max_tokens=body.max_tokens or 1000,
@@ -198,11 +198,11 @@ async def chat(asked: CurrentRequest, body: HttpChatRequest) -> ChatResponse:
     responses={200: {"content": {EVENT_STREAM: {"schema": EVENT_SCHEMA, "example": _EVENTS}}}},
 )
 async def chat_stream(asked: CurrentRequest, body: HttpChatRequest) -> EventStream:
-    """As /llm/chat, as server-sent events.
+    """Chat as in /llm/chat, with the answer as server-sent events.
 
     `delta` has the next piece of the `text`; `asked` the question whether a tool may run, which
     /api/v0/approve answers by its `question`; `done` the fields of /llm/chat; `error` a `detail`
-    and the `status` that /llm/chat would have had. Who leaves stops the turn.
+    and the `status` that /llm/chat would have had. A client that disconnects stops the turn.
     """
     client, place = asked.clients.chat, AsyncExitStack()
     place.enter_context(asked.gateway.streams.hold(asked.principal.jid, 1))

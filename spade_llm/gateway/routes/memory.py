@@ -46,7 +46,7 @@ register_url_convertor("other", _OtherThanOperations())
 
 @router.post("/context")
 async def memory_context(asked: CurrentRequest, body: ContextRequest) -> ContextResponse:
-    """What a model should know when the session goes on."""
+    """Memory context that a model should have when the session continues."""
     types = None if body.memory_types is None else tuple(map(MemoryType, body.memory_types))
     context = await asked.clients.sessions.context(
         body.session_id,
@@ -69,13 +69,13 @@ async def session_history(
 
 @router.get("/stats/{session_id}")
 async def session_stats(asked: CurrentRequest, session_id: SessionOfPath) -> StatsResponse:
-    """How much is kept of it."""
+    """Number of stored messages and memories of a session."""
     return StatsResponse.of(await asked.clients.sessions.stats(session_id))
 
 
 @router.post("/search")
 async def search_memory(asked: CurrentRequest, body: SearchRequest) -> SearchResponse:
-    """In one session, or in all."""
+    """Search memories, in one session or in all."""
     found = await asked.clients.sessions.search(
         body.query, top_k=body.top_k or 5, session=body.session_id
     )

@@ -1,6 +1,6 @@
 """Routes /api/v0 of the network: agents, recent requests, token usage.
 
-An admin sees everybody's; anybody else which agents are there, and what they asked themselves.
+An admin sees the requests of all callers; other callers see the agents and their own requests.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ async def list_requests(
 async def usage(
     asked: CurrentRequest, days: Annotated[int, Query(ge=1, le=KEPT_DAYS)] = 30
 ) -> UsageOverview:
-    """What the first assistant has spent for whoever asks, and what it may."""
+    """Usage of the caller at the first assistant, and its limits."""
     report = await asked.clients.chat.usage(days=days)
     limits = report.limits
     return UsageOverview(
@@ -98,7 +98,7 @@ async def usage(
 
 
 def _kinds_of_absent_agents(addresses: AgentAddresses) -> dict[str, str]:
-    """Of those that are away and do not say it themselves."""
+    """Kinds of the configured agents, for those that are unavailable and cannot report it."""
     some = {addresses.memory: "memory", addresses.rag: "rag"}
     return {
         **dict.fromkeys(addresses.assistants, "assistant"),
@@ -110,7 +110,7 @@ def _kinds_of_absent_agents(addresses: AgentAddresses) -> dict[str, str]:
 async def _recent_requests(
     asks: RequestSender, jid: str, limit: int
 ) -> Sequence[HandledRequest] | None:
-    """None: it did not say."""
+    """Recent requests of an agent; None if it did not respond."""
     try:
         return await ask_recent(asks, jid, limit=min(limit, MAX_RECENT), timeout_s=TIMEOUT_S)
     except RequestError:

@@ -51,13 +51,14 @@ router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_ERROR_RESPONS
 
 DONE_EVENT = "data: [DONE]\n\n"
 FIRST_PART_S = 30.0
-"""A stream whose turn fails within this time has the error's status. Then its headers leave, and a
-later error is an event: proxies would take a longer silence for an end."""
+"""Time in seconds for the first part of a stream. A turn that fails within it is answered with the
+error's status. Then the headers are sent, and a later error is an event: proxies would close a
+connection that is silent for longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionTurn:
-    """One question of a conversation, and where it belongs."""
+    """Chat completion: the messages, the session they belong to and the assistant that answers."""
 
     asked: ApiRequest
     model: str
@@ -110,7 +111,7 @@ async def list_models(asked: CurrentRequest) -> ModelList:
 
 @router.get("/models/{model}")
 async def get_model(asked: CurrentRequest, model: str) -> ModelLine:
-    """One of them."""
+    """Describe a model; 404 if there is none of this name."""
     _check_model(asked, model)
     return ModelLine(id=model)
 
@@ -280,8 +281,8 @@ class _ChunkWriter:
 
 
 def _unsent_text(sent: str, whole: str) -> str:
-    """What the client has not seen of the answer: parts may be lost, or begin again after a kill,
-    and nothing that was sent can be taken back."""
+    """Rest of the answer that the client has not received. Parts may be lost, or start again after
+    a kill, and text that was sent cannot be taken back."""
     if sent.endswith(whole):
         return ""
     return whole[len(sent) :] if whole.startswith(sent) else f"\n\n{whole}"

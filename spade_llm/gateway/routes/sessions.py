@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class ResetReport:
-    """How much was deleted, and by whom not all was."""
+    """Counts of what a reset deleted, and the agents that failed to delete everything."""
 
     sessions: int = 0
     messages: int = 0
@@ -57,8 +57,8 @@ class ResetReport:
 
 
 async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients) -> int:
-    """Of all sessions of one principal, at every assistant; how many there were. What is
-    remembered of them stays, and how they are set. Raises RequestError, StorageFailed."""
+    """Delete the messages of all sessions of one principal, at every assistant, and return their
+    number. Memories and session configurations stay. Raises RequestError, StorageFailed."""
     names = [row.session_id for row in gateway.state.sessions(principal)]
     asked = [_clear_sessions(sessions, names) for sessions in clients.sessions_of.values()]
     count = sum(await asyncio.gather(*asked))
@@ -74,11 +74,11 @@ async def _clear_sessions(sessions: CallerSessions, names: Sequence[str]) -> int
 
 
 async def reset_everything(gateway: Gateway) -> ResetReport:
-    """Everything of everybody who ever asked through this gateway. An agent that cannot is named,
-    and the others go on; whose data may be left is still known then, for the next time.
+    """Delete all data of every principal that has used this gateway. Agents that fail are named,
+    and the others go on; the list of principals is then kept for the next attempt.
 
     Raises:
-        StorageFailed: ours cannot be deleted.
+        StorageFailed: the gateway's own data cannot be deleted.
     """
     wiped = ResetReport()
     seen = await gateway.outlook.look()
@@ -105,7 +105,8 @@ async def _reset_principal(clients: AgentClients, wiped: ResetReport) -> None:
 async def _unless_failed(
     jid: str, work: Coroutine[object, object, None], wiped: ResetReport
 ) -> None:
-    """Who is away is not asked for each principal anew: each would take its deadline."""
+    """Run `work` unless the agent has failed already: it would cost a deadline for each
+    principal."""
     if jid in wiped.failed:
         work.close()
         return
@@ -153,7 +154,7 @@ async def reset(asked: CurrentRequest) -> SessionReset:
 
 @router.post("/reset-all")
 async def reset_all(body: ResetAll, asked: CurrentAdminRequest) -> EverythingReset:
-    """Delete everything of everybody: messages, memories, documents, how sessions are set."""
+    """Delete all data of all principals: messages, memories, documents, session configurations."""
     if body.confirmation != CONFIRMATION:
         raise HttpError(400, "Invalid confirmation. Must be exactly 'DELETE' to proceed.")
     asked.check_network()
@@ -185,7 +186,7 @@ SessionOfPath = Annotated[SessionId, Path()]
 
 @console_router.get("/me")
 async def me(asked: CurrentRequest) -> CurrentPrincipal:
-    """Who is asking, and what there is for them."""
+    """Principal of the request, and what it can use."""
     principal, addresses = asked.principal, asked.gateway.addresses
     return CurrentPrincipal(
         principal=principal.jid,
@@ -217,7 +218,8 @@ async def drop_session(asked: CurrentRequest, session_id: SessionOfPath) -> Sess
 
 @console_router.get("/why/{session_id}")
 async def why(asked: CurrentRequest, session_id: SessionOfPath) -> AnswerExplanation:
-    """What the last answer was built from; 404 if there is none since the assistant began."""
+    """Explain what the last answer was built from; 404 if there is none since the assistant
+    started."""
     told = await asked.clients.chat.why(conversation_id=session_id)
     return AnswerExplanation(session_id=session_id, text=explanation_text(told.record, told.texts))
 

@@ -27,20 +27,21 @@ _INFO = ApiInfo()
 
 @router.get("/health")
 async def health() -> Health:
-    """Whether this server runs: it asks nobody."""
+    """Liveness probe: the gateway runs. It sends no request to agents."""
     return _HEALTHY
 
 
 @router.get("/")
 async def info() -> ApiInfo:
-    """What there is."""
+    """Describe the API."""
     return _INFO
 
 
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(request: Request) -> Response:
-    """Whether chats are answered: there is a connection to the XMPP server, the assistant is
-    there, and its storage and the gateway's work. Other agents that are away are named."""
+    """Readiness probe: 200 if chats can be answered. That needs a connection to the XMPP server, an
+    available assistant, and working storage of both the assistant and the gateway. Other agents
+    that are unavailable are named."""
     gateway: Gateway = request.app.state.gateway
     seen = await gateway.outlook.look()
     away = [_name(jid) for jid, status in seen.items() if status is None]
@@ -71,7 +72,7 @@ async def docs(request: Request) -> HTMLResponse:
     },
 )
 async def metrics(request: Request) -> Response:
-    """For Prometheus: to programs of this machine, and by an admin token."""
+    """Metrics in Prometheus format, for programs on this machine and for admin tokens."""
     principal = request.scope["state"]["principal"]
     if not (principal.is_admin if principal else is_local_request(request.scope, request.headers)):
         raise HttpError(403, "Metrics are for this machine, and for admin tokens")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvailableTools:
     tools: dict[str, tuple[ToolSpec, ToolsClient]]
-    """By name, in the agents' order; the first agent that offers a name has it."""
+    """Tools and the clients of their agents, keyed by tool name, in the agents' order; if two
+    agents offer a name, the first has it."""
     away: tuple[str, ...]
     """Names of agents that did not say."""
 
@@ -62,7 +63,7 @@ NameOfPath = Annotated[ToolName, Path()]
 
 @router.get("")
 async def list_tools(asked: CurrentRequest) -> ToolList:
-    """Of all tool agents."""
+    """List the tools of all tool agents."""
     offered = await list_all_tools(asked.clients.tools)
     tools = [ToolLine.of(spec) for spec, _ in offered.tools.values()]
     return ToolList(tools=tools, count=len(tools), degraded=list(offered.away))
@@ -70,7 +71,7 @@ async def list_tools(asked: CurrentRequest) -> ToolList:
 
 @router.get("/names")
 async def tool_names(asked: CurrentRequest) -> ToolNames:
-    """Only what they are called."""
+    """List the names of the tools."""
     offered = await list_all_tools(asked.clients.tools)
     return ToolNames(
         tool_names=list(offered.tools), count=len(offered.tools), degraded=list(offered.away)
@@ -79,7 +80,7 @@ async def tool_names(asked: CurrentRequest) -> ToolNames:
 
 @router.get("/{tool_name}")
 async def get_tool(asked: CurrentRequest, tool_name: NameOfPath) -> ToolInformation:
-    """One of them."""
+    """Describe a tool; 404 if there is none of this name."""
     offered = await list_all_tools(asked.clients.tools)
     if tool_name not in offered.tools:
         raise HttpError(404, f"There is no tool '{tool_name}'")
@@ -94,7 +95,8 @@ console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=E
 async def call_tool(
     asked: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
 ) -> ToolCallResponse:
-    """What it gives. A failure of the tool's own is an answer, too: `success` is false."""
+    """Call a tool and return its result. An error of the tool is a result, too: `success` is
+    false."""
     offered = await list_all_tools(asked.clients.tools)
     if name not in offered.tools:
         raise HttpError(404, f"There is no tool '{name}'")

@@ -15,9 +15,10 @@ from pydantic import (
 )
 
 MAX_TEXT_CHARS = 100_000
-"""Of a question; what is more than one message carries (128 KB of JSON) is refused with 400."""
+"""Maximum length of a question in characters. A question that does not fit one message (128 KB of
+JSON) is refused with 400."""
 MAX_NAMES = 100
-"""In one list of a request: namespaces, tools."""
+"""Maximum length of a list of names (namespaces, tools) in a request."""
 
 
 class HttpBody(BaseModel):
@@ -82,7 +83,7 @@ def _float_as_whole_number(value: object) -> object:
 
 
 WHOLE_NUMBER = BeforeValidator(_float_as_whole_number)
-"""Behind the bounds of an integer: `5.0` is one, too, as JSON Schema has it."""
+"""Validator that accepts `5.0` as an integer, as JSON Schema does; write it after the bounds."""
 
 ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]

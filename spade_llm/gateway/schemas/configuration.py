@@ -54,7 +54,8 @@ class ToolServices(HttpBody):
 
 
 class ServicesStatus(HttpBody):
-    """As the agents themselves said it a moment ago; empty texts: they are away."""
+    """Current status of the agents, as they report it; empty texts mean that an agent is
+    unavailable."""
 
     llm: LlmService
     memory: MemoryServiceStatus
@@ -138,7 +139,7 @@ class ToolsConfig(HttpBody):
 
 
 class ConfiguredParts(HttpBody):
-    """What is set, without preferences."""
+    """Session configuration without preferences."""
 
     memory: MemoryConfig
     rag: RagConfig
@@ -156,7 +157,8 @@ class Preferences(HttpBody):
 
 
 class SessionConfig(HttpBody):
-    """What holds for a session: what was said for it, for all sessions, and else the defaults."""
+    """Merged configuration of a session: its own settings, then the global ones, then the
+    defaults."""
 
     session_id: str
     memory: MemoryConfig
@@ -198,7 +200,7 @@ def _first_given(said: bool | None, otherwise: bool) -> bool:
 
 
 class UpdateSession(HttpBody):
-    """What is left out stays as it is."""
+    """Change of a session's configuration; fields that are left out stay as they are."""
 
     session_id: SessionId
     memory: MemoryUpdate | None = None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 MAX_DOCUMENTS = 1000
-"""Of one request."""
+"""Maximum number of documents in a request."""
 MAX_DOCUMENT_CHARS = 10_000_000
 MAX_PATH_CHARS = 1000
 MAX_OFFSET = 2**53

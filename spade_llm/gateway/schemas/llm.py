@@ -51,7 +51,7 @@ class ChatUserMessage(HttpBody):
 
 
 class ChatHistoryMessage(HttpBody):
-    """Of a history that the client sends: taken, and neither stored nor trusted."""
+    """History message that the client sends: accepted, but neither stored nor trusted."""
 
     role: Literal["assistant", "system", "developer", "tool"]
     content: str = Field(max_length=1_000_000)
@@ -212,7 +212,7 @@ class ToolCallOutput(HttpBody):
 
 
 class AgentStep(HttpBody):
-    """One round of a turn with tools."""
+    """Round of a turn: what the model said, and the tools it called."""
 
     round: int
     text: str = Field(description="What the model said beside its calls.")

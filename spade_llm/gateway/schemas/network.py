@@ -84,7 +84,7 @@ class UsageDay(HttpBody):
 
 
 class UsageLimits(HttpBody):
-    """Of a day of UTC; null: none."""
+    """Usage limits per day (UTC); null means no limit."""
 
     turns: int | None
     model_calls: int | None

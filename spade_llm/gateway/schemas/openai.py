@@ -36,7 +36,7 @@ class HistoryTextPart(HttpBody):
 
 
 class HistoryInput(HttpBody):
-    """By these the conversation is found; they are neither stored nor trusted."""
+    """History message, used to find the conversation; it is neither stored nor trusted."""
 
     role: Literal["system", "developer", "assistant", "tool", "function"]
     content: str | list[HistoryTextPart] | None = None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spade_llm.mcp.client.connection import McpConnection
 
 MAX_RESULT_CHARS = 400_000
-"""What leaves here; the tool agent pages long before."""
+"""Maximum length of a result in characters; the tool agent pages long before."""
 MAX_NAME_CHARS = 300
 
 

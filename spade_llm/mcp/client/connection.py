@@ -51,7 +51,7 @@ MAX_REASON_CHARS = 200
 
 
 def end_reason(task: Task[None]) -> str:
-    """Of a task that has ended. What nobody foresaw is in the log with its traceback."""
+    """Reason that a session's task ended. An unexpected error is logged with its traceback."""
     if task.cancelled():
         return "it was stopped"
     error = task.exception()
@@ -99,7 +99,7 @@ _CLAUSES: dict[type[Exception], str] = {
 
 MAX_PAGES = 50
 MAX_TOOLS = 1000
-"""Of one listing; what comes after is not looked at."""
+"""Maximum number of tools in a listing; further ones are ignored."""
 
 Answer: TypeAlias = CallToolResult | InputRequiredResult
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
@@ -234,7 +234,7 @@ class McpConnection:
         raise ConnectionLost("it closed the connection")
 
     async def _listen(self, client: Client) -> None:
-        """The newest protocol tells of changes only to who listens."""
+        """Subscribe to tool list changes; the newest protocol notifies only subscribers."""
         try:
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:

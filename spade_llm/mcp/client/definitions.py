@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MAX_TOOL_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 4000
 MAX_DEFINITION_CHARS = 32_000
-"""Of the whole as JSON. A larger one is not offered: a model would read it in every turn."""
+"""Maximum length of a definition (JSON) in characters. A larger one is not offered, because a model
+would read it in every turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,8 @@ class ToolDefinition:
 
     @property
     def flaw(self) -> str:
-        """Why it cannot be offered whatever anybody accepts; empty if it can."""
+        """Reason that the tool cannot be offered, even if an operator accepts it; empty if it
+        can."""
         if not 0 < len(self.name) <= MAX_TOOL_NAME_CHARS:
             return f"its name has {len(self.name)} characters"
         if len(self.text) > MAX_DEFINITION_CHARS:
@@ -66,7 +68,7 @@ _MAX_TEXT_CHARS = MAX_DESCRIPTION_CHARS - 60
 
 
 def parse_definition(parts: Mapping[str, object]) -> ToolDefinition:
-    """From the fields of an MCP tool, under their names on the wire."""
+    """Build a definition from the fields of an MCP tool, under their names on the wire."""
     kept = {key: parts[key] for key in _PINNED_FIELDS if parts.get(key) is not None}
     return ToolDefinition(
         name=str(parts["name"]), text=json.dumps(kept, sort_keys=True, ensure_ascii=True)
@@ -74,7 +76,7 @@ def parse_definition(parts: Mapping[str, object]) -> ToolDefinition:
 
 
 _PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""Not icons and `_meta`: no model reads them."""
+"""Fields of a tool that are pinned; icons and `_meta` are not, because no model reads them."""
 
 
 def definition_digest(text: str) -> str:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 64 * 1024
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Of one message. What is longer is thrown away as it comes, all but its beginning."""
+"""Maximum size of a message in bytes. A longer one is discarded while it arrives, except for its
+first HEAD_BYTES."""
 HEAD_BYTES = 512
 
 
@@ -72,7 +73,7 @@ class LineSplitter:
 
 
 MAX_WAITING_WRITES = 256
-"""What the server does not read in time: beyond, its own requests go unanswered."""
+"""Maximum number of pending writes to the server; above it, its own requests are dropped."""
 WRITE_TIMEOUT_S = 10.0
 BYTES_PER_UNIT = 16 * 1024
 BURST_UNITS = 1000

@@ -1,11 +1,11 @@
 """Process guard: runs a program in its own process group and ends the whole group.
 
-Run as a script: `python -I -S guard.py LIFELINE PROGRAM ARGUMENT...`. LIFELINE is the number of
-an inherited descriptor, the reading end of a pipe: when its writing end closes, because whoever
-started us wishes so or was killed, the group gets SIGTERM, and after GRACE_S SIGKILL. The same
-when the program has ended by itself, and when the guard itself is told to end: nothing that it
-started stays, not even who left the group (Linux). Killed by SIGKILL, the guard takes the program
-with it (Linux), but not the program's own children.
+Run as a script: `python -I -S guard.py LIFELINE PROGRAM ARGUMENT...`. LIFELINE is the number of an
+inherited descriptor, the reading end of a pipe. When its writing end closes, because the parent
+closes it or was killed, the group gets SIGTERM, and after GRACE_S SIGKILL. The same happens when
+the program has ended by itself, and when the guard itself is told to end. All descendants are
+ended, even those that left the group (Linux). If the guard is killed by SIGKILL, the program is
+killed with it (Linux), but not the program's own children.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _wait(child: int, lifeline: int, woken: int) -> int | None:
 
 
 def _reap(child: int) -> int | None:
-    """Take in whoever has ended (orphans of the group come to us); the child's status if it did."""
+    """Reap ended processes (orphans of the group are reparented to the guard); return the child's
+    status if it has ended."""
     found = None
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -101,8 +102,8 @@ def _end_group(group: int) -> None:
 
 
 def _end_orphans(group: int) -> None:
-    """Who left the group comes to us when its parent ends, and with each that we end its own
-    children."""
+    """Kill processes that left the group. They are reparented to the guard when their parent ends,
+    so their children follow after each kill."""
     deadline = time.monotonic() + GRACE_S
     while (pids := _children()) and time.monotonic() < deadline:
         for pid in pids:
@@ -125,7 +126,8 @@ def _signal(group: int, sign: int) -> bool:
 
 
 def _children() -> list[int]:
-    """Who left the group, lost its parent, and so became ours (Linux)."""
+    """Processes that left the group and were reparented to the guard when their parent ended
+    (Linux)."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10.0
 SESSION_END_TIMEOUT_S = 2.0
 READ_TIMEOUT_S = 3600.0
-"""Between two events; a call has its own deadline, and an idle stream may be silent for long."""
+"""Read timeout between two events in seconds. A call has its own deadline, and an idle stream may
+be silent for long."""
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Pinned tool definitions (SQLite): accepted, waiting for review, rejected.
 
 Written by the agent at first sight and by an operator's review, which may run at the same time.
-Knows no session.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ MAX_TOOLS = 500
 """Remembered per server. What a server names beyond is never offered."""
 BUSY_TIMEOUT_S = 5.0
 _CHANGE_COUNTER = 24
-"""Where SQLite's file format counts transactions, as long as there is no write-ahead log."""
+"""Offset of the change counter in SQLite's file header; it counts transactions if there is no
+write-ahead log."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mcp_servers (name TEXT PRIMARY KEY, first_seen TEXT NOT NULL);
@@ -216,7 +216,7 @@ class Pins:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
+        """Open the database and run the block in a transaction."""
         try:
             with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as database:
                 database.executescript(_SCHEMA)

@@ -9,7 +9,7 @@ _JOINER = "\u200d"
 
 
 def sanitize_text(text: str, max_chars: int) -> str:
-    """Without hidden characters, cut with an ellipsis. Line breaks and tabs stay."""
+    """Remove hidden characters except line breaks and tabs, and truncate with an ellipsis."""
     shown = "".join(char for char in text[: 4 * max_chars] if not _is_hidden(char))
     return shown if len(shown) <= max_chars else f"{shown[: max_chars - 1]}…"
 
@@ -19,7 +19,7 @@ def sanitize_line(text: str, max_chars: int) -> str:
 
 
 def escape_hidden(text: str) -> str:
-    """Hidden characters as escapes, for an operator who decides on the text."""
+    """Escape hidden characters, for an operator that reviews the text."""
     return "".join(
         char.encode("unicode_escape").decode() if _is_hidden(char) else char for char in text
     )

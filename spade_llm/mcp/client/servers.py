@@ -16,7 +16,7 @@ class StdioServer:
 
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Beside PATH, HOME and the like; values are secrets."""
+    """Environment variables in addition to PATH, HOME and the like; values are secrets."""
     cwd: Path | None = None
 
 
@@ -32,7 +32,7 @@ class HttpServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """One `[mcp.NAME]`."""
+    """Configuration of an MCP server: the table `[mcp.NAME]`."""
 
     name: str
     """Letters, digits and `-`: so `NAME_tool` names one tool of one server."""
@@ -40,9 +40,9 @@ class McpServer:
     tools: frozenset[str] | None = None
     """The server's own names of those that are offered; None: all."""
     timeout_s: float = 60.0
-    """Of one call, with the look at the listing before it."""
+    """Deadline of a call in seconds, including the listing before it."""
     pins_new_tools: bool = False
-    """Whether a tool that a known server adds is taken as its first ones were, without review."""
+    """Accepts a tool that a known server adds later without review, as its first ones were."""
 
     @property
     def prefix(self) -> str:
@@ -50,7 +50,8 @@ class McpServer:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not stand in a log: values, and of headers the token behind its scheme, too."""
+        """Secrets to mask in logs: values of variables and headers, and the token after a header's
+        scheme."""
         if isinstance(self.where, StdioServer):
             return frozenset(value for value in self.where.env.values() if value)
         values = [value for value in self.where.headers.values() if value]
@@ -61,15 +62,16 @@ class McpServer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTimeouts:
     open_s: float = 45.0
-    """From the start to its first listing: a program may be installed first, and the SDK waits
-    10 s for an old one to decline the newest protocol."""
+    """Deadline in seconds from the start to the first listing. A program may have to be installed
+    first, and the SDK waits 10 s for an old one to decline the newest protocol."""
     silence_s: float = 60.0
-    """A session that nobody uses is asked for its tools so often."""
+    """Interval in seconds at which an idle session is asked for its tools."""
     hang_s: float = 30.0
     """A listing that takes longer, while no call runs, ends the session."""
     first_pause_s: float = 0.5
     max_pause_s: float = 60.0
-    """Before the next start; doubled each time, halved or not by chance."""
+    """Maximum back-off in seconds before the next start; it doubles each time, with jitter (50 to
+    100 %)."""
     steady_s: float = 30.0
     """A session that lived so long has not failed at its start: the pauses begin anew."""
     absence_s: float = 60.0

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STDIN_CLOSED_GRACE_S = 2.0
-"""How long the program may take to end after its standard input has."""
+"""Grace period in seconds for the program to end after its standard input was closed."""
 GUARD_GRACE_S = 3 * guard.GRACE_S + 2
 STDERR_DRAIN_S = 0.5
 PAUSE_S = 0.01
 MAX_LINE_CHARS = 500
 LINES_PER_MINUTE = 60
-"""Of its standard error that reach our log; the rest is counted."""
+"""Maximum number of its standard error lines that are logged per minute; the rest is counted."""
 TAIL_LINES = 5
 PIPE_BYTES = 256 * 1024
 
@@ -65,7 +65,8 @@ class McpServerProcess:
         return self._process.pid
 
     async def obituary(self) -> str:
-        """How it ended, once its output has; said to peers, so its own words are for our log."""
+        """Reason that the program ended, after its output has. Peers see it, so the program's own
+        last lines go only to the log."""
         await self._wait(STDIN_CLOSED_GRACE_S)
         await asyncio.wait([self._errors], timeout=STDERR_DRAIN_S)
         if self._tail:
@@ -104,7 +105,7 @@ class McpServerProcess:
             transport.close()
 
     async def _log_errors(self, stream: asyncio.StreamReader) -> None:
-        """What it says on standard error, for our log: short lines, not too many."""
+        """Log the program's standard error: truncated lines, rate-limited."""
         loop = asyncio.get_running_loop()
         until, room, dropped = loop.time() + 60, LINES_PER_MINUTE, 0
         rest = b""
@@ -221,7 +222,8 @@ def _message(line: bytes | LineTooLong) -> JSONRPCMessage | None:
 
 
 def _error_for_lost_answer(head: bytes) -> JSONRPCError | None:
-    """Whoever waits for the answer that was thrown away learns of it at once, if it says so."""
+    """Build an error response for an answer that was too long and discarded, so that its call fails
+    at once; None if its id is not in the beginning."""
     found = _ID.search(head)
     if found is None:
         return None

@@ -40,7 +40,8 @@ class McpSupervisor:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.absence: Outage | None = None
-        """None while it is here, and before the first attempt has failed."""
+        """Current outage; None while the server is connected, and before the first attempt has
+        failed."""
         self._server = server
         self._patience = patience
         self._on_listed = on_listed
@@ -49,7 +50,7 @@ class McpSupervisor:
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Keep the server running, with back-off between attempts, until cancelled."""
         # The SDK takes most of a second to import.
         await asyncio.to_thread(import_module, "spade_llm.mcp.client.connection")
         failures = 0

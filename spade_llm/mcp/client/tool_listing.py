@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
 
 LISTING_PAUSE_S = 1.0
-"""Between two listings that nobody waits for: a server may announce changes without end."""
+"""Minimum interval in seconds between listings that no call waits for, because a server may
+announce changes without end."""
 
 
 class ConnectionLost(Exception):
@@ -31,7 +32,7 @@ class ToolListings:
     def __init__(self, on_listed: Callable[[Sequence[ToolDefinition]], None]) -> None:
         self._on_listed = on_listed
         self._asking: list[asyncio.Future[Sequence[ToolDefinition]]] = []
-        """Of callers, so bounded by the calls that may run at once."""
+        """Futures of callers, bounded by the limit of concurrent calls."""
         self._answering: list[asyncio.Future[Sequence[ToolDefinition]]] = []
         self._asked = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -42,11 +43,11 @@ class ToolListings:
         self._wanted.set()
 
     async def next(self) -> Sequence[ToolDefinition]:
-        """The tools as they are now: asked for after this call began, together with all who came
-        in the meantime.
+        """List the tools with a request that starts after this call, shared with callers that came
+        meanwhile.
 
         Raises:
-            Lost
+            ConnectionLost
         """
         if self._is_over:
             raise ConnectionLost
@@ -61,7 +62,7 @@ class ToolListings:
     async def keep(
         self, ask: Callable[[], Awaitable[Sequence[ToolDefinition]]], *, silence_s: float
     ) -> NoReturn:
-        """Ask as often as somebody wants to know, and after each silence."""
+        """List the tools whenever a caller or a change asks for it, and after each `silence_s`."""
         while True:
             await _wait_within(silence_s, self._wanted)
             self._take()
@@ -103,15 +104,15 @@ MAX_REASONS = 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTools:
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
-    """By the name here."""
+    """Specs of the offered tools, keyed by offered name."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """The server's own name of each."""
     withheld: Mapping[str, str] = field(default_factory=dict)
-    """By the name here: why."""
+    """Reasons that tools are withheld, keyed by offered name."""
 
     @property
     def waiting(self) -> int:
-        """How many wait for an operator."""
+        """Number of tools that wait for an operator's review."""
         return sum(
             reason in (PinVerdict.CHANGED, PinVerdict.NEW) for reason in self.withheld.values()
         )
@@ -125,12 +126,13 @@ class ListingReview:
         self._server = server
         self._pins = pins
         self._specs: dict[str, tuple[str, ToolSpec]] = {}
-        """By the name here, with the definition that it was made of."""
+        """Cached specs with the definition they were built from, keyed by offered name."""
         self._judged: tuple[Sequence[ToolDefinition] | None, bytes] | None = None
         self._said: set[tuple[str, str]] = set()
 
     def is_stale(self, listing: Sequence[ToolDefinition] | None) -> bool:
-        """Whether this listing, or an operator's decision, was not looked at yet. Takes 20 µs."""
+        """Check whether the listing or an operator's decision has not been reviewed yet. Takes 20
+        µs."""
         return self._judged is None or self._judged != (listing, self._pins.version())
 
     def judge(self, listing: Sequence[ToolDefinition] | None) -> None:
@@ -187,7 +189,7 @@ class ListingReview:
         return known[1]
 
     def _missing(self, listing: Sequence[ToolDefinition]) -> Mapping[str, str]:
-        """What the operator names and the server has not."""
+        """Tools that the configuration names and the server does not have, with the reason."""
         wanted = self._server.tools or frozenset()
         return {name: "there is no such tool" for name in wanted - {one.name for one in listing}}
 

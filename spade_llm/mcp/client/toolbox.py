@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_CALLS = 128
-"""Of one server at the same time; beyond, calls are refused."""
+"""Maximum number of concurrent calls of a server; further calls are refused."""
 REVIEW = "`spade-llm tools review`"
 
 
@@ -57,7 +57,7 @@ class McpToolbox:
         self._calls = 0
 
     async def __aenter__(self) -> Self:
-        """Returns at once: who calls before the server is here waits for it."""
+        """Start the server in the background; calls wait for it."""
         await self._judge_aside()
         self._start(self._supervisor.run())
         return self
@@ -75,7 +75,7 @@ class McpToolbox:
             await asyncio.wait(tasks)
 
     async def list(self) -> Sequence[ToolSpec]:
-        """From memory. Nothing once the server has been away for a while."""
+        """Cached tools; empty if the server has been unavailable for `absence_s`."""
         if self._offering.is_stale(self._listing):
             await self._judge_aside()
         return () if self._is_gone() else tuple(self._offering.latest.specs.values())
@@ -100,15 +100,16 @@ class McpToolbox:
             self._calls -= 1
 
     async def arrive(self) -> bool:
-        """Whether it is here, with its tools judged; one that is starting is waited for, one that
-        has failed to start is not."""
+        """Wait for a server that is starting, and return whether it is connected and its tools are
+        reviewed; False at once if it has failed to start."""
         if await self._supervisor.connection(self._patience.open_s) is None:
             return False
         await self._judge_aside()
         return True
 
     def state(self) -> str:
-        """One clause for people: how many tools, or why none."""
+        """State in a few words for people: the number of tools, or the reason that there are
+        none."""
         absence = self._supervisor.absence
         if absence is not None:
             return f"away: {absence.reason}"
@@ -172,7 +173,7 @@ class McpToolbox:
             _log.warning("MCP server %s: %s", self._server.name, error)
 
     async def _judge(self, listing: Sequence[ToolDefinition] | None = None) -> OfferedTools:
-        """Of this listing, by default the latest. Raises StorageFailed."""
+        """Review the listing, by default the latest. Raises StorageFailed."""
         async with self._judging:
             listing = self._listing if listing is None else listing
             if self._offering.is_stale(listing):

@@ -36,8 +36,8 @@ class AskAgent(ToolArguments):
 
 
 class AgentTools:
-    """Only the agents that are named here can be asked: a model that was talked into writing to
-    another address cannot."""
+    """Tools that ask and list agents. Only the given agents can be asked, so that a prompt
+    injection cannot make a model write to another address."""
 
     def __init__(
         self, requester: Requester, assistants: Sequence[str], services: Sequence[str] = ()

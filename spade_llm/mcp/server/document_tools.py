@@ -37,7 +37,7 @@ MAX_K = 20
 MAX_TOKENS = 100_000
 MAX_LISTED = 1000
 MAX_NAMESPACES = 100
-"""In one answer; `namespaces_total` is of all."""
+"""Maximum number of namespaces in an answer; `namespaces_total` counts all."""
 MAX_OFFSET = 10_000_000
 
 
@@ -90,7 +90,7 @@ class ListDocuments(ToolArguments):
 
 
 class Documents(Retriever, Catalogue, Protocol):
-    """What is read of the documents of whoever is logged in, and of those shared with them."""
+    """Read access to the documents of the logged-in account and to those shared with it."""
 
     async def answer(
         self, question: str, *, k: int = 5, options: RetrievalOptions | None = None

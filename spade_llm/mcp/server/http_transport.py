@@ -54,13 +54,14 @@ class BearerAuthMiddleware:
 
 MCP_PATH = "/mcp"
 MAX_SESSIONS = 64
-"""Of clients that open a session (protocols before 2026-07-28); one more gets 503."""
+"""Maximum number of client sessions (protocols before 2026-07-28); a further one gets 503."""
 SESSION_IDLE_S = 1800.0
-"""Without a request in flight; then its id answers 404 and the client opens another."""
+"""Idle timeout of a session without a request in flight, in seconds. Its id then gets 404, and the
+client opens another."""
 MAX_CONNECTIONS = 256
-"""One more gets 503."""
+"""Maximum number of connections; a further one gets 503."""
 END_S = 3.0
-"""How long answers may still be written after we are told to stop."""
+"""Grace period in seconds for responses that are being written when the server stops."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -70,9 +71,9 @@ class ListenAddress:
     port: int
     """0: any free one."""
     names: tuple[str, ...] = ()
-    """By which clients reach us (`mcp.example.org`, `10.0.0.7:8765`), beside `host`."""
+    """Host names that clients use besides `host` (`mcp.example.org`, `10.0.0.7:8765`)."""
     token: str | None = None
-    """None: whoever reaches a loopback address is let in."""
+    """Bearer token; None admits every client that reaches the loopback address."""
 
     @property
     def is_loopback(self) -> bool:
@@ -98,10 +99,10 @@ async def serve_http(
     calls: RunningCalls,
     on_ready: Callable[[str], None],
 ) -> None:
-    """Until it is cancelled; then it ends the calls. `on_ready` is told the URL.
+    """Serve until cancelled, then end the calls. `on_ready` receives the URL.
 
     Raises:
-        ConfigurationError: nobody can listen at the address, or it would be open to everybody.
+        ConfigurationError: the address cannot be used, or would be open to all without a token.
     """
     address.check()
     with _bound(address) as bound:
@@ -150,8 +151,9 @@ async def _run(
     bound: socket.socket,
     calls: RunningCalls,
 ) -> None:
-    """At the end, calls and sessions go first: what still waits, or an event stream that is open,
-    would keep its connection, and us, waiting. What is being written then has END_S."""
+    """Serve, and on shutdown end calls and sessions first: a waiting call or an open event stream
+    would keep its connection, and the shutdown, waiting. Responses being written then have END_S.
+    """
     serving: asyncio.Task[None] | None = None
     try:
         async with sessions.run():

@@ -56,7 +56,7 @@ EFFECTS: dict[str, ToolEffects] = {
 
 
 class McpMemoryTools:
-    """Of one owner, who is whoever is logged in."""
+    """Memory tools of the owner, which is the logged-in account."""
 
     def __init__(self, memory: MemoryClient, owner: str, *, max_batch: int = MAX_BATCH) -> None:
         self._memory = memory
@@ -71,7 +71,7 @@ class McpMemoryTools:
         return _offered(further_tools(self._scope, self._memory))
 
     def of_the_owner(self) -> list[OfferedTool]:
-        """Decay and grants: who logs in is the owner."""
+        """Tools for decay and grants; the logged-in account is the owner."""
         return _offered(owner_tools(self._memory))
 
 

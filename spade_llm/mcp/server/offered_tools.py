@@ -1,6 +1,6 @@
 """Offered tools: effects, results, registry, tools forwarded from the tool agent.
 
-A tool that a person must agree to first is not offered: over MCP nobody could tell whose yes it is.
+Tools that need a person's approval are not offered: MCP does not tell which person has approved.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ ReportProgress = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEffects:
-    """What a call may do to what is kept or to the world: by this a client decides whom to ask."""
+    """Effects of a call on stored data or the world, by which a client decides when to ask for
+    approval."""
 
     reads_only: bool = False
     """Counting an access is no change."""
@@ -69,7 +70,7 @@ class McpToolResult:
 class OfferedTool:
     spec: ToolSpec
     effects: ToolEffects | None
-    """None: nobody told us."""
+    """Effects of the tool; None if they are unknown."""
     run: Callable[[Mapping[str, object], ReportProgress], Awaitable[McpToolResult]]
 
 
@@ -93,7 +94,7 @@ def build_tool(
     effects: ToolEffects,
     run: Callable[[A, ReportProgress], Awaitable[Mapping[str, object]]],
 ) -> OfferedTool:
-    """A tool that answers with an object, and whose errors have the form of the memory tools'."""
+    """Build a tool that returns an object and reports errors in the form of the memory tools."""
 
     async def call(arguments: Mapping[str, object], report: ReportProgress) -> McpToolResult:
         try:
@@ -121,7 +122,7 @@ class ForwardedTools:
         self._toolbox = toolbox
 
     async def list(self) -> list[OfferedTool]:
-        """None while the tool agent is away."""
+        """Tools of the tool agent; empty while it is unavailable."""
         try:
             specs = await self._toolbox.list()
         except RequestError as error:

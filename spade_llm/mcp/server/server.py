@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "spade-llm"
 MAX_CALLS = 128
-"""At work at once; one more is refused at once, and may be tried again."""
+"""Maximum number of concurrent calls; a further one is refused at once and may be retried."""
 INSTRUCTIONS = (
     "A network of agents, reached as {owner}. Memories last beyond this conversation and belong to"
     " {owner} alone: search them before asking what the user may have said before, and store what"
@@ -63,7 +63,8 @@ class RunningCalls:
         self._at_work: set[asyncio.Timeout] = set()
 
     def end(self) -> None:
-        """Whoever waits for one is told that the server stops; the agents are told to cancel."""
+        """End all calls: their clients are told that the server stops, and the agents get a
+        cancel."""
         for call in self._at_work:
             call.reschedule(asyncio.get_running_loop().time())
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STDIN, STDOUT, STDERR = 0, 1, 2
 BLOCK_BYTES = 65_536
 LINES_AHEAD = 16
-"""Lines read before they are taken; beyond, whoever writes them waits."""
+"""Maximum number of lines read ahead; then the client that writes them has to wait."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def standard_streams() -> Iterator[tuple[int, int]]:
 
 
 async def read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes | None]:
-    """Until its end. None stands for a line that was longer than that, and is gone."""
+    """Read lines until the end. None stands for a discarded line, longer than `max_bytes`."""
     ahead: asyncio.Queue[tuple[bytes | None, ...]] = asyncio.Queue()
     room, loop = threading.Semaphore(LINES_AHEAD), asyncio.get_running_loop()
 
@@ -88,7 +88,7 @@ class LineWriter:
         threading.Thread(target=self._work, daemon=True, name="wire-out").start()
 
     async def write(self, data: bytes) -> None:
-        """Raises OSError if nobody reads any more."""
+        """Write a block. Raises OSError if the client has stopped reading."""
         done: Future[None] = Future()
         self._jobs.put((data, done))
         await asyncio.wrap_future(done)
@@ -143,13 +143,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-"""Of one message: a batch of 100 memories, each as long as one may be, has 4 MB."""
+"""Maximum size of a message in bytes: a batch of 100 memories of the maximum length has 4 MB."""
 DRAIN_S = 2.0
-"""How long the client may take to read our last answers once it has left."""
+"""Time in seconds for the client to read the last responses after it has closed its output."""
 
 
 async def serve_stdio(server: Server[None]) -> None:
-    """Until the client closes our input, or does not read our output any more."""
+    """Serve until the client closes its output or stops reading."""
     with standard_streams() as (wire_in, wire_out):
         async with _streams(wire_in, wire_out) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -157,7 +157,8 @@ async def serve_stdio(server: Server[None]) -> None:
 
 @asynccontextmanager
 async def _streams(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """As the SDK wants them. They hold nothing back: who is not read, waits."""
+    """Connect the descriptors to the unbuffered streams that the SDK expects; back-pressure is
+    passed on."""
     writer = LineWriter(wire_out)
     into_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, out_of_server = anyio.create_memory_object_stream[SessionMessage](0)

@@ -47,7 +47,8 @@ def episode_draft(
 
 
 def episode_content(said: Sequence[SpokenText]) -> str:
-    """`2026-03-01, 14:05–14:32: …`, then who said what; the sentences that say most, if long."""
+    """Format an episode: `2026-03-01, 14:05–14:32: …`, then the sentences of each speaker; if they
+    are too long, the most important ones."""
     header = _dates([message for message, _ in said])
     lines = list(_summary_lines(said))
     text = "\n".join(lines)
@@ -57,7 +58,7 @@ def episode_content(said: Sequence[SpokenText]) -> str:
 
 
 def speaker_name(message: ObservedMessage) -> str:
-    """What others call the speaker; else the role. It ends no sentence, and holds no colon."""
+    """Name of the speaker as others see it, else the role; without sentence ends and colons."""
     return (
         single_line(_SENTENCE_MARK.sub(" ", message.speaker or ""), MAX_NAME_CHARS) or message.role
     )
@@ -74,7 +75,8 @@ def _dates(messages: Sequence[ObservedMessage]) -> str:
 
 
 def _summary_lines(said: Iterable[SpokenText]) -> Iterable[str]:
-    """One sentence each, with its speaker: whichever are chosen, it is clear whose they are."""
+    """Single sentences, each with its speaker, so that a selection of them still names the
+    speakers."""
     for message, text in said:
         for sentence in split_sentences(text):
             yield f"{speaker_name(message)}: {' '.join(sentence.split())}"
@@ -114,18 +116,19 @@ MAX_RANGE_MESSAGES = 400
 """Messages of one stretch; one with so many may go on, whatever its dates say."""
 MAX_MESSAGES = 40
 MAX_CHARS = 16_000
-"""Of one episode, unless a single message is longer."""
+"""Maximum length of an episode in characters, unless a single message is longer."""
 LONG_EPISODE_MESSAGES = 20
 """Messages after which a soft gap alone ends an episode."""
 MIN_MESSAGES = 6
-"""Before a turn of the talk without any pause ends an episode."""
+"""Minimum number of messages before a topic shift without a pause ends an episode."""
 
 WINDOW = 4
 """Messages on each side of a possible cut that are compared."""
 LOOKAHEAD = WINDOW + 2
 """Messages beyond a possible cut that must be there before it is decided."""
 SOFT_SHIFT, SOFT_WORDS = 0.25, 3
-"""After a soft gap: sharing less than this, with so many words on each side, is another topic."""
+"""Thresholds of a topic shift at a soft gap: a topic overlap below the first value, if each side
+has at least so many words."""
 HARD_SHIFT, HARD_WORDS = 0.05, 10
 """The same without a pause."""
 
@@ -184,7 +187,7 @@ class _TopicShifts:
 
     @cached_property
     def gaps(self) -> list[timedelta]:
-        """Before each message; 0 before the first."""
+        """Time between each message and the previous one; 0 for the first."""
         times = [message.at for message in self.messages]
         return [timedelta()] + [
             later - earlier for earlier, later in zip(times, times[1:], strict=False)
@@ -192,7 +195,8 @@ class _TopicShifts:
 
     @cached_property
     def next_pause(self) -> list[int]:
-        """For each message the first one behind it that follows a hard gap; else the end."""
+        """Index of the next message that follows a hard gap, for each message; else the number of
+        messages."""
         following = len(self.messages)
         found = [following] * following
         for number in reversed(range(following)):
@@ -202,7 +206,7 @@ class _TopicShifts:
         return found
 
     def is_decidable(self, cut: int) -> bool:
-        """Whether later messages could not change what is decided about this cut."""
+        """Check that later messages cannot change the decision about this cut."""
         count = len(self.messages)
         return self.is_closed or cut + LOOKAHEAD <= count or self.next_pause[cut] < count
 
@@ -229,7 +233,7 @@ class _TopicShifts:
 
 
 def _episode_end(talk: _TopicShifts, start: int) -> int | None:
-    """Where the episode that begins at `start` ends (exclusive); None: not decided yet."""
+    """Find the end (exclusive) of the episode that begins at `start`; None: not decided yet."""
     longest = _max_episode_end(talk.messages, start)
     for cut in range(start + 1, longest):
         if talk.gaps[cut] >= HARD_GAP:
@@ -273,7 +277,8 @@ def _is_best_shift(talk: _TopicShifts, start: int, cut: int) -> bool:
 
 
 def _least_cohesive_cut(talk: _TopicShifts, start: int, longest: int) -> int:
-    """Where too long a talk holds together least, in its second half: pauses first, then words."""
+    """Cut an episode that is too long in its second half: at a pause, else at the least topic
+    overlap."""
     if talk.gaps[longest] >= HARD_GAP:
         return longest
     cuts = range(start + (longest - start + 1) // 2, longest + 1)

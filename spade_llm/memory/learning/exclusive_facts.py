@@ -31,7 +31,7 @@ _PRONOUN = re.compile(
     r"|ahí|all[íá]|tus?|t[uú]|usted|cuando|cómo|como|que|qué|todo|nada|algo|ell[oa]s?|él)\b",
     re.IGNORECASE,
 )
-"""What it means is said elsewhere."""
+"""Words that refer to something outside the sentence."""
 _DENIED = re.compile(
     r"\b(?:not|never|nobody|nothing|no longer|anymore|\w+n['’]t|nunca|jam[aá]s|tampoco)\b"
     r"|\b(?:you|your|yours|t[uú]|tus?|te|ti|usted)\b",
@@ -65,7 +65,7 @@ _MANNER = re.compile(
     r"|\w+[aei]r)\b",
     re.IGNORECASE,
 )
-"""How, when or why somebody works is not where or as what."""
+"""Words about the manner, time or reason of a person's work, rather than the workplace or role."""
 _LANGUAGE_NAME = re.compile(
     r"(?:arabic|basque|bengali|bulgarian|catalan|chinese|croatian|czech|danish|dutch|english|finnish"
     r"|french|galician|german|greek|hebrew|hindi|hungarian|indonesian|irish|italian|japanese|korean"
@@ -84,7 +84,7 @@ _TEMPORARY = re.compile(
     r"|^(?:to (?:wait|see|stay|leave|skip|pass)|esperar|ver|dejar|\w+[aei]rl[oa]s?)\b",
     re.I,
 )
-"""What is preferred, liked or had just now, or meant as a joke."""
+"""Words for temporary preferences or possessions, and for jokes."""
 _DATE = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)\b",
@@ -141,11 +141,12 @@ def _has_capital(x: str, has_capitals: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusiveValue:
-    """What a fact says of a slot."""
+    """Value that a fact gives to an exclusive slot."""
 
     slot: ExclusiveFact
     key: frozenset[int]
-    """Which of several, for instance whose name or what thing; empty where there is one only."""
+    """Key of the value in slots with several values, for instance a name or a thing; empty in other
+    slots."""
     value: frozenset[int]
 
     def contradicts(self, other: ExclusiveValue) -> bool:
@@ -156,7 +157,8 @@ class ExclusiveValue:
 
 
 def exclusive_value(rule: FactRule, x: str, y: str) -> ExclusiveValue | None:
-    """None if there may be any number of such facts."""
+    """Value of the rule's slot; None if the rule has none, that is, allows any number of such
+    facts."""
     match rule.slot:
         case None:
             return None
@@ -172,8 +174,11 @@ def exclusive_value(rule: FactRule, x: str, y: str) -> ExclusiveValue | None:
 
 
 def parse_exclusive_fact(content: str, names: Collection[str]) -> ExclusiveValue | None:
-    """The slot that this fact about one of `names` fills. None if it is about nobody of these, if
-    its value is none of the slot's, or if there may be any number of such facts."""
+    """Parse a fact about one of `names` into the exclusive slot that it fills.
+
+    Returns None if it is about another person, if its value does not fit the slot, or if there may
+    be any number of such facts.
+    """
     text = content.strip().rstrip(".")
     for rule in RULES:
         if (
@@ -196,7 +201,8 @@ def exclusive_search_words(slot: ExclusiveFact) -> str:
 
 
 def _is_value(x: str, rule: FactRule) -> bool:
-    """`{who} is {x}` is a diet only if `x` is one."""
+    """Check whether `x` is an allowed value of the rule: a template such as `… is {x}` is a diet
+    only if `x` is one."""
     if rule.values:
         return topic_stems(x) in map(topic_stems, rule.values)
     return has_form(x, rule, has_capitals=x != x.lower())

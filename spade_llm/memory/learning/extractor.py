@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KnownMemories(Protocol):
-    """What the owner knows already."""
+    """Search over the owner's existing memories."""
 
     async def search(self, query: MemoryQuery) -> SearchResult: ...
 

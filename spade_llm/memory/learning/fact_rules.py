@@ -10,7 +10,7 @@ from spade_llm.search.memory_query import Category
 
 
 class ExclusiveFact(StrEnum):
-    """Of what there is one at a time; a new one closes the old."""
+    """Slot that holds a single value at a time; a new fact ends the validity of the old one."""
 
     NAME = "name"
     CALLED = "called"
@@ -25,17 +25,17 @@ class ExclusiveFact(StrEnum):
     DIET = "diet"
     LANGUAGE = "language of answers"
     KIN = "kin"
-    """One for each `y`: wife, boss …"""
+    """Single value for each `y`: wife, boss …"""
     FAVOURITE = "favourite"
-    """One for each `y`."""
+    """Single value for each `y`."""
     TASTE = "taste"
-    """One for each `x`: liked or disliked."""
+    """Single value for each `x`: liked or disliked."""
     CHOICE = "choice"
-    """One for each pair: x rather than y."""
+    """Single value for each pair: x rather than y."""
 
 
 class ValueForm(StrEnum):
-    """What `x` must look like."""
+    """Form that `x` must have."""
 
     NAME = "name"
     PLACE = "place"
@@ -54,11 +54,11 @@ class FactRule:
     category: Category
     form: ValueForm
     slot: ExclusiveFact | None = None
-    """None: there may be any number of them."""
+    """Exclusive slot of the fact. None: there may be any number of such facts."""
     language: str
     """`en` or `es`."""
     values: tuple[str, ...] = ()
-    """All that `x` may be, where the template alone says too little (`{who} is {x}`); else any."""
+    """Allowed values of `x`, for templates that are too general (`… is {x}`); empty: any value."""
 
 
 def _rule(
@@ -102,7 +102,7 @@ _DIETS_ES = (
     *("pescetariano", "pescetariana"),
 )
 _CONDITION = r"(?P<x>coeliac|celiac|lactose intolerant|diabetic)"
-"""What people have beside any diet, and beside each other."""
+"""Medical conditions; they do not exclude a diet or each other."""
 _CONDITION_ES = r"(?P<x>cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
 _MARITAL = ("single", "married", "engaged", "separated", "divorced", "widowed")
 _MARITAL_ES = (
@@ -113,7 +113,7 @@ _TO_ME = r"(?:a m[ií] )?"
 _PREFERENCE = Category.PREFERENCE
 
 _NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
-"""`I study the proposal` is what somebody does just now."""
+"""Exclusion of articles: `I study the proposal` is a current activity."""
 ENGLISH = (
     _rule(
         "en",

@@ -50,27 +50,27 @@ MAX_DOUBLINGS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningSchedule:
-    """How often, and how much at once."""
+    """Intervals and batch sizes of the learner."""
 
     look_every_s: float = 30.0
-    """Also without being woken: conversations come to rest by themselves."""
+    """Maximum interval between runs in seconds: conversations become idle without an event."""
     rest_s: float = 2.0
-    """Between two looks, however often it is woken."""
+    """Minimum interval between runs in seconds, however many events arrive."""
     stretches: int = 16
     episodes: int = 16
     acquaintances: int = 4
     model_calls: int = 2
     """Side by side; those of one owner never are."""
     first_pause_s: float = 5.0
-    """After a failure; doubles up to the longest."""
+    """Back-off in seconds after the first failure; doubles up to `longest_pause_s`."""
     longest_pause_s: float = 600.0
 
 
 class Learner:
-    """Use as `async with`. `model=None`: by rules alone.
+    """Background task that learns memories from conversations; use it with `async with`.
 
-    A model that is away is asked again later; one whose answers cannot be used leaves the episode
-    to the rules, and the log says so.
+    `model=None`: rules only. If the model is unavailable, the episode is retried later. If its
+    answers cannot be used, the rules are applied instead, and this is logged.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Learner:
         return await self._cut_all() + await self._read_some() + await self._compare_some()
 
     async def _wait(self) -> None:
-        """Until it is woken, or it is time to look."""
+        """Wait for an event, at most `look_every_s`."""
         try:
             async with asyncio.timeout(self._pace.look_every_s):
                 await self._woken.wait()
@@ -160,7 +160,7 @@ class Learner:
         logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
 
     async def _cut_all(self) -> int:
-        """Until all that is left is open."""
+        """Cut episodes until only open ones are left."""
         count = 0
         while new := [await self._cut(one) for one in await self._stretches()]:
             count += sum(new)
@@ -196,7 +196,7 @@ class Learner:
         return await self._read_groups(_by_owner(episodes))
 
     async def _compare_some(self) -> int:
-        """The conversations of those who allow it, person by person."""
+        """Find patterns across the conversations of consenting people, person by person."""
         if self._clock() < self._read_after:
             return 0
         known = await self._store.acquaintances(limit=self._pace.acquaintances)
@@ -232,7 +232,7 @@ class Learner:
         return sum(one for one in outcomes if isinstance(one, int))
 
     async def _read_group(self, episodes: Sequence[MemoryEntry]) -> int:
-        """One after the other: a later one may contradict what an earlier one says."""
+        """Read episodes in order: a later one may contradict an earlier one."""
         async with self._places:
             count = 0
             try:

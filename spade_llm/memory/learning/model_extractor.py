@@ -34,7 +34,7 @@ MAX_FACTS = 20
 MAX_FACT_CHARS = 400
 MAX_MESSAGE_CHARS = 2000
 MAX_EPISODE_CHARS = 24_000
-"""Of an episode's messages together; the rest is left out."""
+"""Maximum length of an episode's messages together in characters; the rest is left out."""
 MAX_KNOWN_CHARS = 300
 
 TOOL_NAME = "record_facts"
@@ -137,7 +137,7 @@ def _conversation(reading: EpisodeReading) -> list[dict[str, str]]:
 
 
 DEADLINE_S = 120.0
-"""For an episode: both calls."""
+"""Deadline for both model calls of an episode, in seconds."""
 MAX_KNOWN = 15
 MAX_QUERY_CHARS = 2000
 TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
@@ -184,7 +184,7 @@ class ModelExtractor:
 
 
 async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[MemoryEntry]:
-    """What was known of the same person, and is near to what was said."""
+    """Existing memories about the same person that are similar to the episode."""
     which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
     text = reading.episode.content[:MAX_QUERY_CHARS]
     found = await known.search(

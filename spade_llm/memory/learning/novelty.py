@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, SearchResult
 
 MAX_TOPIC_CHARS = 4000
-"""Of one text that are looked at."""
+"""Maximum number of characters of a text that are examined."""
 
 
 ACCENTED_EXCEPTIONS = frozenset({"té", "sé"})
-"""Without their accents these are pronouns."""
+"""Words that would be pronouns without their accents."""
 
 
 def topic_stems(text: str) -> frozenset[int]:
@@ -48,17 +48,18 @@ REPETITION_OVERLAP = 0.8
 
 _NO_TOPIC: frozenset[int] = frozenset()
 _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
-"""As chat clients and mail quote what they answer."""
+"""Quoted line, as in chat clients and mail."""
 
 
 Topics = Mapping[str, frozenset[int]]
-"""What memories are about, by id."""
+"""Topic stems of memories, by id."""
 
 
 def novel_messages(
     messages: Sequence[ObservedMessage], recalled: Mapping[str, str]
 ) -> tuple[ObservedMessage, ...]:
-    """With their own words only. `recalled`: content by id of what they were written with."""
+    """Reduce messages to their new text. `recalled`: content by id of the memories that the
+    messages were written with."""
     topics = topics_by_text(recalled)
     return tuple(replace(one, content=novel_text(one, topics)) for one in messages)
 
@@ -86,7 +87,7 @@ def novel_text(message: ObservedMessage, recalled: Topics) -> str:
 
 
 def strip_quotes(text: str) -> str:
-    """Without quoted lines, and without the context that a prompt carries."""
+    """Remove quoted lines and the prompt's context sections."""
     if FIRST_LINE in text:
         text = text.replace(FIRST_LINE, "")
         for name in (MEMORIES, DOCUMENTS, UNAVAILABLE):
@@ -95,7 +96,8 @@ def strip_quotes(text: str) -> str:
 
 
 def _without_section(text: str, name: str) -> str:
-    """By searching, not by a pattern: one that backtracks takes seconds for sections left open."""
+    """Remove a section by string search: a backtracking pattern takes seconds if sections are left
+    open."""
     kept: list[str] = []
     while True:
         before, opened, rest = text.partition(f"<{name}>")
@@ -118,13 +120,14 @@ if TYPE_CHECKING:
 MAX_IDS = 1000
 """Looked up at once: what `peek` gives."""
 MAX_SEARCHES = 100
-"""For recalled messages of conversations, which can be searched but not looked up."""
+"""Maximum number of searches for recalled messages, which can be searched but not looked up by id.
+"""
 MAX_HITS = 50
 MAX_QUERY_CHARS = 1000
 
 
 class RecallLookup(Protocol):
-    """What is needed of an owner's memory."""
+    """Subset of an owner's memory that the lookup of recalled memories needs."""
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]: ...
 
@@ -134,11 +137,11 @@ class RecallLookup(Protocol):
 async def recalled_texts(
     memory: RecallLookup, messages: Sequence[ObservedMessage], *, given: Given
 ) -> Mapping[str, str]:
-    """Content by id; what was forgotten is missing.
+    """Content of recalled memories by id; deleted ones are missing.
 
-    An id may be that of a message that a search gave. `given` knows those of late. Another one
-    nobody can look up; but an answer that repeats the message has its words, so that a search for
-    the answer finds it, and the id proves that it is the one.
+    An id may be that of a message in a search result. `given` resolves recent ones. An older one
+    cannot be looked up by id; but an answer that repeats the message shares its words, so that a
+    search for the answer finds it, and the id confirms it.
     """
     ids = list(dict.fromkeys(id for message in messages for id in message.recalled))[:MAX_IDS]
     entries = await memory.peek(ids) if ids else ()

@@ -26,7 +26,7 @@ MAX_CONVERSATIONS = 40
 """The newest."""
 MAX_CONVERSATION_CHARS = 1500
 MAX_CHARS = 24_000
-"""Of all together; what does not fit is left out, the oldest first."""
+"""Maximum length of all conversations together in characters; the oldest are left out first."""
 
 TOOL_NAME = "record_patterns"
 
@@ -111,7 +111,7 @@ def _session_text(occasion: TalkSession) -> str:
 
 
 DEADLINE_S = 120.0
-"""For both calls."""
+"""Deadline for both model calls, in seconds."""
 
 
 class _PatternFields(BaseModel):
@@ -135,7 +135,8 @@ PATTERN_ANSWER = StructuredAnswer(
 async def find_patterns_with_model(
     model: ChatModel, occasions: Sequence[TalkSession], *, deadline_s: float = DEADLINE_S
 ) -> dict[str, MemoryDraft]:
-    """By name. One that names fewer than three of the conversations is left out.
+    """Find patterns with a model, by name. Patterns found in fewer than three conversations are
+    left out.
 
     Raises ModelError; InvalidModelOutput when the second answer is no better than the first.
     """
@@ -158,6 +159,6 @@ async def find_patterns_with_model(
 def _episodes_of_pattern(
     pattern: _PatternFields, occasions: Sequence[TalkSession]
 ) -> dict[int, str]:
-    """One episode of each conversation; a number that was not given means nothing."""
+    """First episode of each conversation named by the pattern; unknown numbers are ignored."""
     places = (number - 1 for number in pattern.conversations)
     return {at: occasions[at].told[0].episode.id for at in places if 0 <= at < len(occasions)}

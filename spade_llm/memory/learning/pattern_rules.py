@@ -26,7 +26,7 @@ SESSION_GAP = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TalkSession:
-    """One conversation."""
+    """Conversation session: episodes with only short gaps between them."""
 
     told: tuple[EpisodeWithMessages, ...]
 
@@ -35,7 +35,7 @@ class TalkSession:
         return began_at(self.told[0].episode)
 
     def said(self) -> list[tuple[str, str]]:
-        """What the person said themselves: the episode's id and the text, message by message."""
+        """User messages of the session: episode id and text."""
         return [
             (told.episode.id, strip_quotes(message.content))
             for told in self.told
@@ -115,7 +115,7 @@ STYLES: Mapping[str, re.Pattern[str]] = {
         _I,
     ),
 }
-"""What a person asks for, by what is said of it: `The user often asks for …`."""
+"""Styles that a person may ask for, by their text in `The user often asks for …`."""
 
 ANSWER_IN = re.compile(
     rf"\b(?:answer|reply|respond|speak|write(?: to me)?|responde|contesta|contéstame|respóndeme"
@@ -133,7 +133,7 @@ REQUEST_BEGINNING = re.compile(
     r"|\b(?:puedes|podrías|podrias|me puedes|me podrías) |\bayúdame a |\bnecesito que (?:me )?)",
     _I,
 )
-"""What stands before a request; also the begin of a sentence."""
+"""Phrase before a request, or the beginning of a sentence."""
 
 REQUESTS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(rf"(?:{words})\b", _I)
@@ -216,7 +216,7 @@ _NAMES = re.compile(r"(?<![.!?¿¡:\n\"“(])[ ]((?:[A-ZÀ-Ý][\w'’-]+)(?: [A-
 _GREETING = re.compile(
     r"\b(?:hi|hello|hey|hola|thanks|thank you|gracias|dear)[ ,]*$", re.IGNORECASE
 )
-"""Who is greeted is talked to, not about."""
+"""Greeting before a name: the name is that of the addressee, not of a topic."""
 
 _APOSTROPHE = re.compile("['’]")
 
@@ -226,15 +226,15 @@ Feature = tuple[str, str]
 
 @dataclass(slots=True)
 class _FeatureSightings:
-    """Where a feature was found."""
+    """Occurrences of a feature."""
 
     occasions: dict[int, str] = field(default_factory=dict)
-    """By the occasion's place, the first episode."""
+    """First episode with the feature in each session, by the session's index."""
     spellings: Counter[str] = field(default_factory=Counter)
 
 
 def find_patterns(occasions: Sequence[TalkSession]) -> dict[str, MemoryDraft]:
-    """By a name that stays the same as long as the pattern does."""
+    """Find patterns by rules. A pattern's name stays the same as long as the pattern exists."""
     seen = _features(occasions)
     needed = max(MIN_SESSIONS, MIN_SHARE * len(occasions))
     often = {one: where for one, where in seen.items() if len(where.occasions) >= needed}
@@ -321,7 +321,7 @@ def _is_affirmed(text: str, found: re.Match[str]) -> bool:
 
 
 def _names(text: str) -> Iterator[str]:
-    """None in a text that is all capitals."""
+    """Names in a text; none if the text is mostly capitals."""
     if sum(map(str.isupper, text)) <= sum(map(str.islower, text)):
         for found in _NAMES.finditer(text):
             is_name = not all(map(_is_common_word, found[1].split()))
@@ -354,7 +354,8 @@ def _phrase_key(spelling: str) -> str:
 
 
 def _without_substrings(kind: str, often: dict[Feature, _FeatureSightings]) -> list[Feature]:
-    """Without what a longer one says as well: `translate` beside `translate into French`."""
+    """Drop features that a longer feature includes: `translate` if there is `translate into
+    French`."""
     own = [one for one in often if one[0] == kind]
     return [
         one for one in own if not any(_is_substring_pattern(one, other, often) for other in own)

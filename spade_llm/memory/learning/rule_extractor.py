@@ -50,7 +50,7 @@ _TASK = re.compile(
     r"|act[uú]a como|cuento|relato|poema|novela|personaje|juego de rol)\b",
     _I,
 )
-"""A message that gives a text to work on: whose words they are is anybody's guess."""
+"""Request to work on a text: the author of that text is unknown."""
 
 _NOT_SERIOUS = re.compile(
     r"\b(?:kidding|joking|just a joke|sarcasm|jk|lol|lmao|ha(?:ha)+|ja(?:ja)+|xd+"
@@ -136,7 +136,7 @@ def _with_person(clause: str, is_own: bool) -> str:
 
 CONFIDENCE = 0.8
 MAX_FACTS = 20
-"""From one episode; the first ones."""
+"""Maximum number of facts per episode; the first ones are kept."""
 MAX_CANDIDATES = 10
 """Known memories that one new fact is compared with."""
 TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
@@ -171,8 +171,8 @@ class RuleExtractor:
 
 
 def extract_stated_facts(messages: Sequence[ObservedMessage]) -> list[StatedFact]:
-    """What people (not assistants) plainly say of themselves; of two that exclude each other, the
-    later."""
+    """Extract the facts that people (not assistants) state about themselves. If two exclude each
+    other, the later one is kept."""
     facts: list[StatedFact] = []
     for message in messages:
         if message.role == "user":
@@ -282,7 +282,7 @@ def _conjugated(verb: str) -> str:
 async def _superseded_by(
     fact: StatedFact, reading: EpisodeReading, known: KnownMemories
 ) -> Sequence[MemoryEntry]:
-    """What is known of the same person and cannot be true beside the fact."""
+    """Existing memories about the same person that contradict the fact."""
     if fact.fills is None:
         return []
     names = _names(fact, reading)
@@ -302,7 +302,7 @@ async def _superseded_by(
 
 
 def _names(fact: StatedFact, reading: EpisodeReading) -> frozenset[str]:
-    """What the person is called in facts. `the user` may be any of several people."""
+    """Names of the person in facts. `the user` is included only if there is a single speaker."""
     speakers = {speaker_name(one) for one in reading.messages if one.role == "user"}
     return frozenset({fact.speaker}) if len(speakers) > 1 else frozenset({fact.speaker, *_USER})
 

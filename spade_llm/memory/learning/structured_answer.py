@@ -26,9 +26,9 @@ class StructuredAnswer(Generic[F]):
     tool: ToolSpec
     fields: type[F]
     repair: str
-    """What is said of an answer that does not fit; `{problems}` names them."""
+    """Prompt after an invalid answer; `{problems}` lists the errors."""
     what: str
-    """What it asks for, for the log."""
+    """Name of the requested data, for the log."""
 
     async def filled(
         self, model: ChatModel, messages: Sequence[ContextMessage], *, deadline_s: float
@@ -75,7 +75,7 @@ def _answer_json(completion: Completion, tool: str) -> str:
 
 
 def _validation_problems(error: ValidationError) -> str:
-    """Where, and what; nothing of the answer itself."""
+    """Describe the location and type of each error, without the content of the answer."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"

@@ -59,7 +59,7 @@ SELECT_GRANTED_ENTRY = """
 """
 
 MAX_GRANTS = 1000
-"""Of one owner."""
+"""Maximum number of grants of an owner."""
 
 
 def grant_row(
@@ -98,7 +98,7 @@ def remove_grant(transaction: Transaction, owner: str, id: bytes, *, now: int) -
 
 
 def list_grants(transaction: Transaction, owner: str) -> Sequence[MemoryGrant]:
-    """By this owner, oldest first."""
+    """List the grants of this owner, oldest first."""
     return [grant_from_row(row) for row in transaction.all(SELECT_GRANTS, {"owner": owner})]
 
 
@@ -119,7 +119,8 @@ def granted_scopes(
 def granted_entry(
     transaction: Transaction, id: bytes, *, asker: str
 ) -> tuple[str, int, MemoryAccess] | None:
-    """Whose it is, its number, and what the asker may do with another owner's entry."""
+    """Owner and number of another owner's entry, and the caller's access to it; None without a
+    grant."""
     found = transaction.first(SELECT_GRANTED_ENTRY, {**_grantee_names(asker), "id": id})
     if found is None:
         return None
@@ -149,7 +150,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessibleEntry:
-    """An entry within reach, and whose it is."""
+    """Entry accessible to the caller, with its owner."""
 
     owner: str
     seq: int
@@ -171,7 +172,7 @@ class AccessibleMemory:
 def accessible_memory(
     transaction: Transaction, asker: str, of: str | None, *, access: MemoryAccess
 ) -> AccessibleMemory:
-    """What a filter's `of` gives to the asker; a denial is logged."""
+    """Resolve a filter's `of` to the memory accessible to the caller; a denial is logged."""
     if of is None or of == asker:
         return AccessibleMemory(owner=asker, scopes=None)
     scopes = granted_scopes(transaction, of, asker=asker, access=access)

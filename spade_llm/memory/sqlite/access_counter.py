@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FLUSH_DELAY_S = 1.0
 MAX_ENTRIES = 4096
-"""Of all owners; one more, and they are written at once."""
+"""Maximum number of counted entries of all owners; above it the counts are written at once."""
 
 
 AccessCounts = dict[tuple[str, int], tuple[int, int]]
@@ -29,7 +29,7 @@ class DeferredWriter(Protocol):
     def write_later(
         self, operation: Callable[[Transaction], object]
     ) -> asyncio.Future[object] | None:
-        """None: it is dropped."""
+        """Queue a write; None if it is dropped."""
         ...
 
 
@@ -37,7 +37,7 @@ class AccessCounter:
     def __init__(self, writing: DeferredWriter) -> None:
         self._writing = writing
         self._gathered: AccessCounts = {}
-        """How often, and when last, by owner and key."""
+        """Number of accesses and time of the last one, by owner and key."""
         self._leaving: list[tuple[asyncio.Future[object], AccessCounts]] = []
         """The same of those that are being written, in order; bounded by the writer's queue."""
         self._timer: asyncio.TimerHandle | None = None
@@ -63,7 +63,7 @@ class AccessCounter:
         return entry if gathered is None else _with_accesses(entry, gathered, now=now)
 
     def write(self) -> None:
-        """What is gathered, before any write that comes later; without waiting."""
+        """Write the pending counts before any later write, without waiting."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -86,7 +86,7 @@ class AccessCounter:
 
 
 def _includes_accesses(entry: MemoryEntry, uses: tuple[int, int]) -> bool:
-    """Whether they were written before the entry was read."""
+    """Check whether these accesses were written before the entry was read."""
     last = entry.last_accessed_at
     return last is not None and last >= from_microseconds(uses[1])
 
@@ -112,11 +112,11 @@ class MessageAliases:
         self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
 
     def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
-        """Of these rows by key the messages were given to their owner."""
+        """Record the ids under which messages were returned to their owner. `found`: entries by
+        key."""
         for key, entry in found.items():
             if key & 1:
                 self._keys[owner, entry.id] = key
 
     def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
-        """Of those that are known."""
         return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]

@@ -20,7 +20,7 @@ DELETE_OLD_RECORDS = "DELETE FROM audit WHERE at < :before"
 
 KEPT_DAYS = 400
 MAX_RECORDED_IDS = 1000
-"""Of one line; `count` says how many there were."""
+"""Maximum number of ids in one audit record; `count` has the full number."""
 
 
 def record_action(

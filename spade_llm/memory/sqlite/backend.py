@@ -64,18 +64,18 @@ KEEP_DELETED_DAYS = 30.0
 
 
 class SQLiteMemoryBackend:
-    """A MemoryBackend. Open it with `async with` or `open`; whoever opens it closes it.
+    """SQLite implementation of MemoryBackend; use it with `async with`, or with `open` and `close`.
 
     Args:
-        path: the file; it is made if it is not there, its folder is not. `:memory:` is a file
-            that goes when it is closed.
-        embedder: what makes vectors; it stays open. None: keywords only.
+        path: the file; it is created if it is missing, its folder is not. `:memory:` is a temporary
+            file that is removed when the backend is closed.
+        embedder: computes vectors; it is not closed. None: keywords only.
         now: the clock, UTC.
-        short_term_ttl_s: how long a `short_term` memory lives that does not say it itself.
-        keep_deleted_days: how long a deleted memory stays in the file, hidden.
-        is_learned_from: a Learner runs on it: messages that are cleared stay, hidden, until it has
-            read them. Without one they are removed at once.
-        is_reindexing: open it although another model made its vectors, only to `reindex`.
+        short_term_ttl_s: default time to live of a `short_term` memory, in seconds.
+        keep_deleted_days: days that a deleted memory stays in the file, hidden.
+        is_learned_from: a Learner uses the backend: cleared messages stay, hidden, until it has
+            read them. Otherwise they are removed at once.
+        is_reindexing: open the file although another model made its vectors, only to `reindex`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SQLiteMemoryBackend:
         return SqliteMemoryStore(self, owner)
 
     def about(self, subject: str) -> SqliteSubjectStore:
-        """What all owners remember about one subject, for that subject itself.
+        """Memories of all owners about one subject, for the subject itself.
 
         Raises:
             InvalidArguments: it is empty or too long.
@@ -124,11 +124,12 @@ class SQLiteMemoryBackend:
         return SqliteSubjectStore(self, str(normalize_subject(subject)))
 
     def learning(self) -> SqliteLearningStore:
-        """What is still to be learned from conversations, of all owners."""
+        """Learning queue of all owners' conversations."""
         return SqliteLearningStore(self)
 
     async def owner_of(self, id: str) -> str | None:
-        """Whose an entry is, for whoever has the file; None: there is none."""
+        """Owner of an entry, without an access check (for tools with access to the file); None: no
+        such entry."""
         now = to_microseconds(self.now())
         return await self.read(partial(queries.entry_owner, id=validation.parse_id(id), now=now))
 
@@ -299,7 +300,7 @@ class SQLiteMemoryBackend:
 
 
 def _check_references(connection: sqlite3.Connection) -> None:
-    """Not while tables are rebuilt: hence after the migration."""
+    """Enable foreign keys; after the migration, since they must be off while tables are rebuilt."""
     connection.execute("PRAGMA foreign_keys = ON")
 
 

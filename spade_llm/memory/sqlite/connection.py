@@ -37,7 +37,7 @@ def storage_failed(error: sqlite3.Error) -> StorageFailed:
 
 
 def explain_error(error: sqlite3.Error) -> str:
-    """One clause, or nothing if the error says nothing that a user could act on."""
+    """Explain the error in one clause; empty if there is nothing that a user could act on."""
     code = getattr(error, "sqlite_errorcode", None)
     return "" if code is None else ERROR_EXPLANATIONS.get(code & PRIMARY_CODE_MASK, "")
 
@@ -65,14 +65,14 @@ SqlRow = tuple[Any, ...]
 
 
 class Transaction:
-    """The statements of one write; its changes are committed or undone by whoever made it."""
+    """Statements of one write; the creator of the transaction commits or rolls back."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.touched: dict[str, set[int]] = {}
         """Keys of rows that are now different or gone, by owner."""
         self.used: dict[str, set[int]] = {}
-        """Keys of rows whose use was counted, by owner: only their importance is different."""
+        """Keys of rows with counted accesses, by owner: only their importance has changed."""
         self.is_erasing = False
         """Its text must not stay in the write-ahead log either."""
 
@@ -94,7 +94,7 @@ class Transaction:
         return rows[0] if rows else None
 
     def count(self, sql: str, parameters: Mapping[str, SqlValue] = {}) -> int:
-        """How many rows it changed."""
+        """Execute a statement; return the number of changed rows."""
         return max(self._connection.execute(sql, parameters).rowcount, 0)
 
     def each(self, sql: str, parameters: Iterable[Mapping[str, SqlValue]]) -> int:
@@ -102,18 +102,18 @@ class Transaction:
         return max(self._connection.executemany(sql, parameters).rowcount, 0)
 
     def touch(self, owner: str, keys: Iterable[int]) -> None:
-        """Whoever holds these rows in RAM must read them again."""
+        """Mark rows as changed: caches must read them again."""
         self.touched.setdefault(owner, set()).update(keys)
 
     def use(self, owner: str, keys: Iterable[int]) -> None:
-        """Whoever weighs these rows' importance must read them again."""
+        """Mark rows as accessed: caches must read their importance again."""
         self.used.setdefault(owner, set()).update(keys)
 
 
 T = TypeVar("T")
 
 LOCK_WAIT_S = 5.0
-"""How long another program may hold the file before a statement fails."""
+"""Maximum wait in seconds for another process's lock on the file before a statement fails."""
 
 CACHED_STATEMENTS = 256
 
@@ -185,7 +185,7 @@ class ReaderPool:
                 raise storage_failed(error) from error
 
     async def drain(self) -> None:
-        """Refuse new reads and wait for those that run; whoever opened the connections closes."""
+        """Refuse new reads and wait for running ones. The connections are not closed."""
         self._is_closed = True
         for _ in range(self._free.maxsize):
             await self._free.get()

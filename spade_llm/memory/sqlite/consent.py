@@ -77,7 +77,7 @@ MAX_REJECTED = 256
 def person_preferences(
     transaction: Transaction, owner: str, subject: str, *, now: int, limit: int = MAX_PREFERENCES
 ) -> Sequence[MemoryEntry]:
-    """How this person wants things, surest first; topics are found by what is asked."""
+    """Preferences of this person, by confidence. Topics are excluded; a search finds them."""
     rows = transaction.all(SELECT_PERSON_PATTERNS, {"owner": owner, "subject": subject, "now": now})
     found = [entry_from_row(row, now=now) for row in rows]
     return [entry for entry in found if entry.metadata.get("kind") != TOPIC_METADATA_KEY][:limit]
@@ -108,8 +108,8 @@ def remove_patterns_of_person(
 def remove_stale_patterns(
     transaction: Transaction, owner: str, subject: str, kept: Set[bytes], *, now: int
 ) -> None:
-    """Those of this person that are not found any more. Where messages were cleared nobody can
-    find them: what was found there stays."""
+    """Remove this person's patterns that were not found again. Patterns with cleared messages stay,
+    since they cannot be found again."""
     rows = [
         row
         for row in _patterns_of_owner(transaction, owner)
@@ -122,7 +122,7 @@ def remove_stale_patterns(
 
 
 def _has_cleared_episode(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
-    """One of these has no messages any more."""
+    """Check whether the messages of one of these episodes were cleared."""
     which: dict[str, SqlValue] = {"owner": owner}
     return any(transaction.first(SELECT_CLEARED_EPISODE, {**which, "id": id}) for id in episodes)
 
@@ -195,7 +195,7 @@ def consent_state(transaction: Transaction, jid: str, subject: str) -> Consent:
 
 
 def give_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
-    """What is there already stays."""
+    """Store the consent; an existing one is kept."""
     owner = owner_number(transaction, jid)
     if transaction.count(INSERT_CONSENT, {"owner": owner, "subject": subject, "now": now}):
         audit_log.record_count(transaction, jid, "consent_given", 1, now=now)
@@ -203,7 +203,8 @@ def give_consent(transaction: Transaction, jid: str, subject: str, *, now: int) 
 
 
 def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: int) -> Consent:
-    """With it goes all that it allowed, and what is known of patterns that were refused."""
+    """Withdraw the consent; remove the patterns that it allowed and the list of rejected
+    patterns."""
     which: dict[str, SqlValue] = {"jid": jid, "subject": subject}
     if transaction.count(DELETE_CONSENT, which):
         audit_log.record_count(transaction, jid, "consent_withdrawn", 1, now=now)

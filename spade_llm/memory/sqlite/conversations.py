@@ -162,7 +162,8 @@ def clear_messages(
     now: int,
     is_learned_from: bool,
 ) -> int:
-    """How many messages were shown until now."""
+    """Clear the messages of these conversations; return the number of messages that were
+    visible."""
     count = sum(
         _hide_messages(transaction, owner, one, now=now) for one in dict.fromkeys(conversations)
     )

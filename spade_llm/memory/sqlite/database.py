@@ -38,7 +38,7 @@ class MemoryDatabase(Protocol):
     def ranker(self) -> Ranker: ...
 
     async def read(self, operation: Callable[[Transaction], T]) -> T:
-        """In a reader's thread; all its statements see the same state of the file."""
+        """Run in a reader thread; all its statements see the same snapshot of the file."""
         ...
 
     async def glance(self, operation: Callable[[Transaction], T]) -> T:
@@ -47,7 +47,8 @@ class MemoryDatabase(Protocol):
         ...
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
-        """In the writer's thread; it may be tried again, and refuses before it changes anything."""
+        """Run in the writer thread. The operation may be retried; it must raise refusals before any
+        change."""
         ...
 
     @property
@@ -79,7 +80,7 @@ class Ranker(Protocol):
     async def search(
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[GrantScope] | None = None
     ) -> RankedRows:
-        """Only what is visible and true at the time asked for, and within the filter."""
+        """Rank the memories that are visible, valid at the requested time, and match the filter."""
         ...
 
     async def similar(

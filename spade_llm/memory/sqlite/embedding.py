@@ -111,7 +111,7 @@ def save_vectors(
 
 
 def other_vector_models(transaction: Transaction, model: str) -> list[str]:
-    """Models whose vectors are in the file."""
+    """Names of other models with vectors in the file."""
     return [name for (name,) in transaction.all(SELECT_OTHER_MODELS, {"model": model})]
 
 
@@ -177,10 +177,11 @@ logger = logging.getLogger(__name__)
 BATCH = 32
 """Rows per transaction. How many texts go at once is the embedder's to know."""
 QUIET_PERIOD_S = 0.25
-"""Vectors are made when nobody has searched or written for so long: who waits for an answer needs
-the cores, and what follows shares a batch …"""
+"""Quiet period in seconds: vectors are computed after so long without a search or write. A waiting
+search needs the cores, and later rows can share the batch."""
 MAX_DELAY_S = 2.0
-"""… or so long after the first row that wants one, however busy it is; at once for who waits."""
+"""Maximum delay in seconds after the first row without a vector, even under load; there is no delay
+if a caller waits for vectors."""
 MAX_FRESH = 4096
 """Keys of new rows that are remembered; the file knows all."""
 BATCH_TIMEOUT_S = 120.0
@@ -201,7 +202,7 @@ class EmbeddingStorage(Protocol):
 class NearestSearch(Protocol):
     @property
     def searched_at(self) -> float:
-        """When somebody searched last, by the loop's clock."""
+        """Time of the last search, by the event loop's clock."""
         ...
 
     async def nearest(
@@ -257,7 +258,7 @@ class EmbeddingWorker:
         await self._idle.wait()
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Nobody waits for what has ended; that it failed is a mistake of ours."""
+        """Release waiters when the task ends; a failure is a bug and is logged."""
         self._idle.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("no vectors are made any more", exc_info=error)
@@ -277,7 +278,8 @@ class EmbeddingWorker:
                 pause_s = min(pause_s * 2, MAX_PAUSE_S)
 
     async def _quiet(self) -> None:
-        """Until nobody needs the cores, it has been long enough, or somebody waits for vectors."""
+        """Wait until there was no activity for QUIET_PERIOD_S, at most MAX_DELAY_S, or until a
+        caller needs vectors."""
         clock = asyncio.get_running_loop().time
         latest = clock() + MAX_DELAY_S
         while (until := min(self._busy_until(), latest)) > clock():
@@ -290,10 +292,10 @@ class EmbeddingWorker:
         return max(self._written_at, self._known.searched_at) + QUIET_PERIOD_S
 
     async def catch_up(self, progress: Progress | None = None) -> None:
-        """Until none is wanted; `progress` is told how many of how many are done.
+        """Compute all missing vectors; `progress` gets the number done and the total.
 
         Raises:
-            ModelUnavailable, StorageFailed, Busy: some are still wanted.
+            ModelUnavailable, StorageFailed, Busy: some are still missing.
         """
         async with self._alone:
             self._is_woken.clear()
@@ -317,7 +319,6 @@ class EmbeddingWorker:
                 progress(done, max(total, done))
 
     async def _embed_some(self) -> int:
-        """How many."""
         fresh, self._fresh = list(self._fresh), {}
         rows = await self._storage.read(partial(rows_to_embed, fresh=fresh, limit=BATCH))
         if not rows:
@@ -380,7 +381,7 @@ def _is_earlier_similar(other: RowToEmbed, row: RowToEmbed) -> bool:
 
 
 HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
-"""Not encoded yet, or in an older way (their fourth byte)."""
+"""Condition for rows with missing terms, or terms of an older version (fourth byte)."""
 
 PAGE_ROWS = 500
 

@@ -67,7 +67,7 @@ INSERT_ENTRY_KEY = """
 """
 
 MAX_SOURCES = 64
-"""Of an entry; the latest are kept."""
+"""Maximum number of sources of an entry; the latest are kept."""
 
 
 def owner_number(transaction: Transaction, jid: str) -> int:
@@ -100,7 +100,7 @@ def existing_row(transaction: Transaction, jid: str, row: Mapping[str, SqlValue]
 
 
 def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, SqlValue]]) -> None:
-    """Each as it is told; those whose id is there stay as they are."""
+    """Insert complete rows; rows with existing ids are left as they are."""
     owner = owner_number(transaction, jid)
     owned = [{**row, "owner": owner} for row in rows]
     transaction.each(INSERT_ENTRY, owned)
@@ -179,7 +179,7 @@ SELECT_ENTRY_LINKS = """
 ONE_LINK = "AND (source, target, relation) = (:source, :target, :relation)"
 
 MAX_LINKS = 1000
-"""Of one entry."""
+"""Maximum number of links of an entry."""
 
 
 def add_link(
@@ -210,7 +210,7 @@ def remove_links(
     *,
     now: int,
 ) -> int:
-    """How many there were. Raises NotFound."""
+    """Remove links; return their number. Raises NotFound."""
     source, target = (_linked_seq(transaction, owner, id, now=now) for id in ends)
     return transaction.count(
         DELETE_LINKS, {"owner": owner, "source": source, "target": target, "relation": relation}

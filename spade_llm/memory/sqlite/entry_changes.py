@@ -182,7 +182,7 @@ def set_entry_importance(
 
 
 def add_accesses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[int, int]]) -> None:
-    """So many accesses more, the last one at that time, for each entry by (owner, key)."""
+    """Add access counts, with the time of the last access, for entries by (owner, key)."""
     transaction.each(
         UPDATE_ACCESSES,
         [
@@ -241,7 +241,7 @@ def _changed_columns(
 
 
 def _changed_end(entry: MemoryEntry, wanted: MemoryChange) -> datetime | None:
-    """What a memory says anew is true again."""
+    """End of validity after the change; new content makes a memory valid again."""
     if wanted.invalid_at is not None or wanted.content is not None:
         return wanted.invalid_at
     return entry.invalid_at

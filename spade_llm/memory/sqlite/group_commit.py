@@ -30,14 +30,14 @@ MAX_BATCH = 256
 TRUNCATE_WAL = "PRAGMA wal_checkpoint (TRUNCATE)"
 BUSY_TIMEOUT = "PRAGMA busy_timeout"
 BUSY_TIMEOUT_MS = 250
-"""How long the log is waited for, once: our own reads are mostly over by then, and behind another
-program that reads for minutes (an export) every write would wait."""
+"""Timeout in milliseconds of the single wait for the write-ahead log. By then own reads have mostly
+ended; with a longer wait, a long read of another process (an export) would delay every write."""
 RETRY_S = 0.5
 """A log that could not be emptied is tried again so soon, also when nothing is written."""
 
 
 class _QueuedWrite(Generic[T]):
-    """One operation, what came of it until the commit, and who waits for it."""
+    """Queued operation, its result until the commit, and the future of its caller."""
 
     def __init__(self, operation: Callable[[Transaction], T]) -> None:
         self._operation = operation
@@ -71,12 +71,12 @@ class _QueuedWrite(Generic[T]):
 
 
 class GroupCommit:
-    """The only writer of one connection, whose transactions it owns.
+    """Single writer of one connection; commits queued writes in groups and owns the transactions.
 
     Open it inside the running loop; `close` commits what is queued.
 
     Args:
-        on_commit: told what each write touched, before it is acknowledged.
+        on_commit: called with the transaction of each write before it is acknowledged.
     """
 
     def __init__(
@@ -143,7 +143,8 @@ class GroupCommit:
                 write.fail(StorageFailed("the memory was stopped"))
 
     async def _next_batch(self) -> list[_QueuedWrite[Any]]:
-        """What is waiting, at least one; nothing once the end is reached."""
+        """Wait for queued writes and return at least one of them; empty after the end of the
+        queue."""
         batch: list[_QueuedWrite[Any]] = []
         item = await self._next_write()
         while item is not None:
@@ -230,7 +231,8 @@ def _has_truncated_wal(connection: sqlite3.Connection, *, patience_ms: int) -> b
 
 
 def _error_for_caller(failure: BaseException) -> BaseException:
-    """A mistake of ours goes to who asked; the writer goes on for everybody else."""
+    """Error for the caller: SQLite errors become StorageFailed. Bugs are raised to the caller; the
+    writer continues for the others."""
     return storage_failed(failure) if isinstance(failure, sqlite3.Error) else failure
 
 

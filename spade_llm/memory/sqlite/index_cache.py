@@ -37,14 +37,15 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 512 * 1024 * 1024
-"""Of all indexes together; a single one that is larger is held alone."""
+"""Maximum size of all indexes together in bytes; a single larger one is kept alone."""
 EMPTY_BYTES = 4096
-"""What an owner without memories counts for."""
+"""Accounted size of an owner without memories, in bytes."""
 INLINE_ROWS = 100_000
 """Searched in the loop's own thread: up to 4 ms. Another thread costs 0.3 ms, on busy cores 1."""
 THREADS = 2
 QUERY_TIMEOUT_S = 2.0
-"""For the query's vector; after that it is keywords only, and said so."""
+"""Timeout in seconds for the query's vector; after it the search uses keywords only and is reported
+as degraded."""
 MAX_AWAITED_ROWS = 64
 """A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
 MAX_AWAIT_S = 0.5
@@ -52,11 +53,12 @@ MAX_AWAIT_S = 0.5
 MAX_GLANCE_ROWS = 32
 """Changed ones that are read in the loop's own thread."""
 MERGE_DELAY_S = 0.05
-"""What was changed or forgotten is read again, or leaves RAM, so long after it, at the latest."""
+"""Maximum delay in seconds until changed rows are read again and deleted rows are removed from RAM.
+"""
 
 
 class IndexSource(Protocol):
-    """What is asked of the file."""
+    """Database access that the cache needs."""
 
     @property
     def now(self) -> Callable[[], datetime]: ...
@@ -68,7 +70,7 @@ class IndexSource(Protocol):
 
 @dataclass(slots=True)
 class _LoadedIndex:
-    """One owner's index, and what it does not know yet."""
+    """Index of one owner, with its pending changes."""
 
     owner: str
     index: OwnerIndex = field(default_factory=OwnerIndex)
@@ -76,11 +78,11 @@ class _LoadedIndex:
     stale: set[int] = field(default_factory=set)
     """Keys that have changed since they were read; bounded by what is written in TIDY_AFTER_S."""
     used: set[int] = field(default_factory=set)
-    """Keys whose use was counted since; each counts once."""
+    """Keys with accesses counted since the last load; each counts once."""
     wants_merge: bool = False
     """Rows were removed since the last one."""
     size_bytes: int = 0
-    """When it was last measured."""
+    """Size in bytes at the last measurement."""
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     """An index is read and written by one at a time."""
@@ -110,7 +112,7 @@ class IndexRanker:
         """The one used last is at the end."""
         self._size_bytes = 0
         self.searched_at = float("-inf")
-        """When somebody searched last, by the loop's clock."""
+        """Time of the last search, by the event loop's clock."""
         self._threads: ThreadPoolExecutor | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -134,7 +136,7 @@ class IndexRanker:
             held.is_loaded = False
 
     def __len__(self) -> int:
-        """Owners whose indexes are held."""
+        """Number of owners with a cached index."""
         return len(self._held)
 
     def rows_held(self, owner: str) -> int:
@@ -158,7 +160,7 @@ class IndexRanker:
         self._tidy_soon()
 
     def used(self, owner: str, keys: Set[int]) -> None:
-        """Only the importance of these rows is different."""
+        """Mark rows as accessed: only their importance has changed."""
         held = self._held.get(owner)
         if held is not None:
             held.used |= keys
@@ -241,7 +243,7 @@ class IndexRanker:
             self._let_go()
 
     async def _load(self, held: _LoadedIndex) -> None:
-        """What is committed meanwhile is in `stale`, too, and read once more."""
+        """Load the index. Rows committed meanwhile are also in `stale` and are read again."""
         now = to_microseconds(self._reading.now())
         read = partial(_load_index, owner=held.owner, model=self._model, now=now)
         held.index = await self._reading.read(read)
@@ -282,7 +284,8 @@ class IndexRanker:
         held.size_bytes = size
 
     async def _tidy(self) -> None:
-        """Also what is forgotten leaves RAM, although nobody asks for it any more."""
+        """Refresh stale indexes, so that deleted rows leave RAM even if the owner does not search
+        again."""
         await asyncio.sleep(MERGE_DELAY_S)
         while stale := [held for held in self._held.values() if held.is_loaded and held.stale]:
             for held in stale:
@@ -298,7 +301,7 @@ class IndexRanker:
         self._let_go()
 
     async def _merge(self, held: _LoadedIndex) -> None:
-        """What is dead is left out; searches go on beside it."""
+        """Merge the index without dead rows; searches continue meanwhile."""
         if not (held.wants_merge or held.index.wants_merge):
             return
         held.wants_merge = False
@@ -310,7 +313,7 @@ class IndexRanker:
             self._measure(held)
 
     def _let_go(self) -> None:
-        """Of those used longest ago, until the rest fits."""
+        """Evict the least recently used indexes until the rest fits."""
         if self._size_bytes <= self._max_bytes:
             return
         for held in [one for one in self._held.values() if not one.users][:-1]:
@@ -320,7 +323,7 @@ class IndexRanker:
                 return
 
     async def _newest_embedded(self, held: _LoadedIndex) -> None:
-        """Only its vector finds a row by meaning, also one that was stored just now."""
+        """Wait for the vectors of new rows: a semantic search finds a row only by its vector."""
         async with held.alone:
             await self._refresh(held)
         is_few = 0 < held.index.without_vector <= MAX_AWAITED_ROWS
@@ -333,7 +336,7 @@ class IndexRanker:
     async def _query_vector(
         self, index: OwnerIndex, query: MemoryQuery
     ) -> NDArray[np.float32] | None:
-        """None: by keywords only."""
+        """Vector of the query; None: search by keywords only."""
         if self._embedder is None or query.mode is SearchMode.KEYWORD:
             return None
         try:
@@ -371,7 +374,8 @@ class IndexRanker:
     def _lacks_vectors(
         self, index: OwnerIndex, query: MemoryQuery, scopes: Sequence[GrantScope] | None
     ) -> bool:
-        """In RECALL the newest messages always do: only a backlog counts."""
+        """Check whether matching rows lack vectors. In RECALL only an old backlog counts, since the
+        newest messages never have vectors yet."""
         if query.mode is SearchMode.RECALL:
             return self._is_behind() and index.without_vector > 0
         return index.lacks_vectors(query.which, now=self._now_s(), scopes=scopes)
@@ -385,7 +389,7 @@ class IndexRanker:
 
 
 def _as_keyword_query(query: MemoryQuery) -> MemoryQuery:
-    """Where meaning was asked for and cannot be had."""
+    """Keyword query that replaces a semantic query if there is no vector."""
     is_semantic = query.mode is SearchMode.SEMANTIC
     return replace(query, mode=SearchMode.KEYWORD) if is_semantic else query
 

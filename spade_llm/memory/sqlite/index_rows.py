@@ -111,8 +111,8 @@ def index_rows_by_key(
 def _texts_without_terms(
     transaction: Transaction, owner: str, rows: Sequence[SqlRow]
 ) -> TextsByKey:
-    """By key, of those whose terms must be made of them: with none yet, or older ones. To read all
-    texts took as long as all the rest."""
+    """Texts by key of the rows with missing or outdated terms. Reading all texts took as long as
+    all the rest."""
     old = [row[0] for row in rows if row[19] is None or row[19][VERSION_OFFSET] != TERMS_VERSION]
     if not old:
         return {}
@@ -153,7 +153,7 @@ def _columns(rows: Sequence[SqlRow], texts: TextsByKey, *, now: int) -> IndexCol
 def _importance(
     given: Sequence[float | None], uses: Sequence[int], last_used: Sequence[int], *, now: int
 ) -> Sequence[float]:
-    """As `effective_importance`, many times as fast for many."""
+    """Vectorized `effective_importance`, many times faster for many rows."""
     import numpy as np
 
     idle_days = np.maximum((now - np.array(last_used, np.float64)) / DAY_US, 0.0)

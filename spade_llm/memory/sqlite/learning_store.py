@@ -201,7 +201,8 @@ def _message_ranges(transaction: Transaction, *, limit: int) -> Sequence[Message
 def _message_range(
     transaction: Transaction, owner: str, name: str, number: int, conversation: int, cleared: int
 ) -> MessageRange:
-    """What was cleared first, by itself: nothing follows upon it."""
+    """Range of messages to learn from. Cleared messages come first, in a range of their own;
+    nothing can follow them."""
     which: dict[str, SqlValue] = {
         "owner": number,
         "conversation": conversation,

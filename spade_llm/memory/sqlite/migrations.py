@@ -55,9 +55,9 @@ _DIET = re.compile(
     r"|diab[eé]tic[oa]))\.?",
     re.IGNORECASE,
 )
-"""What the rules of schema 4 wrote for a diet."""
+"""Diet facts as the rules of schema 4 wrote them."""
 _CLOSABLE = re.compile(r"(?P<who>.{1,60}?) (?:is|es) .+", re.IGNORECASE | re.DOTALL)
-"""What they took for another diet."""
+"""Facts that these rules took for another diet."""
 _USER_NAMES = ("user", "the user", "usuario", "el usuario", "la usuaria")
 
 
@@ -118,7 +118,7 @@ def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
 def _contradicted_at(
     slot: ExclusiveValue | None, later: Sequence[tuple[ExclusiveValue | None, int]]
 ) -> int | None:
-    """Since when a later fact contradicts it; None: it is still true."""
+    """Time of the first later fact that contradicts it; None: it is still true."""
     return min(
         (at for other, at in later if slot and other and other.contradicts(slot)), default=None
     )
@@ -192,7 +192,7 @@ TO_NEWEST: Sequence[str] = (
 """FTS5 and owners as text, to terms and numbers."""
 
 TO_3: Sequence[str] = (CONSENT, *CONSENT_INDEXES)
-"""Whom an owner may learn about across conversations."""
+"""Tables for the consent to learn across conversations."""
 
 TO_4: Sequence[str] = (
     "ALTER TABLE conversation ADD COLUMN cleared_at_seq INTEGER NOT NULL DEFAULT 0",
@@ -204,11 +204,11 @@ TO_4: Sequence[str] = (
 TO_5: Sequence[Step] = (reopen_facts,)
 
 MIGRATIONS: Mapping[int, Sequence[Step]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4, 4: TO_5}
-"""By the version that a file has. 0: an empty file, which becomes the newest at once, as one of
-version 1 does: its tables are made anew."""
+"""Migration steps by the version of the file. An empty file (0) and version 1 go directly to the
+newest version: their tables are created anew."""
 
 VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
-"""Which version each leads to."""
+"""Version of the file after each migration."""
 
 
 def migrate(connection: sqlite3.Connection, *, path: str) -> None:

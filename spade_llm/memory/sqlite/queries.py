@@ -51,8 +51,6 @@ HAS_TAG = "EXISTS (SELECT 1 FROM json_each(entry.tags) WHERE value = :{name})"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCondition:
-    """One that must hold, and its parameters."""
-
     sql: str
     parameters: Mapping[str, SqlValue]
 
@@ -73,7 +71,7 @@ def filter_conditions(which: MemoryFilter) -> SqlCondition:
 
 
 def validity_condition(which: MemoryFilter) -> SqlCondition:
-    """What is true at the time that is asked for."""
+    """Condition for entries that are valid at the requested time."""
     if which.with_invalid:
         return join_conditions([])
     if which.as_of is None:
@@ -82,7 +80,7 @@ def validity_condition(which: MemoryFilter) -> SqlCondition:
 
 
 def scope_condition(scopes: Sequence[GrantScope] | None) -> SqlCondition:
-    """What at least one of the scopes holds; None: everything."""
+    """Condition for entries in at least one of the scopes; None: all entries."""
     if scopes is None:
         return join_conditions([])
     parts = [_one_scope(number, scope) for number, scope in enumerate(scopes)]
@@ -239,7 +237,7 @@ def own_entries(
 
 
 def entry_owner(transaction: Transaction, id: bytes, *, now: int) -> str | None:
-    """For whoever has the whole file: no owner asks."""
+    """Owner of an entry, without an access check: only for tools with access to the whole file."""
     found = transaction.first(SELECT_ENTRY_OWNER, {"id": id, "now": now})
     return None if found is None else str(found[0])
 

@@ -56,7 +56,7 @@ CONTAINING_CONTENT = f"""
         SELECT lower(rtrim(content, ' .!')) FROM entry
         WHERE {OWNED_ENTRY} AND seq = :seq AND length(rtrim(content, ' .!')) >= {FEWEST_CHARS})) > 0
 """
-"""Of the same person, with the memory's words among others."""
+"""Condition for entries about the same person that contain the memory's text."""
 
 SELECT_MESSAGES = """
     SELECT seq, seq > (SELECT cleared_at_seq FROM conversation WHERE number = conversation)
@@ -70,7 +70,8 @@ SELECT_ROOM_SUBJECTS = """
     UNION SELECT subject FROM message WHERE subject >= :first AND subject < :end
         AND +owner = (SELECT number FROM owner WHERE jid = :owner)
 """
-"""What one person is called in rooms. By the index of subjects: an owner has many, a person few."""
+"""Subjects of one person in rooms. The query uses the index of subjects: an owner has many
+subjects, a person few."""
 
 ABOUT_SUBJECT = "subject = :subject"
 
@@ -113,7 +114,7 @@ SELECT_DUE = """
 
 
 NO_LIMIT = -1
-"""As SQLite says it."""
+"""SQLite's value for no limit."""
 
 ALL_MESSAGES = message_scope_condition(None)
 
@@ -303,8 +304,11 @@ def _erase_messages(
     doomed: Sequence[EntryToDelete],
     now: int,
 ) -> int:
-    """How many there were, without those that were cleared before. The episodes that they were in
-    quote them, and go too; of those that are not doomed themselves the other messages stay."""
+    """Erase messages; return their number, without those that were cleared before.
+
+    Episodes with these messages quote them and are erased too. The other messages of an episode
+    stay, unless the episode itself is in `doomed`.
+    """
     found = transaction.all(SELECT_MESSAGES.format(condition=condition), {**values, "owner": owner})
     seqs = [seq for seq, _ in found]
     if seqs:

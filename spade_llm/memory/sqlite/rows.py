@@ -80,7 +80,7 @@ KEY_NAMESPACE = UUID("5c2a1c1e-6f0b-5d7a-9f5e-0d6a5f8a3b11")
 """Ids of keyed writes are uuid5 of it: the same owner and key give the same id for ever."""
 
 MESSAGE_NAMESPACE = UUID("0f1de2a6-52c3-5f0e-8a1b-6a3c1f0e9d42")
-"""Of messages, which have ids of others."""
+"""UUID namespace of messages; their own ids come from other programs."""
 
 ID_BYTES = 16
 
@@ -93,13 +93,14 @@ ENTRY_COLUMNS = (
     " tier, content_type, tags, metadata, importance, importance_reason, surprise, origin, sources,"
     " created_at, updated_at, access_count, last_accessed_at, expires_at, valid_at, invalid_at"
 )
-"""What `entry_from_row` reads, of entry JOIN owner."""
+"""Columns for `entry_from_row`, of entry JOIN owner."""
 
 MESSAGE_COLUMNS = "message.id, role, content, at, speaker, recalled"
-"""What `message_from_row` reads."""
+"""Columns for `message_from_row`."""
 
 FOUND_MESSAGE_COLUMNS = "message.id, role, content, at, speaker, NULL"
-"""The same of one that was found: what it was written with, dozens of ids, nobody asks for."""
+"""Columns of a found message, without the ids of the memories it was written with: there are
+dozens, and search results do not need them."""
 
 
 def new_id(owner: str, key: str | None) -> bytes:
@@ -108,13 +109,13 @@ def new_id(owner: str, key: str | None) -> bytes:
 
 
 def message_id(owner: str, conversation: str, id: str) -> str:
-    """What a message is called where it is found among memories."""
+    """Id of a message in search results: a UUID derived from owner, conversation and message id."""
     name = f"{owner}\0{conversation}\0{id}".encode()
     return _uuid5_from_digest(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
 
 
 def _uuid5_from_digest(digest: bytes) -> str:
-    """As `str(uuid5(…))`, a third of its time: 16 for each turn."""
+    """Format a digest like `str(uuid5(…))`, in a third of its time; a turn has 16."""
     digits = digest[:ID_BYTES].hex()
     variant = "89ab"[digest[8] >> 4 & 3]
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
@@ -182,7 +183,7 @@ def text_columns(content: str, context: str | None, tags: Sequence[str]) -> Mapp
 def expiry_time(
     tier: Tier, ttl_s: float | None, *, now: int, short_term_ttl_s: float
 ) -> int | None:
-    """When a memory that begins now expires."""
+    """Expiry time of a memory created now; None: never."""
     if ttl_s is None and tier is Tier.SHORT_TERM:
         ttl_s = short_term_ttl_s
     return None if ttl_s is None else now + round(ttl_s * 1_000_000)
@@ -204,7 +205,7 @@ def unpack_ids(packed: bytes | None) -> tuple[str, ...]:
 
 
 def _format_uuid(digits: str) -> str:
-    """As `str(UUID(hex=…))`, ten times as fast: each message that is found may have dozens."""
+    """Format digits like `str(UUID(hex=…))`, ten times faster; a found message may have dozens."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
@@ -248,7 +249,7 @@ def entry_from_row(row: SqlRow, *, now: int) -> MemoryEntry:
 def effective_importance(
     importance: float | None, access_count: int, last_used: int, *, now: int
 ) -> float:
-    """As it was set, else from its use."""
+    """Importance as set, else computed from the accesses."""
     if importance is not None:
         return float(importance)
     return importance_from_use(access_count, (now - last_used) / DAY_US)

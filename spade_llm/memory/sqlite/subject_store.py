@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.database import MemoryDatabase
 
 ABOUT_SUBJECT = "(subject = :subject OR (subject >= :first AND subject < :end))"
-"""What was said in rooms has its own subjects, and is the same person's to see to."""
+"""Condition for entries about a person, including the person's subjects in rooms."""
 
 SELECT_PAGE = f"""
     SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner

@@ -103,7 +103,8 @@ class BatchTools:
         return DraftArguments.read(item).draft(self._scope)
 
     async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
-        """Without a subject all of the owner's are ours, and the store knows which there are."""
+        """Report entries about other subjects as not found. Without a subject all of the owner's
+        entries are accessible, and the store checks the ids."""
         if self._scope.subject is None or not batch.good:
             return batch
         there = {e.id for e in await self._scope.there([change.id for _, change in batch.good])}
@@ -124,7 +125,7 @@ class _Batch(Generic[ItemT]):
     errors: list[BatchError]
 
     def ready(self, on_error: OnError) -> _Batch[ItemT]:
-        """What is to be tried, seeing that these are wrong already."""
+        """Items to process, considering the existing errors and `on_error`."""
         if not self.errors or on_error is OnError.CONTINUE:
             return self
         if on_error is OnError.ROLLBACK:
@@ -160,7 +161,7 @@ def _parse_item_change(item: object) -> MemoryChange:
 
 
 def _with_known_id(error: BatchError, good: Sequence[tuple[int, MemoryChange]]) -> BatchError:
-    """An unknown id is named in our words, whoever found that it is unknown."""
+    """Use the same text for every unknown id, regardless of the part that found the error."""
     for index, change in good:
         if index == error.index and error_type(error.code) == NOT_FOUND_ERROR:
             return BatchError(index=index, code=error.code, reason=memory_not_found(change.id))

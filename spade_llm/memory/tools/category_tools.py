@@ -29,7 +29,7 @@ def text_argument(arguments: Mapping[str, object], name: str) -> str:
 
 
 def optional_text_argument(arguments: Mapping[str, object], name: str) -> str | None:
-    """None if it is missing or null."""
+    """Text argument; None if it is missing or null."""
     value = arguments.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidArguments(f"{name} must be a string")
@@ -49,7 +49,8 @@ def number_argument(arguments: Mapping[str, object], name: str, *, default: floa
 def integer_argument(
     arguments: Mapping[str, object], name: str, *, default: int, highest: int
 ) -> int:
-    """From 1 to `highest`; 5.0 is 5, since JSON knows no difference."""
+    """Integer argument from 1 to `highest`. 5.0 is accepted as 5, since JSON does not distinguish
+    them."""
     value = number_argument(arguments, name, default=default)
     if value != value // 1 or not 1 <= value <= highest:
         raise InvalidArguments(f"{name} must be a whole number from 1 to {highest}, not {value}")
@@ -66,7 +67,8 @@ class MemoryTool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     async def execute(self, /, **arguments: object) -> str:
-        """What the model reads. Raises nothing that the model could have caused."""
+        """Run the tool and return its result for the model. Raises no error that the model could
+        have caused."""
         ...
 
 
@@ -202,7 +204,8 @@ def _indent(content: str) -> str:
 
 
 def _failure_reason(error: ServiceError | RequestError) -> str:
-    """What the model may know: a service's own words, but of a request only whether it came."""
+    """Error text for the model: the text of a service error, or of a remote invalid-arguments
+    error; else only that the memory is unavailable."""
     if isinstance(error, ServiceError):
         return str(error)
     if error.wire_code == InvalidArguments.code:
@@ -254,7 +257,7 @@ class RetrieveMemoryTool:
         )
 
     async def execute(self, /, **arguments: object) -> str:
-        """What the model reads; a failure says what to change, or that the memory is away."""
+        """Run the tool. An error text says what to change, or that the memory is unavailable."""
         return await answer_or_error(self._retrieve(arguments), "Failed to retrieve memories")
 
     async def _retrieve(self, arguments: Mapping[str, object]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ChatModel
 
 MAX_PROMPT_CHARS = 24_000
-"""Of all sources together. If they are longer, the longest are shortened first."""
+"""Maximum length of all sources together in characters; the longest are shortened first."""
 MAX_SUMMARY_CHARS = 8_000
 DEADLINE_S = 60.0
 
@@ -193,7 +193,8 @@ def _common_value(values: Iterable[ValueT]) -> ValueT | None:
 
 
 def _common_subject(sources: Sequence[MemoryEntry]) -> str | None:
-    """Everybody may see and remove what is stored about them: so it is about one, or about none."""
+    """Common subject of the sources; raises InvalidArguments if there are several. People may see
+    and remove what is stored about them, so a memory has at most one subject."""
     subjects = {source.subject for source in sources if source.subject is not None}
     if len(subjects) > 1:
         raise InvalidArguments("memory_ids are about different people; consolidate each apart")

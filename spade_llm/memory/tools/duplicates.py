@@ -70,7 +70,7 @@ def group_duplicates(
 
 
 def are_duplicates(one: MemoryEntry, other: MemoryEntry) -> bool:
-    """Whether two similar entries may stand for each other."""
+    """Check whether one of two similar entries can replace the other."""
     return (
         one.subject == other.subject
         and one.content_type == other.content_type
@@ -180,7 +180,8 @@ class DeduplicateTool:
     async def _similar(
         self, entries: Sequence[MemoryEntry], least: float, which: MemoryFilter
     ) -> dict[str, list[MemoryEntry]]:
-        """One after the other: a memory serves others too."""
+        """Find similar entries in sequence, not in parallel: the memory serves other callers
+        too."""
         return {entry.id: await self._like(entry, least, which) for entry in entries}
 
     async def _like(

@@ -58,7 +58,7 @@ def error_object(error: ServiceError | RequestError | ModelError) -> dict[str, o
 
 
 def error_type(code: str) -> str:
-    """Of a wire code; one that we don't know means that the memory can't be asked now."""
+    """Error type of a wire code; an unknown code means that the memory is unavailable."""
     return _TYPE_OF_CODE.get(code, UNAVAILABLE_ERROR)
 
 
@@ -68,7 +68,7 @@ def error_message(kind: str, detail: str) -> str:
 
 
 def memory_not_found(id: str) -> str:
-    """The same for an id that never was and for one that is somebody else's."""
+    """Error text for an unknown id; the same for an entry of another owner."""
     return f"there is no memory {id}"
 
 
@@ -136,12 +136,13 @@ def search_answer(results: SearchResult) -> dict[str, object]:
 
 
 MAX_CHARS = 60_000
-"""What a turn gives a model of one result."""
+"""Maximum length of a tool result in a turn, in characters."""
 ELLIPSIS = "…"
 
 
 def answer_as_text(answer: Mapping[str, object], max_chars: int = MAX_CHARS) -> str:
-    """At most `max_chars`, if items or the text of one memory are what is long."""
+    """Format the answer as JSON of at most `max_chars`, by leaving out items or shortening the
+    content of a single memory."""
     text = _to_json(answer)
     if len(text) <= max_chars:
         return text
@@ -154,7 +155,7 @@ def answer_as_text(answer: Mapping[str, object], max_chars: int = MAX_CHARS) -> 
 
 
 def _first_items(items: Sequence[object], room: int) -> list[object]:
-    """At least one, however long: who asks for the next page must come further."""
+    """First items that fit; at least one, shortened, so that the next page advances."""
     kept: list[object] = []
     used = 2
     for item in items:
@@ -166,7 +167,7 @@ def _first_items(items: Sequence[object], room: int) -> list[object]:
 
 
 def _truncate_item(item: object, room: int) -> object:
-    """With less of its content, halved until it fits: JSON makes some texts longer."""
+    """Halve the content of an item until its JSON fits; escapes make some texts longer."""
     while (
         isinstance(item, dict) and _json_length(item) > room and len(item.get("content") or "") > 1
     ):
@@ -211,11 +212,12 @@ class EntryTool:
         )
 
     async def execute(self, /, **arguments: object) -> str:
-        """What a model reads; of a long answer the first items."""
+        """Run the tool and return JSON for a model; a long list is cut after the first items."""
         return answer_as_text(await self.answer(arguments))
 
     async def answer(self, arguments: object) -> ToolAnswer:
-        """For any JSON; a failure is `{"error": true, "error_type": …, "message": …}`."""
+        """Answer any JSON arguments; an error is `{"error": true, "error_type": …, "message":
+        …}`."""
         try:
             return await self.run(self.arguments.read(arguments))
         except (ServiceError, RequestError, ModelError) as error:
@@ -229,14 +231,15 @@ logger = logging.getLogger(__name__)
 class SubjectScope:
     store: MemoryStore
     owner: str
-    """The bare JID whose memory it is."""
+    """Bare JID of the owner of the memory."""
     subject: str | None = None
-    """Whom the memories are about; None: anybody, or nobody in particular."""
+    """Person that the memories are about; None: any person or none."""
     session: str | None = None
     """The conversation that new ones belong to; what is found may be of any."""
 
     def check_agent(self, agent_id: str | None) -> None:
-        """Raises InvalidArguments: the owner is whom the server says, never an argument."""
+        """Check that `agent_id` is the owner or None; the owner is given by the server, never by an
+        argument. Raises InvalidArguments."""
         if agent_id is not None and agent_id != self.owner:
             logger.warning("%s: a memory was to be stored for %.128r", self.owner, agent_id)
             raise InvalidArguments(f"agent_id must be {self.owner!r} or null")

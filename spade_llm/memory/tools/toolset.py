@@ -35,7 +35,7 @@ class LinkedMemory(MemoryStore, LinkStore, Protocol):
 
 
 class ManagedMemory(DecayStore, GrantStore, Protocol):
-    """What an owner decides about its whole memory."""
+    """Administration of an owner's whole memory: decay and grants."""
 
 
 def entry_tools(
@@ -64,6 +64,9 @@ def further_tools(scope: SubjectScope, links: LinkStore) -> tuple[EntryTool, ...
 
 
 def owner_tools(memory: ManagedMemory) -> tuple[EntryTool, ...]:
-    """Those for decay and grants. They act on all that an owner has: never offer them in a
-    conversation with one person, who could open or remove the memories of others."""
+    """Tools for decay and grants.
+
+    They act on all data of an owner: never offer them in a conversation with one person, because
+    that person could share or remove memories about others.
+    """
     return (*DecayTools(memory), *GrantTools(memory))

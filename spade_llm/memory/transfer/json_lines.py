@@ -42,7 +42,7 @@ DecodeValue = Callable[[object], SqlValue]
 
 @dataclass(frozen=True, slots=True)
 class FieldCodec:
-    """One field: as a value of SQLite's, and as one of JSON's."""
+    """Conversion of one field between SQLite and JSON values."""
 
     write: EncodeValue
     read: DecodeValue
@@ -50,7 +50,7 @@ class FieldCodec:
 
 
 def encode_record(kind: str, values: Mapping[str, SqlValue]) -> str:
-    """One record as a line, without its end."""
+    """Encode one record as a line, without the line end."""
     fields = RECORD_FIELDS[kind]
     written = {
         name: field.write(values[name])
@@ -322,5 +322,5 @@ RECORD_FIELDS: Mapping[str, Mapping[str, FieldCodec]] = {
         "ids": REQUIRED_IDS,
     },
 }
-"""In the order in which they are written: what a record points to comes before it. `is_left_out`:
-a message that no episode is to hold."""
+"""Fields of each kind of record, in the order of writing: a record comes after those that it refers
+to. `is_left_out`: a message that no episode may contain."""

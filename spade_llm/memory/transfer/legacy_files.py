@@ -42,19 +42,19 @@ SELECT_LEGACY_ROWS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportTarget:
-    """Whose memories they become, and about whom they are."""
+    """Owner and subject of the imported memories."""
 
     owner: str | None = None
-    """None: the agent that the file names."""
+    """Owner of the memories. None: the agent that the file names."""
     subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyRecord:
-    """One memory in such a file."""
+    """Memory in a legacy file."""
 
     name: str
-    """Where it stands in the file."""
+    """Location in the file, for messages."""
     fields: Mapping[str, object]
     """A record of the export's kind `entry` (transfer.py), empty if there is a fault."""
     fault: str = ""
@@ -78,9 +78,10 @@ class _LegacyNote(BaseModel):
 
 
 def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[LegacyRecord] | None:
-    """What such a file holds; None: it is none, but perhaps an export of ours.
+    """Read the records of a legacy file; None if it is not one (it may be an export of this
+    program).
 
-    Raises OSError; reading on raises InvalidArguments.
+    Raises OSError; iteration raises InvalidArguments.
     """
     if _is_sqlite(path):
         return read_legacy_database(path, target)
@@ -88,7 +89,7 @@ def read_legacy_file(path: Path, target: ImportTarget) -> Iterator[LegacyRecord]
 
 
 def is_legacy_database(path: Path) -> bool:
-    """Whether there is a file with such a table. Raises InvalidArguments, OSError."""
+    """Check whether the file is a legacy database. Raises InvalidArguments, OSError."""
     return path.is_file() and _is_sqlite(path) and _has_table(path)
 
 
@@ -250,7 +251,8 @@ def _dates(created_at: datetime) -> Mapping[str, object]:
 
 
 def _decode_text(raw: bytes) -> str:
-    """What is no UTF-8 costs its row, not the file: it is refused as other text that is none."""
+    """Decode text; invalid UTF-8 is kept as surrogates, so that only its row is rejected, not the
+    file."""
     return raw.decode(errors="surrogateescape")
 
 
@@ -265,7 +267,7 @@ def _parse_time(field: str, text: str) -> datetime:
 logger = logging.getLogger(__name__)
 
 MIGRATED_SUFFIX = ".memory"
-"""Behind the name of the old file."""
+"""Suffix that is appended to the name of the old file."""
 
 
 def migrated_path(path: Path) -> Path:

@@ -172,7 +172,7 @@ INSERT_RECORDS = {
         AND NOT EXISTS (SELECT 1 FROM audit WHERE owner = number AND at = :at AND ids = :ids)
     """,
 }
-"""What is there already stays as it is."""
+"""Statements that insert records; existing records are left as they are."""
 
 OWNER_STATISTICS = """
     SELECT jid,
@@ -206,9 +206,9 @@ class ImportSummary:
     present: int
     """Records that were there already, and stayed as they were."""
     faults: tuple[str, ...] = ()
-    """What could not be taken, each named; at most MAX_FAULTS."""
+    """Errors of the rejected records, at most MAX_FAULTS."""
     left_out: int = 0
-    """How many that were."""
+    """Number of rejected records."""
 
 
 def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
@@ -231,10 +231,11 @@ def export_lines(path: Path, progress: OnTransferProgress) -> Iterator[str]:
 
 
 def import_lines(path: Path, lines: Iterable[str], *, is_dry_run: bool = False) -> ImportSummary:
-    """Fill a memory that nobody else uses: all of it, or (an error, or a dry run) nothing.
+    """Import records into a memory that no other process uses: all of them, or (after an error, or
+    in a dry run) none.
 
     Raises:
-        InvalidArguments: a line is wrong; says which and why.
+        InvalidArguments: a line is invalid; names the line and the reason.
         StorageFailed: the file could not be written.
     """
     with _write_transaction(path, is_dry_run=is_dry_run) as connection:
@@ -277,7 +278,8 @@ def backup_file(path: Path, target: Path, progress: OnTransferProgress) -> None:
 
 
 def statistics_lines(path: Path) -> Iterator[str]:
-    """What there is, one line for each owner and a few about the file. Raises StorageFailed."""
+    """Describe the content: one line for each owner and a few about the file. Raises
+    StorageFailed."""
     with open_memory_file(path, is_read_only=True) as connection:
         connection.execute("BEGIN")
         owners = connection.execute(OWNER_STATISTICS).fetchall()
@@ -328,7 +330,7 @@ def _insert_record(
 
 
 def _derived_columns(kind: str, values: Mapping[str, SqlValue]) -> Mapping[str, SqlValue]:
-    """What a row is found by; its vector is wanted by the table itself."""
+    """Compute the search columns of a row; the table itself requests its vector."""
     if kind not in ("entry", "message"):
         return {}
     content, context = str(values["content"]), values.get("context") or values.get("speaker")
@@ -348,7 +350,7 @@ def _select_rows(connection: sqlite3.Connection, select: str) -> Iterator[Mappin
 
 @contextmanager
 def _write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Connection]:
-    """One transaction; a dry run's is undone."""
+    """Run one transaction; a dry run is rolled back."""
     with open_memory_file(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection

@@ -59,7 +59,7 @@ _CONTENTS = (
 
 
 def verify_memory_file(path: Path) -> list[str]:
-    """What is wrong, a sentence each; empty: all is well."""
+    """Check a memory file and return its faults, one sentence each; empty if there are none."""
     try:
         with open_memory_file(path, is_read_only=True) as connection:
             return list(_find_faults(connection))[:MAX_FAULTS]

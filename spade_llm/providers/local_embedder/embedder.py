@@ -62,7 +62,7 @@ class MiniLmEmbedder:
         self._is_closed = False
         self._queries = QueryVectorCache(self._embed_query)
         self._batches = asyncio.Lock()
-        """One at a time."""
+        """Lock that lets batches run one at a time."""
 
     @classmethod
     async def load(cls, weights: Path, *, cache: Path, threads: int = 1) -> MiniLmEmbedder:
@@ -153,7 +153,7 @@ def _embed_one(session: MiniLmSession, text: str) -> NDArray[np.float32]:
 
 
 def _lower_priority() -> None:
-    """Where threads have priorities of their own."""
+    """Lower the priority of the thread, on Linux only, where threads have their own."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BATCH_NICENESS)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_TOKENS = 256
-"""As the model was published; what stands behind is not seen."""
+"""Maximum number of tokens per text, as in the published model; the rest is truncated."""
 MAX_CHARS = 16_384
 """Read per text: 256 tokens are far fewer."""
 BATCH_TOKENS = 128
@@ -30,7 +30,7 @@ Tokens = list[int]
 
 
 class MiniLmSession:
-    """One loaded graph with its tokenizer."""
+    """Inference session: the loaded graph and its tokenizer."""
 
     def __init__(self, *, graph: Path, tokenizer: Path, threads: int) -> None:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))

@@ -47,7 +47,7 @@ def find_weights(cache: Path) -> Path | None:
 
 
 def _no_progress(_done: int, _total: int) -> None:
-    """Nobody looks at how much is there."""
+    """Ignore the progress (default of `bytes_done`)."""
 
 
 async def fetch_weights(
@@ -99,7 +99,8 @@ def _is_complete(folder: Path) -> bool:
 
 
 async def _watch(folder: Path, bytes_done: Callable[[int, int], None]) -> None:
-    """What pip has written so far; its own bar can be read by newer versions of it only."""
+    """Report the bytes that pip has written so far; only newer versions of pip have a
+    machine-readable progress bar."""
     while True:
         bytes_done(min(_size(folder), PACKAGE_BYTES), PACKAGE_BYTES)
         await asyncio.sleep(POLL_EVERY_S)

@@ -10,7 +10,7 @@ from spade_llm.search.sentences import split_sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteToRemember:
-    """One thing to be remembered."""
+    """Note to store in memory."""
 
     category: str
     content: str
@@ -67,7 +67,7 @@ def recognise_intent(text: str) -> Intent:
 
 
 MAX_MESSAGE_CHARS = 4000
-"""What stands behind that is not looked at by the rules."""
+"""Maximum length of a message in characters for the rules; the rest is ignored."""
 
 _I = re.IGNORECASE
 _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
@@ -257,7 +257,7 @@ def _statements(text: str) -> RememberIntent | None:
 
 
 MAX_NOTES = 5
-"""From one message."""
+"""Maximum number of notes from one message."""
 
 
 def _statement(clause: str) -> NoteToRemember | None:

@@ -57,7 +57,7 @@ def key_words(text: str) -> frozenset[str]:
 
 
 def with_synonyms(words: frozenset[str]) -> frozenset[str]:
-    """With words of the same meaning, in both languages."""
+    """Add the words of the same meaning, in both languages."""
     return words.union(*(group for group in SYNONYMS if group & words))
 
 

@@ -1,6 +1,7 @@
 """Offline provider: rule-based answers (English, Spanish) through the usual tool loop.
 
-It says so. Knows no tool itself: it asks for the ones that it is offered, and quotes their results.
+The answers say so. It has no tools of its own: it calls those that it is offered, and quotes their
+results.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Phrases:
     stored: str
     not_stored: str
     noted: str
-    """Where nothing can be stored but what was said stands in the conversation."""
+    """Reply if there is no memory tool; the note remains in the conversation only."""
     remembered: str
     perhaps: str
     nothing_remembered: str
@@ -119,14 +120,14 @@ PHRASES = {"en": ENGLISH, "es": SPANISH}
 
 
 _IS_EMPTY = re.compile(r"No .*memor|Found 0|My \w+ memories \(0 ")
-"""How the memory tools say that there is nothing."""
+"""Pattern of an empty result of the memory tools."""
 NEAREST = 3
 """Found by meaning alone, and shown."""
 CHARS_PER_TOKEN = 4
-"""As others estimate it: rules have no tokens."""
+"""Estimated characters per token, as used elsewhere; rules have no tokens."""
 LISTED_CATEGORIES = ("fact", "preference")
 OfflineStep = str | list[ToolCall]
-"""What to do next: say something, or call tools."""
+"""Next step of a turn: an answer, or tool calls."""
 
 
 class OfflineProvider:
@@ -229,7 +230,7 @@ class _Rules:
         return self._call("search_memories", {"query": wanted or self._turn.question})
 
     def _from_conversation(self, topic: str) -> str:
-        """What was told in it before, as if it had been stored."""
+        """Answer from notes of earlier messages of the conversation, as if they had been stored."""
         wishes = map(recognise_intent, self._turn.earlier)
         told = [
             note.content for one in wishes if isinstance(one, RememberIntent) for note in one.notes
@@ -319,7 +320,7 @@ class _Rules:
 
 
 def _with_notices(turn: OfflineTurn, text: str, *, is_stand_in: bool) -> str:
-    """With the admission before it where it is due, and what is missing behind every one."""
+    """Add the notice that no model is used, if it is due, and the list of unavailable services."""
     say = PHRASES[turn.language]
     names = [say.service_names.get(name, name) for name in turn.context.unavailable]
     admission = say.model_away if is_stand_in else say.no_model

@@ -23,9 +23,10 @@ CLOSE_SCORE = 0.5
 
 
 def relevant_memories(memories: Sequence[QuotedMemory], topic: str) -> list[QuotedMemory]:
-    """Those that share words with the topic, most first; all of them if it has no words.
+    """Select the memories that share words with the topic, most first; all of them if it has no
+    words.
 
-    What somebody merely said in a conversation counts only where nothing else speaks of it.
+    Messages of conversations are used only if no other memory matches.
     """
     kept = [memory for memory in memories if memory.kind != MESSAGE]
     wanted = with_synonyms(key_words(topic))
@@ -53,7 +54,8 @@ def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[
 
 
 def excerpt(text: str, question: str) -> str:
-    """From the paragraph that shares most words with the question, cut at a word."""
+    """Return an excerpt from the paragraph on that shares most words with the question, cut at a
+    word."""
     wanted = key_words(question)
     paragraphs = re.split(r"\n\s*\n", text.strip())
     best = max(range(len(paragraphs)), key=lambda i: len(wanted & key_words(paragraphs[i])))
@@ -64,7 +66,8 @@ def excerpt(text: str, question: str) -> str:
 
 
 LANGUAGE_MESSAGES = 10
-"""How many of the person's messages may decide the language when the latest does not tell."""
+"""Maximum number of the person's messages used to detect the language, if the latest does not
+decide it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +79,14 @@ class OfflineTurn:
     """The person's messages before it, oldest first, as far as they were given."""
     context: QuotedContext
     results: tuple[str, ...]
-    """Of the tools that were called for this question, in order."""
+    """Results of the tools that were called for this question, in order."""
     is_first: bool
     """True if nothing has been answered in this conversation yet."""
     language: str
 
 
 def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
-    """Where the conversation stands."""
+    """Read the state of the turn from the messages."""
     asked = [i for i, message in enumerate(messages) if _is_persons(message)]
     at = asked[-1] if asked else len(messages)
     said = [_content(messages[i]) for i in reversed(asked[-LANGUAGE_MESSAGES:])]

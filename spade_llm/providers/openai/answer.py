@@ -201,7 +201,7 @@ def _usage(usage: _Usage) -> Usage:
 
 
 def _finished(partials: Iterable[_PartialCall]) -> Iterable[ToolCall]:
-    """With an id each, and no id twice: results are matched to calls by it."""
+    """Build the tool calls, each with a unique id, because results are matched to calls by id."""
     taken: set[str] = set()
     for partial in partials:
         call_id = valid_call_id(partial.id, taken)

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 BATCH_TEXTS = 64
 BATCH_CHARS = 64_000
-"""Of one request, unless a single text is longer."""
+"""Maximum number of characters of one request, unless a single text is longer."""
 MAX_CHARS = 16_000
 """Read of one text: the usual windows end at 512 to 8192 tokens."""
 SHORTEST_CHARS = 200
-"""A model whose window is smaller than this is none."""
+"""Length in characters below which a text is not cut further; no usable model has a smaller window.
+"""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """64 vectors of 4096 numbers, written out."""
 TIMEOUT_S = 30.0

@@ -27,8 +27,8 @@ UNREAD = {"X-Stainless-Raw-Response": "stream"}
 CONNECTIONS = httpx2.Limits(
     max_connections=1000, max_keepalive_connections=100, keepalive_expiry=60.0
 )
-"""The SDK's own, but for the seconds: it hangs up after 5, and who thinks for longer before their
-next question would wait for another handshake. Servers that hang up sooner do so."""
+"""Connection limits of the SDK, with a keep-alive of 60 s instead of 5 s: longer pauses between two
+questions of a person would otherwise cost another handshake. Servers may close earlier."""
 
 CHAT = "/chat/completions"
 EMBEDDINGS = "/embeddings"
@@ -66,8 +66,8 @@ class OpenAIEndpoint:
         await self._client.close()
 
     def __del__(self) -> None:
-        """Of programs that close no provider: aiohttp would call each session of theirs unclosed,
-        at the end. What it does before it first waits is enough."""
+        """Close the connections of a provider that was not closed; otherwise aiohttp would report
+        each session as unclosed at exit. The part of `close` before its first wait is enough."""
         closing = self._client.close()
         with suppress(StopIteration, RuntimeError):
             closing.send(None)
@@ -85,10 +85,11 @@ class OpenAIEndpoint:
             return self._redacted_bytes(await _read_all(response, max_bytes))
 
     async def models(self, *, model: str) -> list[str]:
-        """Ids of the server's models; empty where it has no list. `model`: for whom this is asked.
+        """List the ids of the server's models; empty if it has no list. `model` is the name used in
+        errors.
 
         Raises:
-            ModelError: the server is away, or does not accept the key.
+            ModelError: the server is unavailable, or does not accept the key.
         """
         headers = {"Accept": "application/json", **UNREAD}
         try:

@@ -33,7 +33,7 @@ FOREIGN_ERRORS = (
     httpx2.InvalidURL,
     aiohttp.ClientError,
 )
-"""What a call through the SDK raises: by design, and what its aiohttp client lets pass."""
+"""Exceptions of a call through the SDK: its own, and those of its aiohttp client."""
 
 SERVER_MESSAGE_CHARS = 300
 
@@ -46,7 +46,7 @@ TOO_LONG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What a failed request was for, as the operator knows it."""
+    """Failed request, as described to the operator."""
 
     server: str
     """Host and port."""
@@ -82,7 +82,8 @@ def is_bad_request(error: BaseException | None) -> bool:
 
 
 def _timed_out(error: Exception, asked: RequestInfo) -> ModelError:
-    """To the SDK's aiohttp client (3.54) a server that is not there is late, too."""
+    """Translate a timeout. The SDK's aiohttp client (3.54) also reports an unreachable server as
+    one."""
     cause = _first_cause(error)
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, TimeoutError):
         return _disconnected(error, asked)
@@ -90,7 +91,8 @@ def _timed_out(error: Exception, asked: RequestInfo) -> ModelError:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Of theirs: behind it is the operating system's."""
+    """Return the first aiohttp error in the chain of causes; its own cause is the operating
+    system's error."""
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError):
         error = error.__cause__
     return error

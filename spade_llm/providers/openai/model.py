@@ -1,7 +1,6 @@
 """Chat model of an OpenAI-compatible server: streaming, retries, optional request fields.
 
-Knows nothing of HTTP: `openai_endpoint.py` does, and the openai SDK is imported only when a
-provider is made.
+HTTP is handled by `endpoint.py`. The openai SDK is imported only when a provider is created.
 """
 
 from __future__ import annotations
@@ -51,11 +50,12 @@ _COMPLAINT_OF = {
         r"response_format|json.?schema|grammar|structured", re.IGNORECASE
     ),
 }
-"""How a server's complaint about an optional field reads."""
+"""Patterns of a server's complaint about an optional field."""
 
 
 class OptionalFields:
-    """One server's refusals, at most KEPT_REFUSALS: it is not asked for the same again."""
+    """Optional request fields that the server refused, at most KEPT_REFUSALS; they are not sent
+    again."""
 
     def __init__(self, *, server: str) -> None:
         self._server = server
@@ -88,7 +88,7 @@ def _refusal_key(body: RequestBody, field: str) -> str:
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "not-needed"
-"""What local servers get as their key: the SDK insists on one, they ignore it."""
+"""Placeholder key for local servers: the SDK requires a key, and they ignore it."""
 DEFAULT_TIMEOUT_S = 60.0
 
 
@@ -214,7 +214,7 @@ class OpenAIModel:
                 await self._prepare_next(error, body, attempts)
 
     async def _prepare_next(self, error: ModelError, body: RequestBody, attempts: Attempts) -> None:
-        """Before the next attempt; raises `error` if there can be none."""
+        """Prepare the next attempt; raises `error` if there can be none."""
         if not self._extras.note(error, body):
             await attempts.pause_after(error)
 

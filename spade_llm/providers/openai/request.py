@@ -17,9 +17,9 @@ UNNAMED = "answer"
 LONGEST_NAME = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
 _PLAIN = {"enum", "const", "required", "type", "title", "description", "pattern", "format"}
-"""Keywords whose values hold no schema."""
+"""Keywords with values that hold no schema."""
 _NAMED = {"properties", "$defs", "definitions"}
-"""Keywords whose values hold schemas under names that a person chose."""
+"""Keywords with values that hold schemas under user-defined names."""
 _LEFT_OUT = {"default", "examples", "additionalProperties"}
 
 
@@ -31,7 +31,8 @@ def response_format(schema: Mapping[str, object]) -> RequestBody:
 
 
 def strict_form(schema: Mapping[str, object]) -> object | None:
-    """What binds a model: closed objects that need every field. None: it cannot be said so."""
+    """Convert the schema to the strict form: closed objects that require every field. None if it
+    has no such form."""
     if schema.get("type") == "object":
         with suppress(_NotStrict):
             return _strict(schema)
@@ -39,7 +40,7 @@ def strict_form(schema: Mapping[str, object]) -> object | None:
 
 
 class _NotStrict(Exception):
-    """An object whose fields have any name cannot be bound."""
+    """Raised for an object with arbitrary field names, which has no strict form."""
 
 
 def _name(schema: Mapping[str, object]) -> str:
@@ -81,7 +82,8 @@ def _closed(node: Mapping[str, object]) -> dict[str, object]:
 
 RequestBody = dict[str, object]
 TOKEN_LIMIT_FIELD = "max_tokens"
-"""What the protocol calls the bound on an answer's tokens, unless a server calls it otherwise."""
+"""Default name of the field for the maximum number of tokens of an answer; some servers use another
+one."""
 
 
 def build_request(
@@ -111,8 +113,8 @@ def with_stream(body: RequestBody) -> RequestBody:
 
 
 def _with_sampling(settings: RequestBody, sampling: Sampling | None, bound: str) -> RequestBody:
-    """What this one request asks for otherwise. Whoever set the provider up decides how long an
-    answer may become: a request can only ask for less."""
+    """Build the fields for `sampling`. The provider's limit of tokens is an upper bound: a request
+    can only lower it."""
     if sampling is None:
         return {}
     fields: RequestBody = {}

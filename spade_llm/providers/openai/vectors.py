@@ -28,7 +28,7 @@ class _EmbeddingsAnswer(BaseModel):
 
 
 def parse_vectors(raw: bytes, *, count: int, dimension: int | None) -> NDArray[np.float32]:
-    """One L2-normalised row per text.
+    """Parse the answer into one L2-normalised row per text.
 
     Raises:
         InvalidModelOutput: not `count` vectors of `dimension` (None: of one) length.

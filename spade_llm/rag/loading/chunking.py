@@ -22,7 +22,7 @@ MAX_MARKS = 32
 
 
 def is_inside_grapheme(text: str, at: int) -> bool:
-    """Whether `at` lies between two code points that belong together."""
+    """True if `at` lies between two code points of the same grapheme cluster."""
     if not 0 < at < len(text) or (text[at - 1] < "\u0300" and text[at] < "\u0300"):
         return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
     if text[at - 1] == _JOINER or _extends(text[at]):
@@ -69,7 +69,7 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 _BELONGS_TO_NEXT = re.compile(r"@|#|//|/\*|\*|--| \*")
-"""How lines begin that stand above a definition and are about it."""
+"""Beginnings of the lines above a definition that belong to it (comments, decorators)."""
 WINDOW = 65_536
 """Characters that a pattern is looked for in at once: no other thread runs meanwhile (`re` keeps
 the GIL)."""
@@ -78,7 +78,7 @@ _MAX_HEADING_CHARS = 2_000
 
 
 class HeadingMarkup(StrEnum):
-    """How a text marks its headings."""
+    """Markup by which a text marks its headings."""
 
     MARKDOWN = "markdown"
     """ATX and setext (CommonMark §4.2, §4.3), outside fenced code."""
@@ -86,7 +86,7 @@ class HeadingMarkup(StrEnum):
     CODE = "code"
     """Definitions that begin in the first column."""
     PLAIN = "plain"
-    """Not at all."""
+    """Text without headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class Heading:
 
 
 def heading_markup(source: str, is_markdown: bool | None = None) -> HeadingMarkup:
-    """As it was said, else by the source's ending; what is no file name counts as Markdown."""
+    """Return the heading markup: `is_markdown` if it is given, otherwise by the extension of the
+    source. A source that is no file name counts as Markdown."""
     if is_markdown is not None:
         return HeadingMarkup.MARKDOWN if is_markdown else HeadingMarkup.PLAIN
     suffix = PurePath(source).suffix.lower()
@@ -112,7 +113,7 @@ def heading_markup(source: str, is_markdown: bool | None = None) -> HeadingMarku
 
 
 def find_headings(text: str, markup: HeadingMarkup) -> Iterator[Heading]:
-    """In the order of the text."""
+    """Find the headings, in the order of the text."""
     if markup is HeadingMarkup.MARKDOWN:
         return _markdown_headings(text)
     if markup is HeadingMarkup.RST:
@@ -123,7 +124,8 @@ def find_headings(text: str, markup: HeadingMarkup) -> Iterator[Heading]:
 def _find_in_windows(
     pattern: re.Pattern[str], text: str, start: int = 0
 ) -> Iterator[re.Match[str]]:
-    """As `finditer`, window by window; a window ends at the end of a line."""
+    """Iterate over the matches like `finditer`, but window by window; a window ends at the end of a
+    line."""
     while start < len(text):
         following = start + WINDOW
         end = text.find("\n", following + _MAX_HEADING_CHARS)
@@ -157,7 +159,7 @@ def _fence_after(fence: str, mark: str) -> str:
 
 
 def _follows_blank(text: str, at: int) -> bool:
-    """Of a paragraph with several lines, the last one is no heading."""
+    """Check for a blank line above: the last line of a longer paragraph is no heading."""
     return at == 0 or _BLANK_LINE.search(text[max(0, at - 100) : at]) is not None
 
 
@@ -202,12 +204,13 @@ _WORD_END = re.compile(r"\s")
 _BOUNDARIES = (_PARAGRAPH_END, _LINE_END, _SENTENCE_END, _WORD_END)
 _SPACE = re.compile(r"\s*")
 MAX_CHARACTER = 32
-"""In code points. Longer heaps of marks are no character of any script, and may be cut."""
+"""Maximum length of a character in code points. A longer run of combining marks is no character of
+any script, and may be cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitting:
-    """How large passages are and how much of one is repeated in the next, in characters."""
+    """Maximum size of a passage, and the overlap with the next one, in characters."""
 
     size: int = 1000
     """100…4000."""
@@ -235,7 +238,7 @@ class Passage:
     heading: str = ""
     """Headings above it, outermost first, joined by ` > `."""
     page: int | None = None
-    """On which it begins, from 1; None: the text has no pages."""
+    """Page on which it begins, from 1; None if the text has no pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,14 +319,15 @@ def _last_boundary(pattern: re.Pattern[str], text: str, floor: int, limit: int) 
 def _boundaries(
     pattern: re.Pattern[str], text: str, start: int, end: int
 ) -> Iterator[re.Match[str]]:
-    """Without the full stops of abbreviations."""
+    """Iterate over the boundaries, without the full stops of abbreviations."""
     for match in pattern.finditer(text, start, end):
         if text[match.start()] != "." or is_sentence_end(text, match.start()):
             yield match
 
 
 def _next_passage_start(text: str, start: int, stop: int, rule: Splitting) -> int:
-    """Where the next passage begins: a sentence or a word within the overlap, if there is one."""
+    """Return the start of the next passage: a sentence or a word within the overlap, if there is
+    one."""
     overlap = min(rule.overlap, rule.size - rule.size // 8)
     if overlap == 0:
         return stop

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_PARTS = 10_000
 MAX_UNPACKED_BYTES = 250_000_000
 MAX_XML_BYTES = 60_000_000
-"""Of all parts that are parsed, together; a parsed tree takes several times that."""
+"""Maximum total size of the XML parts in bytes; a parsed tree takes several times as much."""
 
 _XML = (".xml", ".rels")
 _HEADING = re.compile(r"heading ([1-9])$")

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 FETCH_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 20.0
 MAX_CONCURRENT_FETCHES = 4
-"""Of files that lie on the disk; others wait."""
+"""Maximum number of fetched files on the disk at a time; further requests wait."""
 MAX_URL_CHARS = 2000
 MAX_STEM_CHARS = 60
-"""Of four bytes at most: file systems take names of 255."""
+"""Maximum length of the stem in characters: at 4 bytes each it stays below the 255 bytes of file
+systems."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORTS = {"https": 443, "http": 80}
 
@@ -47,9 +48,9 @@ _PORTS = {"https": 443, "http": 80}
 class FetchLimits:
     max_bytes: int = MAX_BINARY_BYTES
     timeout_s: float = FETCH_TIMEOUT_S
-    """From the request to the last byte."""
+    """Timeout in seconds from the request to the last byte."""
     silence_s: float = READ_TIMEOUT_S
-    """Between two of them."""
+    """Timeout in seconds between two bytes."""
 
 
 class Fetcher:

@@ -48,7 +48,7 @@ BINARY_KINDS = frozenset({FileKind.PDF, FileKind.DOCX})
 
 
 def file_kind(name: str) -> FileKind | None:
-    """None: not read."""
+    """Return the kind by the name of the file; None if it is not supported."""
     path = PurePath(name)
     if path.name.lower() in _NAMES:
         return FileKind.TEXT
@@ -56,7 +56,8 @@ def file_kind(name: str) -> FileKind | None:
 
 
 def unsupported_reason(name: str) -> str:
-    """Why a file of this name is left out; the sentence goes on from the name."""
+    """Explain to the user why a file of this name is skipped; the sentence continues from the file
+    name."""
     suffix = PurePath(name).suffix
     kind = f"a kind of file that is not read ({suffix})" if suffix else "without an ending"
     return (

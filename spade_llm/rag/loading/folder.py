@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from spade_llm.rag.loading.loader import FoundFile, Loader
 
 MAX_CONCURRENT_FILES = 512
-"""Of one folder: two batches of the embedder's, if each is a single passage."""
+"""Maximum number of concurrent files of one folder: two batches of the embedder, if each file is a
+single passage."""
 MAX_BYTES = 16_000_000
-"""Of the files of a library that are under way; a larger one goes alone."""
+"""Maximum total size in bytes of the files of a library that are read at a time; a larger file is
+read alone."""
 
 
 class ProgressReporter:
-    """Counts what is done, and tells whoever wants to know."""
+    """Progress counter that reports each document to `on_progress`."""
 
     def __init__(self, total: int, on_progress: OnProgress | None) -> None:
         self._total = total
@@ -43,7 +45,7 @@ class ProgressReporter:
 
 
 class FolderIngestion:
-    """Of all folders that are being ingested."""
+    """Ingestion of the files of all folders, within one limit in bytes."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -57,7 +59,8 @@ class FolderIngestion:
         namespace: str,
         told: ProgressReporter,
     ) -> list[Ingested]:
-        """In the order of `found`. Cancelled, it leaves whole documents, and no task."""
+        """Ingest the files concurrently and return the results in the order of `found`. A cancelled
+        call leaves no partial document and no task."""
         results: dict[int, Ingested] = {}
         entries = iter(enumerate(found))
 

@@ -51,7 +51,7 @@ _BLOCK_TAGS = {*_HEADINGS, "pre", "tr"}
 """Written in one piece, with all that is in them."""
 _TEXTS = etree.XPath(".//text()[not(parent::script or parent::style or parent::template)]")
 _IS_LAYOUT = etree.XPath("boolean(.//table or .//p or .//div or .//ul or .//ol or .//pre)")
-"""Of a table's row that holds parts of the page, and no values."""
+"""Test for a table row that serves as page layout and holds no values."""
 _SPACE = re.compile(r"\s+")
 
 
@@ -81,7 +81,7 @@ def _tree(text: str) -> etree._Element | None:
 
 
 def _encoding(content: bytes) -> str:
-    """What a <meta> at its beginning says, as browsers do."""
+    """Return the character set of the <meta> tag at the beginning, as browsers do."""
     found = _CHARSET.search(content[:2048])
     try:
         return codecs.lookup(found[1].decode()).name if found else "utf-8"

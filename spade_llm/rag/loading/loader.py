@@ -46,9 +46,9 @@ def open_without_links(path: Path) -> int:
 
 MAX_FILE_BYTES = MAX_TEXT_BYTES
 MAX_BINARY_BYTES = 100_000_000
-"""Of a PDF or .docx, which is mostly pictures when it is large."""
+"""Maximum size in bytes of a PDF or .docx; large ones are mostly pictures."""
 MAX_FILES = 10_000
-"""Of one folder, those left out included."""
+"""Maximum number of files of one folder, including skipped ones."""
 READ_AT_A_TIME = 4
 _PLAIN_KINDS = (None, FileKind.TEXT)
 
@@ -60,7 +60,7 @@ class FoundFile:
     path: Path
     """Resolved."""
     source: str
-    """As cited: relative to the first root; absolute below any other."""
+    """Path as cited: relative to the first root; absolute below any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class Loader:
         return (found,)
 
     def read(self, file: FoundFile) -> LoadedText:
-        """What the file says.
+        """Read the file and return its text.
 
         Raises:
             InvalidArguments: too large, not what its name says, damaged, without text.
@@ -135,8 +135,9 @@ class Loader:
             raise InvalidArguments(f"{file.source!r} {error}") from error
 
     async def load(self, file: FoundFile) -> LoadedText:
-        """As `read`, in a thread. What is parsed has threads of its own: files that take a minute
-        hold up each other, and neither texts nor anything else that needs a thread."""
+        """Read like `read`, in a thread. Parsed kinds have a thread pool of their own, so that
+        files that take a minute delay only each other, and neither text files nor other work in
+        threads."""
         if file_kind(file.path.name) in _PLAIN_KINDS:
             return await asyncio.to_thread(self.read, file)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.read, file)
@@ -227,7 +228,7 @@ class Loader:
         return FoundFile(path=place.resolve(), source=source)
 
     def _objection(self, place: Path) -> str:
-        """Why this file is not read; empty if it may be."""
+        """Return the reason why this file is not read; empty if it may be read."""
         if place.name.startswith("."):
             return "hidden"
         if file_kind(place.name) is None:

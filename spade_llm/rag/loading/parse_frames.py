@@ -33,7 +33,7 @@ class ParseResult(BaseModel):
     is_markdown: bool | None = None
     metadata: dict[str, str | int | float | bool] = Field(default_factory=dict)
     refusal: str = ""
-    """Why there is no text; empty if there is."""
+    """Reason why there is no text; empty if there is one."""
     is_last: bool = False
     """The process ends now: it has grown."""
 

@@ -54,7 +54,8 @@ def _parse_text_kind(kind: FileKind, content: bytes) -> LoadedText:
 
 
 MAX_WRITTEN_BYTES = 1_000_000
-"""To a file: it writes none but its last words."""
+"""Maximum size in bytes of a file written by the process (RLIMIT_FSIZE); it writes only its error
+output."""
 
 
 def main() -> None:
@@ -85,7 +86,7 @@ def _limit_resources(memory_bytes: int) -> None:
 
 
 def _lower_limit(limit: int, value: int) -> None:
-    """Whoever started us may have less itself, and nobody may raise that."""
+    """Lower a resource limit, but never above the inherited hard limit, which cannot be raised."""
     _, hard = resource.getrlimit(limit)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (value, value))
@@ -110,7 +111,8 @@ def _parse_answer(kind: FileKind, content: bytes) -> tuple[ParseResult, bytes]:
 
 
 def _exceeds_half_memory() -> bool:
-    """Beyond half of what it may have: the next file shall have all of it again."""
+    """True if the process uses more than half of its memory limit; it then ends, so that the next
+    file has all the memory."""
     if sys.platform != "linux":
         return False
     # Not ru_maxrss: a child begins with that of its parent.

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 PARSE_TIMEOUT_S = 60
 """A page of an ordinary PDF takes 5 to 30 ms."""
 PARSE_MEMORY_BYTES = 1_000_000_000
-"""Of address space; idle it takes 150 MB of it (Linux only)."""
+"""Maximum address space of the parser process in bytes (Linux only); idle it takes 150 MB."""
 ORPHAN_GRACE_S = 5
 MAX_WAIT_S = 600.0
-"""For the files of others that are parsed first."""
+"""Maximum wait in seconds for files that are parsed first."""
 END_WAIT_S = 5.0
 _CHUNK_BYTES = 1 << 20
 
@@ -51,11 +51,11 @@ class ParseWorker:
         self._turn = threading.Lock()
         self._process: _ParserProcess | None = None
         self.started = 0
-        """How many processes so far."""
+        """Number of processes started so far."""
 
     @property
     def pid(self) -> int | None:
-        """Of the process, while there is one."""
+        """Process id of the parser; None if no process runs."""
         return self._process.pid if self._process else None
 
     @property
@@ -82,7 +82,7 @@ class ParseWorker:
         return _loaded_text(parsed, text)
 
     def close(self) -> None:
-        """What is being parsed is broken off. It may be used again afterwards."""
+        """Abort the running parse and end the process. The worker may be used again afterwards."""
         process = self._process
         if process is not None:
             process.kill()
@@ -125,7 +125,7 @@ class ParseWorker:
 
 
 class _ParserProcess:
-    """One child. Its environment is empty: a parser has no use for our secrets."""
+    """Parser child process with an empty environment, so that it has no access to secrets."""
 
     def __init__(self, limits: ParseLimits) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by _ended)
@@ -166,14 +166,15 @@ class _ParserProcess:
         return _failure_reason(said, self._child.returncode)
 
     def kill(self) -> None:
-        """Whoever waits for its answer sees that it has ended."""
+        """Kill the process; a thread that waits for its answer gets EOFError."""
         self._child.kill()
 
     def end(self) -> None:
         self._ended()
 
     def _write(self, kind: FileKind, content: bytes) -> None:
-        """In a thread: the child may answer, or die, before it has read everything."""
+        """Write the task to the child. It runs in a thread, because the child may answer, or die,
+        before it has read everything."""
         assert self._child.stdin is not None
         task = ParseTask(kind=kind.value, size=len(content))
         with contextlib.suppress(OSError, ValueError):

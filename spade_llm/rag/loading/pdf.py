@@ -89,7 +89,7 @@ def _with_headings(text: str, headings: Sequence[_Heading]) -> str:
 
 
 def _headings(reader: PdfReader) -> dict[int, list[_Heading]]:
-    """By the page, from 0, on which they stand."""
+    """Read the outline as headings, keyed by page number from 0."""
     found: dict[int, list[_Heading]] = {}
     for (entry, level), _ in zip(_outline(reader.outline, 1), range(MAX_HEADINGS), strict=False):
         page = reader.get_destination_page_number(entry)

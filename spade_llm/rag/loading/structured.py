@@ -88,7 +88,7 @@ def parse_json(content: bytes) -> LoadedText:
 
 
 def parse_json_lines(content: bytes) -> LoadedText:
-    """One JSON value per line. Raises as parse_json."""
+    """Parse a file with one JSON value per line. Raises the errors of parse_json."""
     written = BoundedText()
     for number, text in enumerate(decode_text(content).split("\n"), 1):
         if text.strip():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.contract import Scalar
 
 MAX_TEXT_BYTES = 20_000_000
-"""In UTF-8, of one document."""
+"""Maximum size of the text of one document in bytes (UTF-8)."""
 MAX_METADATA_CHARS = 200
 
 
@@ -51,7 +51,7 @@ class BoundedText:
         self._pieces: list[str] = []
         self._bytes = 0
         self.length = 0
-        """In characters, so far: the offset of what is added next."""
+        """Length in characters so far: the offset of the next piece."""
 
     def add(self, piece: str) -> None:
         """Raises InvalidArguments: too much; the sentence goes on from the file's name."""
@@ -69,7 +69,7 @@ class BoundedText:
 
 
 def sanitize_text(text: str) -> str:
-    """Without NULs and halves of surrogate pairs, which parsers let through and UTF-8 does not."""
+    """Remove NULs and replace lone surrogates, which parsers return and UTF-8 does not allow."""
     if "\0" in text:
         text = text.replace("\0", "")
     if text.isascii():
@@ -82,7 +82,7 @@ def sanitize_text(text: str) -> str:
 
 
 def document_metadata(values: Mapping[str, object]) -> dict[str, Scalar]:
-    """As metadata: short, and without what the file does not say."""
+    """Build the metadata: values are shortened, and empty ones left out."""
     texts = {
         key: " ".join(sanitize_text(str(value or "")).split()) for key, value in values.items()
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 _TIMEOUTS = httpx.Timeout(30.0, connect=3.0)
-"""Of a server; it stores a thousand vectors in half a second."""
+"""Timeouts of requests to a server, which stores a thousand vectors in half a second."""
 
 
 def open_directory(directory: Path) -> Client:
@@ -38,7 +38,7 @@ def open_directory(directory: Path) -> Client:
 
 
 def open_server(url: str) -> Client:
-    """Raises StorageFailed: nobody answers there, or not in time."""
+    """Open a Chroma server. Raises StorageFailed if it does not answer in time."""
     from chromadb.api.client import Client
     from chromadb.config import Settings
 
@@ -117,7 +117,8 @@ _SELECT_SEGMENTS = "SELECT id FROM segments"
 
 
 def remove_unused_folders(directory: Path) -> None:
-    """While nobody makes a collection. Without certainty about what is used, nothing goes."""
+    """Remove the folders that no collection uses. Call it while no collection is created. If the
+    folders in use cannot be determined, nothing is removed."""
     used = _used_segment_ids(directory / "chroma.sqlite3")
     for folder in directory.iterdir():
         if (
@@ -130,7 +131,7 @@ def remove_unused_folders(directory: Path) -> None:
 
 
 def _used_segment_ids(path: Path) -> frozenset[str] | None:
-    """None: it cannot be told."""
+    """Read the ids of the segments in use; None if they cannot be determined."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             return frozenset(row[0] for row in connection.execute(_SELECT_SEGMENTS))

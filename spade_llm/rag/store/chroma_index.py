@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from spade_llm.rag.store.rows import Namespace
 
 YIELD_SHARE = 2.0
-"""So many times as long as it worked it rests: whoever waits for an answer comes first."""
+"""Ratio of pause to working time: queries have priority."""
 
 
 class YieldingThread:
@@ -50,7 +50,7 @@ class YieldingThread:
         self._began = time.monotonic()
 
     def take(self) -> None:
-        """As long as the last part took, times SHARE."""
+        """Sleep for YIELD_SHARE times the duration of the last part."""
         now = time.monotonic()
         if now > self._from:
             time.sleep(YIELD_SHARE * (now - self._began))
@@ -69,11 +69,12 @@ READERS = 2
 READ_BATCH = 100
 """Vectors read into RAM at once: 4 ms, in which nothing else of Python runs."""
 BYTES_BESIDE = 100
-"""What a vector takes in RAM beside a byte per dimension, at 384."""
+"""Overhead of a vector in RAM in bytes, in addition to one byte per dimension (measured at 384)."""
 MAX_HANDLES = 1000
-"""Of collections; beyond it they are found anew."""
+"""Maximum number of cached collection handles; when it is reached, the cache is cleared."""
 COPIES_TIMEOUT_S = 2.0
-"""So long a question waits for copies to be read: 100 000 take a quarter of a second."""
+"""Maximum wait in seconds for the copies of vectors to be read: 100 000 take a quarter of a second.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class CollectionKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorCollection:
-    """Whose vectors, and made by what."""
+    """Vector collection of a namespace, with its model and dimension."""
 
     namespace_id: int
     owner: str
@@ -146,7 +147,8 @@ class ChromaIndex:
         await asyncio.to_thread(self._close_client)
 
     def belong_to(self, library: str) -> None:
-        """On a server there may be other libraries, with the same numbers of namespaces."""
+        """Set the prefix of the collection names: on a server there may be other libraries with the
+        same namespace ids."""
         self._prefix = f"{library}-" if self._directory is None else ""
 
     async def add(
@@ -163,13 +165,14 @@ class ChromaIndex:
 
     @property
     def has_copies(self) -> bool:
-        """Of vectors, beside the words; whoever commits chunks commits them, too."""
+        """True if copies of vectors are stored in the database; a commit of chunks then includes
+        them."""
         return self._copies is not None
 
     def committed(
         self, place: CollectionKey, ids: Sequence[int], vectors: NDArray[np.float32]
     ) -> None:
-        """To be called when the chunks of what was added are there."""
+        """Replay added vectors after the commit of their chunks, for a load that is in progress."""
         self._cache.committed(place, ids, vectors)
 
     async def warm(self, shelf: VectorCollection) -> None:
@@ -188,7 +191,7 @@ class ChromaIndex:
         await self._run(self._writer, partial(self._drop, place))
 
     async def count(self, place: CollectionKey) -> int:
-        """How many vectors are there."""
+        """Return the number of vectors in the collection."""
         return await self._run(self._readers, partial(self._count, place))
 
     async def nearest(
@@ -209,7 +212,7 @@ class ChromaIndex:
     async def cosines(
         self, shelf: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
-        """How near these are to the vector; those without a vector are left out."""
+        """Compute the cosine of each id with the vector; ids without a vector are left out."""
         held = await self._held(shelf)
         if held is not None:
             return held.cosines(vector, ids)
@@ -219,7 +222,8 @@ class ChromaIndex:
         return await self._cache.of(shelf.place, partial(self._read, shelf))
 
     async def _read(self, shelf: VectorCollection) -> PassageVectors | None:
-        """None: they are too many. What changes meanwhile is told to the cache."""
+        """Load the collection into RAM; None if it is too large. The cache records the changes made
+        meanwhile."""
         if self._copies is None:
             return await asyncio.to_thread(translate_chroma_errors, partial(self._read_all, shelf))
         return await self._read_copies(shelf, self._copies)
@@ -245,7 +249,7 @@ class ChromaIndex:
         missing: Mapping[int, Sequence[int]],
         held: PassageVectors,
     ) -> None:
-        """Of what was stored by an older version, or reindexed."""
+        """Make the missing copies, for documents stored by an older version or reindexed."""
         ids = [number for some in missing.values() for number in some]
         read = partial(self._read_some, shelf, ids)
         found = await asyncio.to_thread(translate_chroma_errors, read)
@@ -345,7 +349,8 @@ class ChromaIndex:
     def _in_batches(
         self, collection: Collection, ids: Sequence[str]
     ) -> Iterator[Mapping[int, NDArray[np.float32]]]:
-        """Beside the questions, which come first; ends early when the index is closed."""
+        """Read vectors in batches and yield to queries between them; ends early when the index is
+        closed."""
         rest = YieldingThread(after_s=READ_TIMEOUT_S)
         for start in range(0, len(ids), READ_BATCH):
             if self._is_closing:
@@ -396,7 +401,8 @@ class ChromaIndex:
 
 
 def _deletion_groups(chunks: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequence[int]]]:
-    """Of documents with about BATCH chunks: what is done is kept, should the rest be cut off."""
+    """Group the documents by about BATCH chunks, so that completed groups are kept if the work is
+    interrupted."""
     group: dict[int, Sequence[int]] = {}
     for document, ids in chunks.items():
         group[document] = ids
@@ -412,12 +418,12 @@ def _slices(count: int, size: int = BATCH) -> Iterator[slice]:
 
 
 def current_collection_key(namespace: Namespace) -> CollectionKey:
-    """Of the edition in use."""
+    """Return the key of the collection of the current edition."""
     return CollectionKey(namespace_id=namespace.id, edition=namespace.edition)
 
 
 def current_collection(namespace: Namespace) -> VectorCollection | None:
-    """None: it has no vectors."""
+    """Return the current vector collection; None if the namespace has no vectors."""
     if namespace.model is None or namespace.dimension is None:
         return None
     return collection_for_model(namespace, model=namespace.model, dimension=namespace.dimension)
@@ -426,7 +432,7 @@ def current_collection(namespace: Namespace) -> VectorCollection | None:
 def collection_for_model(
     namespace: Namespace, *, model: str, dimension: int, edition: int | None = None
 ) -> VectorCollection:
-    """Where vectors of this model go; without an edition, the one in use."""
+    """Return the collection for vectors of this model; the edition defaults to the current one."""
     return VectorCollection(
         namespace_id=namespace.id,
         owner=namespace.owner,

@@ -70,8 +70,8 @@ class LibraryDatabase:
             return list(await self._reader.execute_fetchall(sql, values))
 
     async def glance(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
-        """As `read`, of a few rows by their key, in the loop's own thread: 0.1 ms, where a change
-        of threads takes up to 1."""
+        """Read a few rows by key, synchronously in the event loop thread: this takes 0.1 ms, a
+        thread switch up to 1 ms."""
         try:
             return self._glancer.execute(sql, values).fetchall()
         except sqlite3.OperationalError:
@@ -79,8 +79,8 @@ class LibraryDatabase:
             return await self.read(sql, values)
 
     async def read_often(self, sql: str, values: Sequence[SqlValue] = ()) -> list[sqlite3.Row]:
-        """As `read`, but the rows are remembered until the next transaction: this process is the
-        only one that writes. For what every question asks."""
+        """Read with a cache that is valid until the next transaction; this process is the only
+        writer. It is meant for reads of every query."""
         key = (sql, tuple(values))
         if self._is_committing:
             # Who has seen what is in the file already must not be told what was there before.
@@ -123,9 +123,9 @@ class LibraryDatabase:
         self._remembered_rows = 0
 
     async def _undone(self) -> None:
-        """Whoever is cancelled leaves its last statement to the writer's thread, which runs it all
-        the same: so we wait for that, however often we are cancelled. Without a transaction (it
-        had been committed) there is nothing to undo."""
+        """Roll back the transaction; a rollback without one has no effect. The writer thread still
+        runs the last statement of a cancelled caller, so this waits for it, even if it is cancelled
+        again."""
         undoing = asyncio.ensure_future(self._writer.rollback())
         is_cancelled = False
         while not undoing.done():
@@ -188,7 +188,8 @@ def make_database_private(path: Path) -> None:
 
 @contextmanager
 def translate_sqlite_errors() -> Iterator[None]:
-    """What SQLite says becomes StorageFailed; its words go to the log by the cause."""
+    """Translate SQLite errors to StorageFailed; the cause carries the original message to the
+    log."""
     try:
         yield
     except sqlite3.Error as error:

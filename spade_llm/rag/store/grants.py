@@ -109,7 +109,7 @@ class NamespaceGrants:
         return await self.reached(address, asker=asker)
 
     async def granted(self, asker: str) -> Sequence[tuple[Namespace, Access]]:
-        """Of other owners, by their address."""
+        """List the granted namespaces of other owners, by address."""
         rows = await self._database.read_often(_GRANTED, (*grantee_names(asker), asker))
         return [(namespace_from(row), Access.WRITE if row[11] else Access.READ) for row in rows]
 
@@ -128,7 +128,8 @@ class NamespaceGrants:
         return (namespace_from(rows[0]),)
 
     async def own(self, text: str, *, owner: str) -> Namespace:
-        """What only an owner may do is done to one of its own. Raises NotFound."""
+        """Return a namespace of the owner itself, for operations reserved to owners. Raises
+        NotFound."""
         address = parse_address(text, asker=owner)
         if address.owner != owner:
             raise Unauthorised(f"namespace {str(address)!r} is not yours")

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 PAGE_CHUNKS = 16_384
 """Read together, so that not all of a large namespace is in RAM twice."""
 MAX_GLANCE_DOCUMENTS = 4
-"""So many changed ones are read in the loop's own thread, so that nothing comes in between."""
+"""Maximum number of changed documents that are read in the event loop thread, so that no other task
+runs in between."""
 DOCUMENTS_PER_WRITE = 256
 """Texts of so many documents are read together."""
 
@@ -66,8 +67,9 @@ class KeywordStore:
         return int(number)
 
     async def changes(self, after: int) -> Sequence[DocumentChange]:
-        """In order. If the first is not the next one, some have been forgotten. Read each time:
-        what this process remembers is behind the file for a moment after a commit."""
+        """List the changes after number `after`, in order. If the first is not `after + 1`, earlier
+        ones have been deleted. It reads the database each time: cached rows lag behind for a moment
+        after a commit."""
         return [
             DocumentChange(
                 number=number, document=document, namespace=namespace, is_gone=not is_there
@@ -83,7 +85,7 @@ class KeywordStore:
         return list(split_pages([(row[0], row[1]) for row in rows]))
 
     async def records(self, documents: Sequence[int]) -> Mapping[int, KeywordRecord]:
-        """Of those that are there and have chunks."""
+        """Read the records of those documents that exist and have chunks."""
         is_few = len(documents) <= MAX_GLANCE_DOCUMENTS
         read = self._database.glance if is_few else self._database.read
         rows = await read(SELECT_KEYWORDS, (RECORD_VERSION, json.dumps(documents)))
@@ -106,7 +108,7 @@ class KeywordStore:
 
 
 def split_pages(documents: Sequence[tuple[int, int]]) -> Iterator[Sequence[int]]:
-    """In parts of about PAGE_CHUNKS; each document with how many it has."""
+    """Split (document, number of chunks) pairs into pages of about PAGE_CHUNKS chunks."""
     page: list[int] = []
     chunks = 0
     for document, count in documents:
@@ -134,16 +136,16 @@ def _document_of(row: Row) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorCopy:
-    """Of one document."""
+    """Copy of the vectors of one document."""
 
     ids: bytes
-    """Of its chunks, 64 bits each."""
+    """Chunk ids, 64 bits each."""
     vectors: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorPage:
-    """Of some documents."""
+    """Copies of the vectors of some documents."""
 
     ids: NDArray[np.int64]
     values: NDArray[np.int8]
@@ -180,7 +182,7 @@ class VectorCopyStore:
         )
 
     async def keep(self, edition: int, copies: Mapping[int, VectorCopy]) -> None:
-        """By document: those that were made of what was stored without."""
+        """Save copies by document id, for documents that had none."""
         async with self._database.transaction() as writer:
             for document, copy in copies.items():
                 (first,) = np.frombuffer(copy.ids, np.int64, 1).tolist()

@@ -50,11 +50,11 @@ __all__ = [
 ]
 
 MAX_NAMESPACES = 256
-"""Of one owner, beside the personal ones."""
+"""Maximum number of namespaces of one owner, without the personal ones."""
 MAX_PERSONAL_NAMESPACES = 4096
-"""Of one owner: for so many people it keeps files."""
+"""Maximum number of personal namespaces of one owner."""
 GLANCED_CHUNKS = 32
-"""So many are read in the loop's own thread."""
+"""Maximum number of chunks that are read in the event loop thread."""
 
 _NAMESPACES = f"""
     SELECT {NAMESPACE_COLUMNS} FROM namespaces n
@@ -164,7 +164,7 @@ class Registry:
         self._now = now
 
     async def library_id(self) -> str:
-        """Of this file, and of no other."""
+        """Return the unique id of this library file."""
         ((found,),) = await self._database.read_often(_SELECT_LIBRARY_ID)
         return str(found)
 
@@ -229,7 +229,7 @@ class Registry:
     async def documents(
         self, namespaces: Sequence[Namespace], *, reader: str, limit: int, offset: int
     ) -> DocumentPage:
-        """By namespace and source."""
+        """List a page of documents by namespace and source."""
         ids = json.dumps([namespace.id for namespace in namespaces])
         rows = await self._database.read(_SELECT_PAGE, (ids, limit, offset))
         total = sum(namespace.documents for namespace in namespaces)
@@ -269,8 +269,8 @@ class Registry:
         return namespace.documents
 
     async def loose_places(self) -> Mapping[tuple[int, int], Sequence[int]]:
-        """Ids of chunks whose vectors are not wanted (yet, or any more), by namespace and edition:
-        where they are."""
+        """Return the ids of chunks with orphaned or not yet committed vectors, by namespace and
+        edition of their collection."""
         found: dict[tuple[int, int], list[int]] = {}
         for chunk_id, namespace_id, edition in await self._database.read_often(_SELECT_ORPHANS):
             found.setdefault((namespace_id, edition), []).append(chunk_id)
@@ -302,7 +302,8 @@ class Registry:
     async def switch(
         self, namespace: Namespace, edition: int, *, model: str | None, dimension: int | None
     ) -> None:
-        """From now on its vectors are those of this edition, and all documents have some."""
+        """Switch the namespace to this edition of vectors, and mark all its documents as
+        embedded."""
         async with self._database.transaction() as writer:
             await writer.execute(_MARK_ORPHAN_COLLECTION, (namespace.id, namespace.edition))
             await writer.execute(_UNMARK_ORPHAN_COLLECTION, (namespace.id, edition))
@@ -331,7 +332,8 @@ class Registry:
         return {row[0]: chunk_from(row) for row in rows}
 
     async def empty_log(self) -> bool:
-        """What was removed is in no file any more. False: not yet."""
+        """Truncate the write-ahead log, so that deleted text is in no file any more. Returns False
+        if it was not yet possible."""
         return await self._database.empty_log()
 
     async def _replace(self, writer: aiosqlite.Connection, record: DocumentRecord) -> int:

@@ -25,7 +25,8 @@ READERS_TIMEOUT_S = 15.0
 
 
 class ActiveReaders:
-    """What a query was shown the place of must not go while it looks there."""
+    """Tracker of running queries: a collection that a query uses must not be dropped before it
+    ends."""
 
     def __init__(self) -> None:
         self._reading: set[asyncio.Future[None]] = set()
@@ -59,7 +60,7 @@ class OrphanCollector:
 
     @contextmanager
     def making(self, place: CollectionKey) -> Iterator[None]:
-        """Not swept meanwhile, though nobody uses it yet."""
+        """Protect a new collection from the sweep while it is filled but not yet in use."""
         self._in_making.add(place)
         try:
             yield
@@ -67,7 +68,7 @@ class OrphanCollector:
             self._in_making.discard(place)
 
     async def sweep(self) -> None:
-        """To be called with `alone`."""
+        """Remove orphaned collections and vectors. The caller holds `alone`."""
         await self._sweep_collections()
         for (namespace_id, edition), ids in (await self._registry.loose_places()).items():
             place = CollectionKey(namespace_id=namespace_id, edition=edition)
@@ -103,11 +104,11 @@ class DocumentRemoval:
         self._sweeping = sweeping
 
     async def delete(self, asker: str, name: str, source: str | None) -> int:
-        """One document, or the whole namespace; how many documents went.
+        """Delete one document, or the whole namespace, and return the number of deleted documents.
 
         Raises:
             NotFound: there is no such document or namespace.
-            Unauthorised: it may not be written to; a whole namespace is for its owner to delete.
+            Unauthorised: the asker may not write to it, or is not the owner of a whole namespace.
         """
         address = parse_address(name, asker=asker)
         if source is not None:

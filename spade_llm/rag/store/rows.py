@@ -89,17 +89,17 @@ class DocumentRecord:
     passages: Sequence[Passage]
     ids: Sequence[int]
     words: KeywordRecord
-    """What the passages are found by."""
+    """Keyword record of the passages."""
     model: str | None
-    """None: it has no vectors."""
+    """Name of the embedder; None if it has no vectors."""
     dimension: int | None
     copy: VectorCopy | None = None
-    """None: its vectors are not kept beside the words."""
+    """Copy of its vectors in the database; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
-    """Its `chunk.namespace` is the whole address, whoever reads it."""
+    """Chunk as stored; its `chunk.namespace` is always the full address."""
 
     id: int
     namespace_id: int
@@ -108,7 +108,7 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddableChunk:
-    """What of a chunk says where its vector points."""
+    """Fields of a chunk that decide its vector."""
 
     id: int
     heading: str

@@ -37,7 +37,7 @@ SAVE_VECTORS = """
     INSERT OR REPLACE INTO document_vectors (document_id, edition, ids, vectors)
     SELECT ?1, ?2, ?3, ?4 FROM chunks WHERE id = ?5 AND document_id = ?1
 """
-"""Only while the chunks that they are of are there."""
+"""Upsert of a vector copy, only while its chunks exist."""
 SELECT_EMBEDDED = """
     SELECT id, chunk_count FROM documents
     WHERE namespace_id = ? AND state = 'embedded' AND chunk_count > 0
@@ -88,7 +88,8 @@ KEYWORD_TABLES = """
         DELETE FROM changed_documents WHERE number <= new.number - 10000;
     END;
 """
-"""The last 10 000 changes are told; who has missed more reads all anew."""
+"""Tables of keyword records and changes. The last 10 000 changes are kept; a cache that missed more
+reads everything again."""
 
 INSERT_KEYWORDS = """
     INSERT OR REPLACE INTO document_words (document_id, version, chunks, terms)
@@ -98,7 +99,7 @@ SAVE_KEYWORDS = """
     INSERT OR REPLACE INTO document_words (document_id, version, chunks, terms)
     SELECT ?1, ?2, ?3, ?4 FROM chunks WHERE id = ?5 AND document_id = ?1
 """
-"""Only while the chunks that they were made of are there."""
+"""Upsert of a keyword record, only while its chunks exist."""
 SELECT_LAST_CHANGE = "SELECT coalesce(max(number), 0) FROM changed_documents"
 SELECT_CHANGES = """
     SELECT c.number, c.document_id, c.namespace_id, n.id IS NOT NULL
@@ -252,7 +253,7 @@ _VERSION_2_INDEXES = """
 def metadata_rows(
     document: int, metadata: Mapping[str, Scalar]
 ) -> Sequence[tuple[int, str, Scalar, bool]]:
-    """For ADD_FACT: what can be asked for. SQLite has no type of its own for True."""
+    """Build the rows for INSERT_METADATA. SQLite has no boolean type, hence the flag."""
     return [(document, key, value, isinstance(value, bool)) for key, value in metadata.items()]
 
 
@@ -293,4 +294,5 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _migrate_to_3,
     _migrate_to_4,
 )
-"""From an empty file to the tables of today, in order; SQLite's user_version counts them."""
+"""Migrations from an empty file to the current tables, in order; SQLite's user_version counts them.
+"""

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_CACHE_BYTES = 256 * 1024 * 1024
-"""Of all collections together; 100 000 vectors of 384 dimensions take 47 MB."""
+"""Maximum size of all collections together in bytes; 100 000 vectors of 384 dimensions take 47 MB.
+"""
 READ_TIMEOUT_S = 0.05
-"""So long a question waits for a collection to be read; a small one is there by then."""
+"""Maximum wait in seconds for a collection to be read; a small one is loaded by then."""
 
 
 class _CollectionLoad:
@@ -40,7 +41,7 @@ class _CollectionLoad:
         """Made meanwhile; None: removed. Bounded by what is written while it is read."""
 
     async def wait(self, patience_s: float) -> None:
-        """Until that long after its beginning."""
+        """Wait for the load until `patience_s` after its start."""
         left_s = self._began + patience_s - time.monotonic()
         await asyncio.wait([self.task], timeout=max(left_s, 0.0))
 
@@ -59,7 +60,8 @@ class VectorCache:
         """Bounded by the collections that were asked since the start."""
 
     async def of(self, place: Hashable, read: Read) -> PassageVectors | None:
-        """None: not (yet). `read` gives None if there are too many."""
+        """Return the cached collection, or load it; None if it is not loaded yet or too large.
+        `read` returns None if it is too large."""
         if place in self._held:
             self._held.move_to_end(place)
             return self._held[place]
@@ -80,7 +82,7 @@ class VectorCache:
         self._changed(place, (ids, vectors))
 
     def committed(self, place: Hashable, ids: Sequence[int], vectors: Vectors) -> None:
-        """What was added is now to be read from the file: who reads it may have been too early."""
+        """Replay a committed addition, which a load in progress may have read too early."""
         if place in self._reading:
             self._reading[place].changes.append((ids, vectors))
 
@@ -128,7 +130,7 @@ class VectorCache:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Of worn ones, then of those used longest ago, until the rest fits."""
+        """Evict degraded collections, then the least recently used, until the rest fits."""
         for place in [place for place, held in self._held.items() if held.is_worn]:
             del self._held[place]
         size = sum(held.size_bytes for held in self._held.values())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from spade_llm.search.passage_index import KeywordRecord
 
 MAX_GROUP_CHUNKS = 1000
-"""Of the documents stored in one go, and one more document."""
+"""Maximum number of chunks of a write group; the last document may exceed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +49,11 @@ class PreparedDocument:
     passages: Sequence[Passage]
     words: KeywordRecord
     vectors: NDArray[np.float32] | None
-    """None: it must do without."""
+    """Vectors of the passages; None if the document is stored without."""
 
 
 class _WriteJob:
-    """One document on its way, and who waits for it."""
+    """Queued document, with the future for its result."""
 
     def __init__(self, prepared: PreparedDocument) -> None:
         self.prepared = prepared
@@ -70,7 +70,7 @@ class _WriteJob:
 
 @dataclass(slots=True, kw_only=True)
 class _PlacedJob:
-    """A job whose namespace takes it."""
+    """Write job with its namespace, which accepts it."""
 
     job: _WriteJob
     namespace: Namespace
@@ -82,7 +82,8 @@ class _PlacedJob:
 
 
 class DocumentWriter:
-    """One group at a time. `close` it in the end: what is not stored by then is not."""
+    """Writer of documents, one group at a time. Call `close` at the end; documents not stored by
+    then are refused."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class DocumentWriter:
             await self._sweeping.try_to_sweep()
 
     async def _placed(self, job: _WriteJob) -> _PlacedJob | None:
-        """None: its namespace does not take it, now that its turn has come."""
+        """Resolve the namespace of the job; None if it refuses the document by now."""
         try:
             return _PlacedJob(job=job, namespace=await self._namespace(job.prepared))
         except Refusal as error:
@@ -173,14 +174,14 @@ class DocumentWriter:
             placed.job.stored(version)
 
     async def _give_ids(self, some: Sequence[_PlacedJob]) -> None:
-        """In one namespace."""
+        """Reserve the chunk ids; all jobs are in one namespace."""
         total = sum(len(placed.prepared.passages) for placed in some)
         ids = iter(await self._registry.reserve(some[0].namespace.id, total))
         for placed in some:
             placed.ids = [next(ids) for _ in placed.prepared.passages]
 
     async def _add_vectors(self, some: Sequence[_PlacedJob]) -> None:
-        """To one namespace."""
+        """Add the vectors; all jobs are in one namespace."""
         ids, rows = _embedded_vectors(some)
         if rows and self._embedder is not None:
             dimension = rows[0].shape[1]
@@ -220,7 +221,7 @@ class DocumentWriter:
 
 
 def _embedded_vectors(some: Sequence[_PlacedJob]) -> tuple[list[int], list[NDArray[np.float32]]]:
-    """Of the chunks that have one."""
+    """Return the ids and rows of the chunks that have a vector."""
     pairs = [(one.ids, one.prepared.vectors) for one in some]
     rows = [vectors for ids, vectors in pairs if ids and vectors is not None]
     return [number for ids, vectors in pairs if vectors is not None for number in ids], rows

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.connection.settings import ConnectionSettings
 
 MAX_BUFFERED_CHARS = 64 * 1024
-"""That wait for the end of a turn; with more, all leaves at once."""
+"""Maximum size of the write buffer in characters; a larger one is flushed at once."""
 
 
 class WriteBuffer:
@@ -56,7 +56,7 @@ class WriteBuffer:
         """Called at the end of a turn, to put more."""
 
     def put(self, text: str) -> None:
-        """In order with all that was put before."""
+        """Append text to the buffer; the order is kept."""
         self._waiting.append(text)
         self._chars += len(text)
         if self._chars > MAX_BUFFERED_CHARS:
@@ -70,7 +70,7 @@ class WriteBuffer:
             self._loop.call_soon(self._leave)
 
     def flush(self) -> None:
-        """At once, where the end of the turn would be too late."""
+        """Write the buffer now, instead of at the end of the event-loop turn."""
         text = "".join(self._waiting)
         self.drop()
         if text:
@@ -88,7 +88,7 @@ class WriteBuffer:
 
 
 def _no_suffix() -> None:
-    """Where nobody has anything to add."""
+    """Default of `before_leaving`: adds nothing."""
 
 
 class _Forbidden(Exception):
@@ -96,14 +96,15 @@ class _Forbidden(Exception):
 
 
 class PrologueCheck:
-    """Of one connection. Fed what the real parser is fed, before it, until the root has begun."""
+    """Check for a document type declaration at the beginning of a connection's XML. Receives the
+    data before the real parser does, until the root element has begun."""
 
     def __init__(self) -> None:
         self._parser = ParserCreate()
         self._parser.StartDoctypeDeclHandler = self._forbid
 
     def is_forbidden(self, data: bytes) -> bool:
-        """What is no XML at all is left to the real parser to complain of."""
+        """True if the data declares a document type. Malformed XML is left to the real parser."""
         try:
             self._parser.Parse(data, False)
         except _Forbidden:
@@ -117,7 +118,7 @@ class PrologueCheck:
 
 
 MAX_ITERATIONS = 1_000_000
-"""What a server may make us do: 0.3 s. Prosody asks for 10 000."""
+"""Maximum number of SCRAM iterations that a server may request: 0.3 s. Prosody requests 10 000."""
 
 
 class Scram(SCRAM):
@@ -129,7 +130,8 @@ class Scram(SCRAM):
 
 
 def use_fast_scram() -> None:
-    """Of all slixmpp clients in this process: its registry of mechanisms is one."""
+    """Replace SCRAM for all slixmpp clients of this process, which share a registry of
+    mechanisms."""
     for name, mechanism in MECHANISMS.items():
         if mechanism is SCRAM:
             MECHANISMS[name] = Scram
@@ -142,8 +144,8 @@ _IQ = "{jabber:client}iq"
 _PRESENCE = "{jabber:client}presence"
 _ANSWERS = frozenset({"result", "error"})
 _WAITING = "IqCallback_"
-"""How slixmpp 1.12 names the handler that waits for the answer to a request of ours; the
-request's id follows."""
+"""Prefix of the name that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows.
+"""
 _BEFORE_BINDING = 9000
 """slixmpp 1.12 binds a resource at 10 000."""
 
@@ -175,8 +177,8 @@ class XmppClient(ClientXMPP):
         self.management = StreamManagement(self._outbox.put, on_due)
         self._outbox.before_leaving = self.management.ask_if_wanted
         self.until_ready: Callable[[], Awaitable[None]] | None = None
-        """Waited for before a resource is bound: nobody's message comes before that. None is bound
-        if it raises ConfigurationError."""
+        """Awaited before a resource is bound, so that no message arrives earlier. If it raises
+        ConfigurationError, no resource is bound."""
         self.on_acl: Callable[[Element], None] | None = None
         """Takes each message between agents before slixmpp makes an object of it and asks every
         handler whether it wants that (a third of a request's time here); must not raise."""
@@ -232,8 +234,9 @@ class XmppClient(ClientXMPP):
         super().data_received(data)
 
     async def start_tls(self) -> bool:
-        """A line that is cut during the handshake is lost, too: a loop tells only who waits for the
-        handshake, and slixmpp 1.12 then says goodbye on the closed line and tells nobody."""
+        """Start TLS, and report a connection that is lost during the handshake. The event loop
+        reports it only to the task that awaits the handshake, and slixmpp 1.12 then closes the
+        stream without an event."""
         is_secure: bool = await super().start_tls()
         if not is_secure and self.transport is not None and self.transport.is_closing():
             self.connection_lost(ConnectionResetError("cut during the TLS handshake"))
@@ -286,8 +289,8 @@ class XmppClient(ClientXMPP):
             super()._spawn_event(xml)
 
     def _is_unwanted(self, xml: Element) -> bool:
-        """Whether a stanza goes no further: an IQ answer that no request of ours waits for, or what
-        is refused. slixmpp takes 0.1 to 0.3 ms for each, this 0.01."""
+        """True for a stanza that is dropped: an IQ response that no request waits for, or a refused
+        stanza. slixmpp takes 0.1 to 0.3 ms for each, this check 0.01 ms."""
         if xml.tag == _IQ and xml.get("type") in _ANSWERS:
             id = xml.get("id", "")
             is_awaited = id in self._awaited
@@ -297,7 +300,7 @@ class XmppClient(ClientXMPP):
         return is_stanza and self.is_refused is not None and self.is_refused(xml)
 
     def _take_roster_push(self, iq: Iq) -> None:
-        """Only our server speaks for our roster (RFC 6121 §2.1.6)."""
+        """Accept roster pushes from our own server only (RFC 6121 §2.1.6)."""
         if iq.xml.get("from", "") not in ("", self.boundjid.bare):
             _refuse(iq)
         self.event("roster_update", iq)
@@ -325,7 +328,7 @@ class XmppClient(ClientXMPP):
         return True
 
     def _handle_stream_error(self, error: object) -> None:
-        """Without what slixmpp makes of `see-other-host`."""
+        """Raise the event only, without slixmpp's handling of `see-other-host`."""
         self.event("stream_error", error)
 
 

@@ -1,7 +1,7 @@
 """IQ request handlers; answers on software version (XEP-0092) and time (XEP-0202).
 
-slixmpp's plugins are used where they are sound; 1.12's of XEP-0202 fails at every request, and
-that of XEP-0050 keeps sessions without bound and for whoever names their id.
+slixmpp's plugins are used where they work. That of XEP-0202 in slixmpp 1.12 fails at every request,
+and that of XEP-0050 keeps an unbounded number of sessions, open to any client that names their id.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def answer_iq(client: ClientXMPP, kind: str, tag: str, answer: IqAnswer) -> None
 
 
 def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], None]) -> None:
-    """As `answer_iq`, for who answers later."""
+    """Register a handler like `answer_iq`, but the handler may respond later."""
     client.register_handler(Callback(f"{kind} {tag}", _IqMatcher((kind, tag)), handle))
 
 
@@ -58,7 +58,8 @@ _RUNNING = version(DISTRIBUTION)
 
 
 def answer_software_queries(agent: XmppAgent) -> None:
-    """To whoever knows our full JID: those who see our presence, or have had an answer."""
+    """Register the answers on software version and time, for all that know our full JID: those that
+    see our presence or have had an answer."""
     agent.features.update((VERSION, TIME))
     agent.on_client.append(_listen)
 
@@ -76,7 +77,7 @@ def _software(_asked: ET.Element) -> ET.Element:
 
 
 def _time(_asked: ET.Element) -> ET.Element:
-    """Of UTC: in which zone it stands is nobody's business either."""
+    """Return the time in UTC only: the time zone of the machine is not disclosed."""
     time = ET.Element(f"{{{TIME}}}time")
     ET.SubElement(time, f"{{{TIME}}}tzo").text = "Z"
     ET.SubElement(time, f"{{{TIME}}}utc").text = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,8 +1,9 @@
 """JIDs (RFC 7622): validation, normal form, account names, and a persistent resource.
 
-A server that manages streams keeps the session of a killed process for a while, and with it what
-comes for the account. Whoever takes the same resource ends that session, and what it held is
-delivered (RFC 6120 §7.7.2.2, XEP-0198 §5). Without a folder there is nobody to come back as.
+A server with stream management keeps the session of a killed process for a while, and with it the
+messages for the account. A login with the same resource ends that session, and its messages are
+delivered (RFC 6120 §7.7.2.2, XEP-0198 §5). So the resource is stored in the data folder; without a
+folder each start takes a new one.
 """
 
 from __future__ import annotations

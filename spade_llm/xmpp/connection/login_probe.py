@@ -32,7 +32,7 @@ class ProbeLogin:
     link: XmppConnection
 
     async def server_time(self) -> datetime | None:
-        """By XEP-0202, less half of the way; None: the server does not say."""
+        """Query the server's time (XEP-0202), corrected by half the round trip; None: no answer."""
         loop = asyncio.get_running_loop()
         asked_s = loop.time()
         answer = await self._ask(TIME, "time")
@@ -41,7 +41,7 @@ class ProbeLogin:
         return _shifted(utc.text or "", (loop.time() - asked_s) / 2)
 
     async def carries(self, size_bytes: int, *, within_s: float) -> float | None:
-        """How many seconds a stanza of this size takes to its answer; None: none came."""
+        """Measure the round trip in seconds of a stanza of this size; None if no response came."""
         loop = asyncio.get_running_loop()
         sent_s = loop.time()
         answer = await self._ask(PROBE, "probe", "x" * size_bytes, within_s=within_s)

@@ -1,6 +1,6 @@
 """Server probe before login: DNS SRV records, TLS certificate, registration.
 
-Knows no slixmpp: a client library refuses what we want to look at.
+It does not use slixmpp: a client library refuses the servers that are to be examined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 FEATURES = b"</stream:features>"
 MAX_BYTES = 65_536
-"""Of one answer; features take about 1000."""
+"""Maximum size of a response in bytes; stream features take about 1000."""
 STARTTLS = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
 
 
@@ -32,7 +32,7 @@ STARTTLS = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
 class ServerFacts:
     certificate: x509.Certificate
     distrust: str | None
-    """Why a client does not trust it; None: it does."""
+    """Reason why a client rejects the certificate; None: it is trusted."""
     requires_tls: bool
     registers_anybody: bool
 
@@ -66,7 +66,7 @@ async def _probe(endpoint: Endpoint) -> ServerFacts:
 
 
 def _unverified_context() -> ssl.SSLContext:
-    """To read a certificate that is not trusted; nothing of ours is sent behind it."""
+    """TLS context for reading an untrusted certificate; no credentials are sent over it."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -147,7 +147,8 @@ class DnsResolver:
         await self._resolver.close()
 
     async def targets(self, service: str, domain: str) -> list[SrvTarget]:
-        """Of `_SERVICE._tcp.DOMAIN`, best first; empty: there are none, or nobody answers."""
+        """Look up the SRV records of `_SERVICE._tcp.DOMAIN`, best first; empty: none, or no
+        answer."""
         try:
             async with asyncio.timeout(DNS_TIMEOUT_S):
                 found = await self._resolver.query_dns(f"_{service}._tcp.{domain}", "SRV")
@@ -159,7 +160,7 @@ class DnsResolver:
 
 
 async def addresses_of(host: str) -> list[str]:
-    """As this machine resolves it, /etc/hosts included; empty: it does not."""
+    """Resolve a host name as this machine does, /etc/hosts included; empty if that fails."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(DNS_TIMEOUT_S):

@@ -36,7 +36,8 @@ class ConnectionSettings:
 
 @lru_cache(maxsize=8)
 def tls_context(ca_path: Path | None) -> ssl.SSLContext:
-    """One verifying context per CA for the whole process: loading the CA store takes 26 ms.
+    """TLS context that verifies certificates, cached per CA for the whole process: loading the CA
+    store takes 26 ms.
 
     Raises:
         ConfigurationError: the CA file cannot be read.
@@ -85,8 +86,9 @@ class FallbackEndpoints:
         self._hops = 0
 
     def redirect(self, other: str, *, is_verified: bool) -> bool:
-        """The server says that another host is to be asked. Only one that has shown its certificate
-        may: before that, anybody on the line says so."""
+        """Follow a redirection (`see-other-host`) to another host; True if it is accepted. Only a
+        server with a verified certificate may redirect: before TLS anything on the line could claim
+        it."""
         target = _parse_endpoint(other)
         if target is None or not is_verified or self._hops >= MAX_REDIRECTS:
             logger.warning("the server sends us to %r: not followed", other[:200])

@@ -1,8 +1,8 @@
 """Stream management (XEP-0198): stanza counters, acknowledgements, resumption.
 
-slixmpp 1.12 has a plugin for it. It counts stanza objects only, where ours are written as text,
-acknowledges what nobody has looked at yet, and begins after the first presence, which brings what
-the server has stored (tests/xmpp/test_stream_management.py).
+The plugin of slixmpp 1.12 is not used. It counts stanza objects only, while this package writes
+stanzas as text; it acknowledges stanzas that are not processed yet; and it starts after the first
+presence, which triggers delivery of the stored messages (tests/xmpp/test_stream_management.py).
 """
 
 from __future__ import annotations
@@ -20,43 +20,47 @@ if TYPE_CHECKING:
 NAMESPACE = "urn:xmpp:sm:3"
 MAX_UNACKED = 4096
 MAX_UNACKED_CHARS = 32 * 1024 * 1024
-"""What is kept to be sent again; with more, a stream that drops is not resumed."""
+"""Maximum size in characters of unacknowledged stanzas; with more, a dropped stream is not resumed.
+"""
 ASK_EVERY = 64
-"""Stanzas sent until the server is asked what has arrived, where nobody waits for it sooner."""
+"""Number of sent stanzas between two acknowledgement requests, unless one is wanted sooner."""
 ACK_WITHIN_S = 1.0
-"""Of what has come the server is told within this, and at once where it asks."""
+"""Maximum delay in seconds of an acknowledgement to the server; immediate if the server asks."""
 RESUME_WITHIN_S = 60
-"""How long we ask the server to wait for us. Prosody 0.12 goes by its configuration instead."""
+"""Requested resumption time in seconds; Prosody 0.12 uses its own configuration instead."""
 
 _MODULO = 2**32
 _STANZAS = frozenset(f"{{jabber:client}}{name}" for name in ("message", "presence", "iq"))
 _WRITTEN = ("<message", "<presence", "<iq")
 
 Receipt = asyncio.Future[bool]
-"""True: the server has all that was sent before; False: nobody knows, and nobody will."""
+"""Delivery confirmation. True: the server has received all that was sent before; False: unknown for
+ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """How much of a stream had come at some time."""
+    """Position in an incoming stream: the number of stanzas received so far."""
 
     stream: int
     handled: int
 
 
 class StreamManagement:
-    """Of one client, over all its connections. `write` puts text onto the present one; `on_due` is
-    called when the server is to be told what has come, with the seconds until then."""
+    """Stream management of a client, over all its connections. `write` puts text onto the current
+    connection. `on_due` is called when an acknowledgement to the server is due, with the seconds
+    until then."""
 
     def __init__(self, write: Callable[[str], None], on_due: Callable[[float], None]) -> None:
         self._write = write
         self._on_due = on_due
         self.is_offered = False
-        """By the server, on the present connection."""
+        """True if the server offers stream management on the current connection."""
         self.is_on = False
-        """What is sent is counted."""
+        """True while outgoing stanzas are counted."""
         self.is_frozen = False
-        """What comes is not acknowledged: the server keeps it for our next session."""
+        """True: incoming stanzas are not acknowledged; the server keeps them for our next session.
+        """
         self._is_counting_in = False
         self._id = ""
         self._stream = 0
@@ -64,15 +68,15 @@ class StreamManagement:
         self._told = 0
         self._sent = 0
         self._asked_for = 0
-        """Of what is sent, the server is asked whether this much has arrived."""
+        """Number of sent stanzas at the last acknowledgement request to the server."""
         self._is_wanted = False
         self._acked = 0
         self._unacked: deque[str] = deque()
         self._unacked_chars = 0
         self._has_overflown = False
         self._receipts: deque[tuple[int, Receipt]] = deque()
-        """By the number of the last stanza that they are for, ascending; one for each answer to a
-        person that is on its way (Dispatcher)."""
+        """Pending receipts with the number of their last stanza, ascending; one for each answer to
+        a person that is on its way (Dispatcher)."""
         self._decided: asyncio.Future[bool] | None = None
         self._acts = {
             f"{{{NAMESPACE}}}a": self._arrived,
@@ -112,7 +116,8 @@ class StreamManagement:
             self.give_up()
 
     def give_up(self) -> None:
-        """Of what is unacknowledged nothing will be known any more."""
+        """Discard the stream: unacknowledged stanzas are forgotten; pending receipts become
+        False."""
         self._id = ""
         self._stream += 1
         self.is_on = self._is_counting_in = self._has_overflown = False
@@ -141,7 +146,8 @@ class StreamManagement:
             act(xml)
 
     def receipt(self) -> Receipt:
-        """For all that was sent until now. Ask, or wait until somebody does."""
+        """Return the receipt for all that was sent until now; `ask` requests the
+        acknowledgement."""
         receipt: Receipt = asyncio.get_running_loop().create_future()
         if self._sent == self._acked:
             receipt.set_result(True)
@@ -247,12 +253,13 @@ def _set(future: asyncio.Future[bool], *, has_arrived: bool) -> None:
 
 
 async def _at_once() -> None:
-    """Where nothing is written down."""
+    """Default of `until_safe`, for agents that store nothing."""
 
 
 class Acknowledger:
-    """What was acknowledged the server forgets; what was not comes again, or is stored for the next
-    session. So a message that is to survive us is written down first."""
+    """Delayed acknowledgement of incoming stanzas. The server forgets what is acknowledged; it
+    resends the rest, or stores it for the next session. So a message is written to disk before it
+    is acknowledged."""
 
     def __init__(self) -> None:
         self.until_safe: Callable[[], Awaitable[None]] = _at_once
@@ -268,7 +275,7 @@ class Acknowledger:
             self._timer = loop.call_later(within_s, self._begin, management)
 
     async def finish(self, management: StreamManagement) -> None:
-        """Before the stream is closed: what the server does not know by then it stores."""
+        """Send the last acknowledgement before the stream is closed; the server stores the rest."""
         await self._tell(management)
         self._stop_timer()
         await asyncio.gather(*self._tasks, return_exceptions=True)

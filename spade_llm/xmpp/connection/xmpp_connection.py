@@ -38,13 +38,13 @@ MIN_ATTEMPT_S = 2.0
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
 CLOSE_TIMEOUT_S = 2.0
-"""For the server to close a stream that stood; for another one there is nothing to wait for."""
+"""Timeout in seconds of the closing handshake of an established stream; others close at once."""
 _GONE = frozenset({"gone", "item-not-found", "recipient-unavailable", "service-unavailable"})
-"""Conditions of RFC 6120 §8.3.3 that say that nobody is there."""
+"""Error conditions (RFC 6120 §8.3.3) that mean that the JID is offline or does not exist."""
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """Says nothing about a certificate."""
 SEND_TIMEOUT_S = 30.0
-"""How long a send waits for a connection that is coming back."""
+"""Maximum wait of a send for a reconnection, in seconds."""
 
 
 class XmppConnection:
@@ -117,7 +117,7 @@ class XmppConnection:
         self._pinger = asyncio.create_task(self._ping())
 
     def hand_back(self) -> None:
-        """What comes from here on stays with the server, which stores it for our next session."""
+        """Stop acknowledging: the server stores later messages for our next session."""
         self.client.management.is_frozen = True
 
     @property
@@ -148,11 +148,11 @@ class XmppConnection:
         self.client.send_raw(xml)
 
     async def confirm(self) -> None:
-        """Return once the server has read all that was sent. A line that is dead is ended, and
-        what it carried is sent again if the stream can be resumed.
+        """Return once the server has received all that was sent. A dead connection is closed, and
+        its unacknowledged stanzas are sent again if the stream can be resumed.
 
         Raises:
-            PeerUnavailable: nobody will know.
+            PeerUnavailable: it cannot be determined.
         """
         if not (self.client.management.is_on or self.client.management.may_resume):
             await self._confirm_by_ping()
@@ -171,12 +171,12 @@ class XmppConnection:
             self.client.abort()
 
     def ask_soon(self) -> None:
-        """For a `confirm` that is about to come: one write carries what it is for, and the
-        question whether that has arrived."""
+        """Request an acknowledgement for a `confirm` that follows soon, in the same write as the
+        stanzas that it confirms."""
         self.client.ask_soon()
 
     async def _confirm_by_ping(self) -> None:
-        """Where the server manages no streams: it answers in order."""
+        """Confirm by a ping if the server does not manage streams: it answers in order."""
         ping = asyncio.create_task(self._is_answered())
         drop = asyncio.create_task(self._dropped.wait())
         try:
@@ -192,7 +192,7 @@ class XmppConnection:
         raise self._not_connected()
 
     def send_now(self, xml: str) -> None:
-        """Write one stanza that nobody misses if we are not connected."""
+        """Write a stanza that may be lost; dropped without a connection."""
         if self.connected.is_set():
             self.client.send_raw(xml)
 
@@ -231,7 +231,7 @@ class XmppConnection:
             return self._unreachable("no answer in time")
 
     async def _attempt(self) -> ConfigurationError | None:
-        """One connection attempt: None when the session stands."""
+        """Make a connection attempt; None once the session is established."""
         self._outcome = asyncio.get_running_loop().create_future()
         self._dropped.clear()
         self.client.connect(*self._endpoints.now)
@@ -293,7 +293,7 @@ class XmppConnection:
         return True
 
     async def is_there(self, jid: str) -> bool:
-        """Whether this full JID is connected, as its server says; True where nobody can tell."""
+        """Check by ping whether this full JID is connected; True if that cannot be determined."""
         if not self.connected.is_set():
             return True
         try:

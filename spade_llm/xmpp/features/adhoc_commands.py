@@ -1,6 +1,7 @@
 """Ad-hoc commands (XEP-0050) as menus, with bounded, expiring sessions (TTL).
 
-slixmpp's plugin serves everybody, and keeps sessions without bound and for whoever names their id.
+slixmpp's plugin serves any JID, keeps an unbounded number of sessions, and opens them to any client
+that names their id.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
 MAX_SESSIONS = 1000
 """The oldest goes first."""
 MAX_OF_PEER = 8
-"""Of one bare JID: its own oldest goes, and nobody else's."""
+"""Maximum number of sessions per bare JID; the JID's own oldest session is evicted."""
 EXPIRY_S = 600.0
-"""As long as a person may take for one form."""
+"""TTL of a session in seconds: the time that a person has to fill in a form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class CommandSessions:
         self._by_id: OrderedDict[str, CommandSession] = OrderedDict()
 
     def open(self, jid: str, node: str, step: CommandForm) -> str:
-        """Its id, which nobody can guess."""
+        """Open a session; return its id, which cannot be guessed."""
         self._expire()
         mine = [id for id, one in self._by_id.items() if bare(one.jid) == bare(jid)]
         for id in mine[: max(len(mine) + 1 - MAX_OF_PEER, 0)]:
@@ -98,11 +99,11 @@ logger = logging.getLogger(__name__)
 
 COMMANDS = "http://jabber.org/protocol/commands"
 STEP_S = 20.0
-"""For one step; people's clients wait about half a minute."""
+"""Time limit of a command step in seconds; people's clients wait about half a minute."""
 MAX_RUNNING = 64
 MAX_RUNNING_OF_PEER = 4
 MAX_COMMAND_BYTES = MAX_STANZA_BYTES - 4096
-"""As written; the rest is for what is around it."""
+"""Maximum size of the serialised command in bytes; the rest is for its envelope."""
 _GO_ON = frozenset({"", "execute", "next", "complete"})
 _FAILED_TEXT = {
     "en": "That cannot be done right now. Please try again in a moment.",
@@ -245,7 +246,8 @@ def _command(iq: Iq, status: str, session: str) -> ET.Element:
 
 
 def _within_limit(iq: Iq, command: ET.Element) -> ET.Element:
-    """What a server would close our stream for is not sent."""
+    """Replace a command above the size limit, at which a server would close our stream, by an
+    error."""
     if len(tostring(command).encode()) > MAX_COMMAND_BYTES:
         return _result_element(
             iq, CommandResult(text=_TOO_LONG_TEXT[client_language(iq.xml)], is_failure=True)
@@ -254,7 +256,7 @@ def _within_limit(iq: Iq, command: ET.Element) -> ET.Element:
 
 
 def _result_element(iq: Iq, done: CommandResult) -> ET.Element:
-    """One line as a note; more of them as a form, where they stay lines."""
+    """Show a single line as a note, several lines as a form, which keeps the line breaks."""
     command = _command(iq, "completed", iq.xml[0].get("sessionid") or "done")
     title, *lines = done.text.splitlines() or [""]
     if lines and not done.is_failure:

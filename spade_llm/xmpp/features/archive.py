@@ -1,9 +1,9 @@
 """Message archive (XEP-0313): reads what people wrote while the agent was offline.
 
-after each new stream, once and in order (XEP-0313). Knows no conversation.
+After each new stream the missed messages are read once and in order.
 
-The place up to which the archive is dealt with is on disk. Without a place nothing is read: an
-agent that is new to an account does not answer what was said before it came.
+The id of the last processed message is stored on disk. Without it nothing is read: an agent that is
+new to an account does not answer older messages.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ArchivePage:
 
 
 class MessageArchive:
-    """Of one client's account."""
+    """Message archive of a client's account."""
 
     def __init__(self, client: ClientXMPP) -> None:
         self._client = client
@@ -79,10 +79,11 @@ class MessageArchive:
         client.register_handler(Callback("archive", _Result(None), self._collect))
 
     async def after(self, id: str, *, since: datetime) -> ArchivePage:
-        """What follows this one; of an empty id, all. Nothing older than `since`.
+        """Return the page that follows this id (from the beginning if empty), without messages
+        older than `since`.
 
         Raises:
-            PeerUnavailable: with wire_code NOT_FOUND, where the archive has it no more.
+            PeerUnavailable: with wire_code NOT_FOUND if the archive no longer has this id.
             RequestTimeout: no answer in time.
         """
         return await self._page(since, {"max": str(PAGE_SIZE)} | ({"after": id} if id else {}))
@@ -113,7 +114,7 @@ class MessageArchive:
         return str(self._client.boundjid.bare)
 
     def _collect(self, stanza: Stanza) -> None:
-        """Only our own account speaks for its archive, and only to what we have asked."""
+        """Collect a result of a pending query; results not sent by our own account are ignored."""
         result = stanza.xml.find(_RESULT)
         page = self._open.get(result.get("queryid", "")) if result is not None else None
         if page is None or stanza.xml.get("from", self._me) != self._me or len(page) >= PAGE_SIZE:
@@ -128,9 +129,9 @@ class MessageArchive:
 
 
 def archive_id(message: ET.Element) -> str:
-    """By which our archive knows a message that came just now (XEP-0359); empty: it has it not.
+    """Return the id of a live message in our archive (XEP-0359); empty if it is not archived.
 
-    To be believed of a server with an archive only: others pass on what senders write.
+    Only valid if the server has an archive: other servers pass on ids that senders made up.
     """
     account = bare(message.get("to", ""))
     ids = (one for one in message.iterfind(_STANZA_ID) if one.get("by") == account)
@@ -163,14 +164,15 @@ class _Result(MatcherBase):
 logger = logging.getLogger(__name__)
 
 MAX_AGE = timedelta(days=3)
-"""Nobody waits for an answer to what is older."""
+"""Maximum age of a message that is answered; nothing older is read."""
 MAX_PAGES = 200
-"""Of one absence: 10 000 messages, ours among them, which is what Prosody keeps of an account. What
-is newer is not answered then."""
+"""Maximum number of pages read after an absence: 10 000 messages, our own included, which is what
+Prosody keeps of an account. Newer messages are then not answered."""
 MAX_MESSAGES = 500
-"""Of those, what is answered."""
+"""Maximum number of missed messages answered after an absence."""
 MAX_PER_SENDER = 50
-"""Of one sender, so that a flood keeps nobody else's from being read; the rest stays unanswered."""
+"""Maximum number of missed messages answered per sender, so that a flood does not displace others.
+"""
 MAX_AT_WORK = 8
 """Old messages wait while the agent has so much to do, and so leave room for new ones."""
 RETRY_S = 20.0
@@ -200,7 +202,7 @@ class MissedMessages:
         self._archive = MessageArchive(client)
 
     def _begin(self) -> None:
-        """Another stream: what came to the one before may be in nobody's hands."""
+        """Start reading after a new stream: messages to the previous stream may be lost."""
         if not self._agent.node.dispatcher.speaks(CHAT_TEXT):
             return
         if self._reading is not None:
@@ -209,7 +211,7 @@ class MissedMessages:
         self._reading = self._agent.submit(self._read_all())
 
     def _note(self, stanza: Element) -> None:
-        """What comes live needs not be read later."""
+        """Note the archive id of a live message, so that it is not read again later."""
         id = archive_id(stanza) if stanza.tag == "{jabber:client}message" else ""
         if id and not (self._agent.link and self._agent.link.hands_back):
             self._live[id] = None
@@ -296,7 +298,8 @@ class MissedMessages:
         self._keep(one.id)
 
     def _is_for_us(self, message: Element) -> bool:
-        """What a person said to us; who speaks for a program has asked again, or given up."""
+        """True for a chat message from a person. Programs have repeated their request, or given
+        up."""
         is_ours = bare(message.get("from", "")) == str(self._agent.jid)
         is_chat = message.get("type", "normal") in ("chat", "normal")
         is_kept = all(message.find(f"{{{HINTS}}}{hint}") is None for hint in _KEPT_OUT)

@@ -1,9 +1,9 @@
 """Bounced answers: sends answers again that another server returned, with back-off.
 
-with the same id, until it is. Knows no conversation.
+An answer keeps its id, and is sent again until it arrives.
 
-Our own server has had them, so nothing else would say them again. People here are not concerned:
-for them it stores what they miss.
+Our own server has acknowledged these answers, so no other mechanism repeats them. People of our own
+domain are not concerned: the server stores messages for them while they are offline.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_SENT = 256
 FIRST_PAUSE_S = 4.0
 MAX_PAUSE_S = 60.0
 GIVE_UP_AFTER_S = 300.0
-"""After so long without anything that came back, the pauses are short again."""
+"""Time in seconds without a retry after which the back-off starts again with the shortest pause."""
 TRANSIENT_CONDITIONS = frozenset({"remote-server-not-found", "remote-server-timeout"})
-"""What does not arrive for these may arrive later. It is tried for as long as the answer log knows
-the answer."""
+"""Error conditions that are temporary. The answer is retried for as long as the answer log keeps
+it."""
 
 
 class BouncedAnswers:
@@ -49,7 +49,8 @@ class BouncedAnswers:
             self._sent[message.reply_with] = message
 
     def _is_for_elsewhere(self, message: AclMessage) -> bool:
-        """Questions of ours have somebody who waits; rooms and programs are seen to elsewhere."""
+        """True for a chat answer to a person on another domain. Requests have a caller that waits
+        for them; rooms and programs have retries of their own."""
         is_answer = message.ontology == CHAT_TEXT and message.encoding is Encoding.PLAIN
         is_question = message.performative is Performative.REQUEST
         is_far = domain_of(message.receiver) != str(self._agent.jid.domain)

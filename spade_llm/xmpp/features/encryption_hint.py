@@ -1,6 +1,6 @@
 """Encryption hint: tells the sender of an encrypted message that it cannot be read.
 
-What stands beside the encrypted text is a sentence about encryption: nobody's words to us.
+The plain body of an encrypted message is a notice of the sender's client, so it is not processed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EVERY_S = 3600.0
-"""Between two hints in one conversation."""
+"""Minimum interval between two hints in a conversation, in seconds."""
 MAX_CONVERSATIONS = 4096
-"""Whose last hint is remembered; of others another may come sooner."""
+"""Maximum number of conversations with a remembered hint; an evicted one may be told sooner."""
 
 HINTS = {
     "en": (
@@ -56,7 +56,7 @@ class EncryptionHint:
         self._agent = agent
         self._clock = clock
         self._told: LruDict[tuple[str, str], float] = LruDict(MAX_CONVERSATIONS)
-        """When, by bare JID and thread; the latest last."""
+        """Time of the last hint, by bare JID and thread; the latest last."""
         agent.on_stanza.append(self._take)
 
     def _take(self, xml: Element) -> bool:
@@ -84,7 +84,7 @@ class EncryptionHint:
 
 
 def encryption_of(xml: Element) -> str:
-    """What a message is encrypted by; empty: it is not."""
+    """Return the name of the encryption of a message; empty if it is not encrypted."""
     return next((name for tag, name in _ENCRYPTED.items() if xml.find(tag) is not None), "")
 
 

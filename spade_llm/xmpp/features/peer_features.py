@@ -1,12 +1,10 @@
 """Peer features: presences of others, and cached service discovery of their clients.
 
-Only disco#info and the software's name are ever asked, and of full JIDs only: disco#items ends the
+Only disco#info and the software's name are queried, and of full JIDs only: disco#items ends the
 stream on some servers.
 
-conversation.
-
-Asked once for each `ver` that a presence shows, and for each connection that shows none. Nobody
-can speak for another's client by showing its `ver` (XEP-0115 §9.1).
+Each `ver` in a presence is queried once per bare JID, and each connection without one separately.
+So no client can determine another person's features by showing their `ver` (XEP-0115 §9.1).
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ DISCOVERY_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerPresence:
-    """A presence of somebody who lets us see it."""
+    """Presence of a peer that lets us see it."""
 
     jid: str
     """Full, as stamped."""
@@ -45,7 +43,7 @@ class PeerPresence:
     is_ours: bool = False
     """It says that it runs this software: then it understands our requests."""
     ver: str = ""
-    """Of their capabilities (XEP-0115): another one when something of them has changed."""
+    """Hash of the peer's features (entity capabilities, XEP-0115); it changes with them."""
     node: str = ""
     """Identifier of the software (XEP-0115), as its maker chose it: `https://dino.im`."""
 
@@ -53,10 +51,10 @@ class PeerPresence:
 async def discover(
     client: ClientXMPP, jid: str, *, timeout_s: float = DISCOVERY_TIMEOUT_S
 ) -> Announcement:
-    """What the one at this full JID says of itself.
+    """Query the announcement of a full JID (disco#info).
 
     Raises:
-        PeerUnavailable: nobody is there, or it does not say.
+        PeerUnavailable: the JID is offline, or it does not tell its features.
         RequestTimeout: no answer in time, as on servers that carry no requests between clients.
     """
     try:
@@ -99,11 +97,11 @@ not."""
 MAX_KNOWN = 4096
 """People, connections, and kinds of clients that are remembered: of each, the latest."""
 MAX_CLIENTS = 8
-"""Of one person, that are remembered: the latest."""
+"""Maximum number of remembered connections per person (LRU)."""
 QUERY_TIMEOUT_S = 2.0
-"""For each of the two questions."""
+"""Timeout in seconds of each of the two queries (features, software name)."""
 MAX_ASKED = 64
-"""Who is asked at the same time without anybody waiting for it."""
+"""Maximum number of concurrent queries in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,8 @@ class PeerClient:
 
     @property
     def follows_corrections(self) -> bool:
-        """Whether it shows every correction of a message, however often that is corrected."""
+        """True if the client shows every correction of a message, however often that is
+        corrected."""
         return CORRECTION in self.features and _client_name(self.software) in FOLLOWS_CORRECTIONS
 
 
@@ -127,12 +126,13 @@ class PeerFeatures:
     def __init__(self, agent: XmppAgent) -> None:
         self._agent = agent
         self._seen: LruDict[str, LruDict[str, PeerPresence]] = LruDict(MAX_KNOWN)
-        """By bare JID, then by full JID: the connections that let us see their presence."""
+        """Visible connections, by bare JID, then by full JID."""
         self._known: LruDict[str, PeerClient] = LruDict(MAX_KNOWN)
-        """By bare JID, node and `ver`, or by full JID where these are not shown."""
+        """Clients by bare JID, node and `ver`, or by full JID if the presence shows no `ver`."""
         self._asked: dict[str, asyncio.Task[PeerClient]] = {}
         self._silent: LruDict[str, bool] = LruDict(MAX_KNOWN)
-        """Full JIDs that did not say; not asked again unless somebody waits for it."""
+        """Full JIDs that did not answer; they are queried again only if a caller waits for the
+        result."""
         agent.on_sighting.append(self._sight)
 
     def known(self, jid: str) -> PeerClient | None:
@@ -140,7 +140,7 @@ class PeerFeatures:
         return self._known.get(self._key(jid))
 
     def may_follow_corrections(self, jid: str) -> bool:
-        """Whether `follow_corrections` can still turn out to be true."""
+        """True unless a known or silent client already makes `follow_corrections` false."""
         known = [(one, self.known(one)) for one in self._clients_with(jid)]
         return all(
             one not in self._silent if client is None else client.follows_corrections
@@ -148,18 +148,18 @@ class PeerFeatures:
         )
 
     async def follow_corrections(self, jid: str) -> bool:
-        """Whether the client at this full JID shows every correction of a message, and so do all
-        others of that person: a server copies to them what this one gets (XEP-0280)."""
+        """True if the client at this full JID shows every correction of a message, and so do all
+        other clients of that person, to which the server copies the messages (XEP-0280)."""
         clients = await asyncio.gather(*map(self.of, self._clients_with(jid)))
         return all(client.follows_corrections for client in clients)
 
     def knows_to_follow(self, jid: str) -> bool:
-        """As `follow_corrections`, without asking; False where that is not known."""
+        """Return `follow_corrections` from the cache, without a query; False if unknown."""
         known = map(self.known, self._clients_with(jid))
         return all(client is not None and client.follows_corrections for client in known)
 
     def learn(self, jid: str) -> None:
-        """Ask, where nobody waits for it, so that it is known later."""
+        """Query the client in the background, so that it is known later."""
         is_open = self.known(jid) is None and jid not in self._silent
         if is_open and len(self._asked) < MAX_ASKED:
             self._asking(jid)
@@ -173,7 +173,7 @@ class PeerFeatures:
         return await asyncio.shield(self._asking(jid))
 
     async def close(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancel the pending queries."""
         asked = tuple(self._asked.values())
         for task in asked:
             task.cancel()

@@ -42,10 +42,10 @@ class LoadLevel:
         self.now = LoadState.FREE
         self._described = ""
         self.is_settled = False
-        """What is said is what was true at the last look; False: another is due, later."""
+        """True if the shown status is that of the last check; False: another check is due."""
 
     def has_changed(self, open_requests: int, described: str = "") -> bool:
-        """Whether `now`, or what is said beside it, is another with this load than it was."""
+        """Update the level; True if it or its description changed and may be shown now."""
         state, now_s = (self._level(open_requests), described), self._clock()
         self.is_settled = state == (self.now, self._described)
         if self.is_settled or now_s - self._changed_at_s < self._every_s:
@@ -63,7 +63,8 @@ class LoadLevel:
 
 
 POLL_EVERY_S = 4.0
-"""While requests come and go. A load between two looks is nobody's news."""
+"""Interval of load checks in seconds, while requests come and go; peaks between them are not shown.
+"""
 MAX_POLL_PAUSE_S = 60.0
 """While none do: the model's name may change without one."""
 MAX_CHARS = 200
@@ -75,7 +76,7 @@ class StatusLine(Behaviour):
         super().__init__()
         self._shown_by = agent
         self.describe: Callable[[], str] = lambda: ""
-        """What stands before the load: the model's name. Must not raise."""
+        """Text in front of the load: the model's name. Must not raise."""
         self._level = LoadLevel(busy_at=identity.busy_at, every_s=identity.status_every_s)
         self._look_every_s = min(POLL_EVERY_S, identity.status_every_s)
         agent.on_presence.append(self._write)
@@ -96,8 +97,8 @@ class StatusLine(Behaviour):
                 await changed.wait()
 
     def _write(self, presence: ET.Element) -> None:
-        """Of a presence that has none of its own, and is for all or for a contact: a room is told
-        once, and would go on showing what was then."""
+        """Add the status to a presence for all or for a contact, unless it has one. Room presences
+        get none: a room is told once, and would go on showing an old status."""
         is_for_room = "/" in presence.get("to", "")
         if is_for_room or presence.find(f"{_CLIENT}status") is not None:
             return

@@ -41,7 +41,7 @@ class Profile:
         self._agent = agent
         self._identity = identity
         self._is_done = False
-        """Since this process began; reconnections change nothing."""
+        """True once the profile is published or rejected; reconnections do not repeat it."""
         if identity.is_published:
             agent.on_session.append(self._begin)
             agent.on_presence.append(self._show)
@@ -129,7 +129,7 @@ class Profile:
         return answer
 
     def _show(self, presence: ET.Element) -> None:
-        """XEP-0153: who sees us asks for the picture that this hash is of."""
+        """Add the avatar hash (XEP-0153): contacts fetch the picture when they see a new hash."""
         if presence.find(f"{{{UPDATE}}}x") is None:
             update = ET.SubElement(presence, f"{{{UPDATE}}}x")
             avatar = self._identity.avatar

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.features.room_state import RoomState
 
 MAX_ROOMS = 50
-"""Of one agent, those of its configuration included."""
+"""Maximum number of rooms per agent, including configured rooms."""
 MAX_OF_INVITER = 10
-"""So that others have places, too."""
+"""Maximum number of saved rooms per inviter, so that others have places, too."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rooms (
@@ -88,7 +88,7 @@ JOIN_TIMEOUT_S = 10.0
 FIRST_PAUSE_S = 1.0
 MAX_PAUSE_S = 300.0
 KICKED_PAUSE_S = 60.0
-"""Before a configured room that put us out is entered again."""
+"""Pause in seconds before a configured room is joined again after a kick."""
 PING_EVERY_S = 60.0
 PING_TIMEOUT_S = 20.0
 
@@ -98,7 +98,7 @@ ROOM_CLOSED_CONDITIONS = frozenset(
 )
 """Answers of a room that does not want us."""
 NO_ROOM = frozenset({"service-unavailable", "subscription-required"})
-"""What a server answers in the name of a person (RFC 6121 §8.5)."""
+"""Error conditions that a server answers on behalf of a person's account (RFC 6121 §8.5)."""
 STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
 UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
 """Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
@@ -135,7 +135,7 @@ class RoomMembership:
                 await self._pause(condition)
 
     async def _is_no_room(self) -> bool:
-        """A person, for instance, to whom somebody else has invited us."""
+        """True if the address is not a room: an invitation may name a person's address."""
         try:
             said = await self._agent.discover(self._room.address)
         except RequestError as error:
@@ -173,8 +173,8 @@ class RoomMembership:
         presence.send()
 
     async def _look_around(self) -> None:
-        """What the room can do: only who says that it gives ids takes away those that somebody made
-        up."""
+        """Query the room's features, then finish the join. Only a room that announces occupant ids
+        (XEP-0421) removes forged ones."""
         room = self._room
         asking = asyncio.create_task(self._ask())
         leaving = asyncio.create_task(room.is_out.wait())
@@ -224,7 +224,7 @@ class RoomMembership:
 
 
 async def is_occupant(client: ClientXMPP, occupant: str) -> bool:
-    """Whether we are this occupant (XEP-0410); True where nobody can tell."""
+    """Check by self-ping (XEP-0410) whether we are this occupant; True if undetermined."""
     try:
         await client["xep_0199"].send_ping(occupant, PING_TIMEOUT_S)
     except IqError as error:

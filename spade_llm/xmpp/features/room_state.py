@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.stanzas.muc import RoomPresence
 
 MAX_HOPS = 4
-"""Of a chain of programs' answers: what has come so far is not answered."""
+"""Maximum number of program answers in a chain; a message with so many hops is not answered."""
 MAX_TO_PROGRAMS = 4
 """Answers to programs since a person said something in the room."""
 PER_MINUTE = 20
 """Answers in one room."""
 PER_ASKER = 8
-"""Of those, to one occupant."""
+"""Maximum number of answers per minute to an occupant."""
 MINUTE_S = 60.0
 
 
@@ -87,10 +87,10 @@ class RoomRateLimit:
 
 
 MAX_OCCUPANTS = 5000
-"""That are known by name; of others nothing is kept."""
+"""Maximum number of remembered occupants of a room; further occupants are not recorded."""
 MAX_LINES = 20
 MAX_LINE_CHARS = 400
-"""Of what people say to each other: the last of it, as context."""
+"""Maximum length of a line of room talk that is kept as context, in characters."""
 MAX_PENDING_LINES = 16
 MAX_NICKS = 4
 """Names that are tried: the wanted one, and so many with one more `_`."""
@@ -102,19 +102,19 @@ class Occupant:
     nick: str
     real: str = ""
     stated_id: str = ""
-    """As the room says; it counts only where the room vouches for it."""
+    """Occupant id stated by the room (XEP-0421); valid only if the room vouches for ids."""
     sitting: str = field(default_factory=lambda: TRANSIENT_PREFIX + secrets.token_hex(6))
     """Ours, from when they came to when they go."""
     is_program: bool | None = None
-    """None: nobody has asked yet."""
+    """True for a program; None: not determined yet."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RoomExit:
-    """How we came to be out of a room."""
+    """Reason why the agent left a room."""
 
     is_for_good: bool = False
-    """Somebody wants us out."""
+    """True: kick, ban or destruction of the room. False: lost connection or server shutdown."""
     reason: str = ""
 
 
@@ -125,17 +125,17 @@ class RoomState:
         self.password = password
         self.is_in = False
         self.has_let_us_in = False
-        """Until it has, it is an address that somebody gave us, and may be a person's."""
+        """True after a first join. Until then the address is unverified, and may be a person's."""
         self.vouches_for_ids = False
-        """It says that it gives ids (XEP-0421), and so takes away those that somebody made up."""
+        """True if the room announces occupant ids (XEP-0421), and so removes forged ones."""
         self.outing = RoomExit()
         self.is_out = asyncio.Event()
         """Set when we are in no longer, or should look whether we are."""
         self.is_settled = asyncio.Event()
-        """What there is to know of the room is known."""
+        """Set once the room's features are determined."""
         self.budget = RoomRateLimit(per_minute=per_minute, clock=asyncio.get_running_loop().time)
         self.entrance: asyncio.Future[str] | None = None
-        """Of the attempt that runs: the condition that ends it; empty where we are in."""
+        """Result of the current join attempt: an error condition; empty for success."""
         self.unsaid: deque[str] = deque(maxlen=MAX_PENDING_LINES)
         """Ids of what the room gave back because we were not in it."""
         self._occupants: dict[str, Occupant] = {}
@@ -146,7 +146,7 @@ class RoomState:
         return f"{self.address}/{self.nick}"
 
     def begin(self, nick: str) -> asyncio.Future[str]:
-        """An attempt to enter; whoever was in it comes again."""
+        """Start a join attempt; the list of occupants is rebuilt."""
         self.nick = nick
         self.is_out.clear()
         self.is_settled.clear()
@@ -157,7 +157,7 @@ class RoomState:
         return self.entrance
 
     def lose(self) -> None:
-        """We are out, without anybody having wanted it."""
+        """Mark the room as left after a lost connection."""
         self.is_in = False
         self.outing = RoomExit()
         self._conclude("connection lost")
@@ -173,7 +173,7 @@ class RoomState:
                 self._conclude(seen.condition or "undefined-condition")
 
     def hear(self, nick: str, text: str) -> None:
-        """Something that nobody said to us."""
+        """Record a line of room talk that is not addressed to the agent."""
         line = " ".join(text.split())[:MAX_LINE_CHARS]
         self._talk.append(f"{visible_nick(nick)}: {line}")
 
@@ -183,19 +183,20 @@ class RoomState:
         return tuple(self._talk)
 
     def forget(self, peer: str) -> None:
-        """All talk goes, if this bare JID, or who has this seat, may have taken part."""
+        """Delete all recorded talk if this bare JID, or this seat, may have taken part."""
         is_seat = peer.endswith(SEAT_SEPARATOR + self.address)
         if is_seat or any(peer == one.real for one in self._occupants.values()):
             self._talk.clear()
 
     def occupant(self, nick: str) -> Occupant:
-        """Whom the room has not shown is nobody whom we could know again."""
+        """Return the occupant with this nick; a transient one if the room has not announced it."""
         return self._occupants.get(nick) or Occupant(nick=nick)
 
     def said_by(
         self, occupant: Occupant, *, hops: int, said: ChatMetadata = NO_CHAT_METADATA
     ) -> ChatMetadata:
-        """`said`: what their client says beside the text. No marks: they would be everybody's."""
+        """Return the chat metadata of an occupant's message. `said`: metadata from their client.
+        Marks are removed: all occupants would see them."""
         return replace(
             said,
             wants="",

@@ -1,8 +1,8 @@
 """Rooms: an agent in multi-user chats (XEP-0045); mentions become messages to it.
 
-What is said to us there becomes a message like any other, whose sender is the occupant; what is
-not stays talk, and history and our own reflections are nobody's question. Each room that is wanted
-has a task that stays in it. docs/design/rooms.md has the reasons.
+A line addressed to the agent becomes an ordinary message with the occupant as sender. Other lines
+are kept as context only; history and our own reflected messages are ignored. Each joined room has a
+task that maintains the membership. See docs/design/rooms.md for the reasons.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASK_S = 1.0
-"""How long who speaks to us for the first time is asked whether it is a program."""
+"""Timeout in seconds of the query whether a new occupant is a program."""
 DECLINED_EVERY_S = 60.0
 MAX_DECLINED = 64
-"""Occupants who are told in a minute that we do not whisper."""
+"""Maximum number of occupants per minute that are told that private messages are declined."""
 MAX_SENT = 256
-"""Of our messages, those that are known again: when they are replied to, or come back."""
+"""Maximum number of remembered messages of ours, to recognise replies and bounces."""
 
 NOT_IN = "not-acceptable"
 UNREACHABLE = frozenset({"item-not-found", "remote-server-not-found", "remote-server-timeout"})
-"""What comes back from a room that went with its server, until somebody enters it."""
+"""Error conditions of a room that disappeared with its server, until it is joined again."""
 
 
 class RoomTexts(Protocol):
-    """What people are told beside answers, in the language of what they said."""
+    """Notices to people other than answers, in the language of their message."""
 
     def too_much(self, said: str) -> str: ...
 
@@ -60,14 +60,14 @@ class RoomTexts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomsOptions:
-    """Where an agent is, beside its own chats."""
+    """Options of an agent in rooms."""
 
     rooms: tuple[KnownRoom, ...] = ()
     """Entered at every start."""
     nick: str = ""
-    """Where none is said; empty: the name that our contacts see."""
+    """Default nick; empty: the name that our contacts see."""
     takes_invitations: bool = True
-    """From whom the agent lets in: its own domain and those of `allowed`."""
+    """True: invitations are accepted from JIDs that are let in: our own domain and `allowed`."""
     per_minute: int = PER_MINUTE
     """Answers in one room."""
 
@@ -95,15 +95,15 @@ class Rooms:
         agent.features.add(muc.DIRECT)
 
     def __contains__(self, room: str) -> bool:
-        """Whether we are in it now."""
+        """True if the agent is in this room now."""
         return room in self._rooms and self._rooms[room].is_in
 
     def heard_in(self, room: str) -> tuple[str, ...]:
-        """What was said there last, not to us: data, a line each."""
+        """Return the latest lines that were not addressed to the agent; they are untrusted data."""
         return self._rooms[room].talk if room in self._rooms else ()
 
     async def forget(self, peer: str) -> None:
-        """What was said there to others, too."""
+        """Delete the recorded room talk in which this peer may have taken part."""
         for room in self._rooms.values():
             room.forget(peer)
 
@@ -111,7 +111,7 @@ class Rooms:
         client.register_handler(Callback("rooms", _AnyPresence(None), self._see))
 
     def _session_started(self) -> None:
-        """Another stream: nobody has seen us in any room."""
+        """Join all rooms again: after a new stream the agent is in none."""
         for room in self._rooms.values():
             room.lose()
         for known in (*self._options.rooms, *self._remembered()):
@@ -165,7 +165,7 @@ class Rooms:
             self._agent.send_now(unlocking)
 
     def _take(self, xml: Element) -> bool:
-        """Whether it is a room's, or about one."""
+        """Process a message from a room, or an invitation to a room; True if it was one."""
         room = self._rooms.get(bare(xml.get("from", "")))
         kind = xml.get("type", "normal")
         if kind == "error":
@@ -184,7 +184,8 @@ class Rooms:
         return room is not None
 
     def _invite(self, invitation: RoomInvitation) -> None:
-        """Whose domain a mediated one comes from says in whose name it is, and is no stranger's."""
+        """Accept an invitation from a sender that is let in. A mediated one is sent by the room,
+        which names the inviter; so the room's domain must be trusted, too."""
         voucher = bare(invitation.room).partition("@")[2]
         is_vouched = not invitation.is_mediated or self._trusts(voucher)
         is_welcome = is_vouched and self._lets_in(invitation.inviter)
@@ -245,7 +246,7 @@ class Rooms:
             room.budget.person_spoke()
 
     def _said_to_us(self, room: RoomState, xml: Element, message: AclMessage) -> str | None:
-        """Without our name in front; None: it is not."""
+        """Return the text addressed to the agent, without the leading nick; None: not addressed."""
         text = text_for_nick(room.nick, message.content)
         if text is not None:
             return text
@@ -254,8 +255,8 @@ class Rooms:
         return message.content if is_meant else None
 
     def _is_open_to(self, room: RoomState, occupant: Occupant) -> bool:
-        """Whoever is in a room of our configuration may talk to us there; where somebody asked us
-        in, those who may anyway."""
+        """True if this occupant may talk to the agent: all occupants in a configured room, else
+        only JIDs that are let in."""
         is_ours = room.address not in self._invited
         return is_ours or self._agent.door.lets_in(occupant.real)
 
@@ -275,7 +276,7 @@ class Rooms:
             self._agent.send_now(codec.encode(refusal))
 
     async def _is_program(self, room: RoomState, occupant: Occupant) -> bool:
-        """As its client says, once; who does not say so is taken for a person."""
+        """Query the occupant's client once; an occupant that does not answer counts as a person."""
         if occupant.is_program is None:
             try:
                 jid = f"{room.address}/{occupant.nick}"
@@ -286,7 +287,7 @@ class Rooms:
         return occupant.is_program
 
     def _decline(self, xml: Element) -> None:
-        """A private message of an occupant: whoever may talk to us has our address."""
+        """Decline a private message of an occupant: allowed peers can write to our own address."""
         sender = xml.get("from", "")
         is_said = codec.encoding_of(xml) is Encoding.PLAIN and not codec.is_delayed(xml)
         body = xml.findtext("{jabber:client}body") or ""
@@ -302,7 +303,8 @@ class Rooms:
         self._agent.send_now(codec.encode(answer))
 
     def _was_declined(self, sender: str) -> bool:
-        """Or too many were, in this minute."""
+        """True if this sender was declined in the last minute, or the limit of notices is
+        reached."""
         if self._declined.count(sender) or self._declined.count() >= MAX_DECLINED:
             return True
         self._declined.add(sender)
@@ -313,8 +315,9 @@ class Rooms:
             self._sent[message.reply_with] = message
 
     def _returned(self, room: RoomState, xml: Element) -> bool:
-        """A room that we are in no longer takes nothing: what it gave back is said after we are in
-        again. Anything else that it does not take is lost, and answered by nobody."""
+        """Handle an error from a room. Messages that bounced because the agent is no longer an
+        occupant are sent again after it has rejoined. Anything else that the room rejects is lost.
+        """
         condition, id = muc.condition_of(xml), xml.get("id", "")
         is_ours = id in self._sent
         if not (room.has_let_us_in or is_ours):

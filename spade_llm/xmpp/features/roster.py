@@ -1,8 +1,8 @@
 """Roster and presence subscriptions (RFC 6121): contacts that may see an agent.
 
-Who is allowed sees it, and nobody else: a request of others is declined, and of an account that is
-an agent's own, those who were allowed once and are not any more are taken off before its first
-presence. Probes are answered by the server, by the same list.
+Only allowed JIDs may see it: other subscription requests are declined. On an account of the agent's
+own, contacts that are no longer allowed are removed before its first presence. The server answers
+probes by the same list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PRESENCE_TIMEOUT_S = 2 * peer_features.DISCOVERY_TIMEOUT_S
-"""For the roster, and the server's word."""
+"""Maximum wait in seconds for the roster and the server's confirmation."""
 _SEES_US = ("from", "both")
 _SEEN = ("to", "both")
 
@@ -38,16 +38,16 @@ class Roster:
         options = agent.options
         self._agent = agent
         self.allowed = frozenset((*options.allowed, str(agent.jid.domain)))
-        """JIDs and domains; `*`: everybody."""
+        """JIDs and domains that may see us; `*`: all."""
         self._watched = set(options.announce_to)
         self._is_own_account = options.identity is not None
-        """A person's, whom a program logs in for, has contacts of theirs."""
+        """False: the account belongs to a person, and its contacts are left unchanged."""
         self.nick = options.identity.named(str(agent.jid.local)) if options.identity else None
         self._has_appeared = asyncio.Event()
         agent.on_client.append(self._listen)
 
     def allows(self, asker: str) -> bool:
-        """Whether this bare JID may see us, and so our full JID."""
+        """True if this bare JID may see our presence, and so our full JID."""
         return bool({"*", asker, JID(asker).domain} & self.allowed)
 
     def watch(self, jid: str) -> None:
@@ -62,14 +62,14 @@ class Roster:
         return is_known and self._client.client_roster[jid]["subscription"] in _SEEN
 
     def appear(self) -> None:
-        """Show ourselves after a connection, and ask to see whom we watch."""
+        """Send our presence after a connection, and subscribe to the watched JIDs."""
         if not self._is_own_account:
             self._show()
         self._agent.run_errand(self._look_at_roster())
 
     async def until_shown(self) -> None:
-        """Return once our server has told those who may see us that we are there, or does not in
-        time: whoever is told that we have started may rely on it."""
+        """Return once our server has sent our presence to all that may see it, or at the timeout.
+        So a caller that is told that the agent has started may rely on its presence."""
         link = self._agent.link
         try:
             async with asyncio.timeout(PRESENCE_TIMEOUT_S):

@@ -1,6 +1,6 @@
 """File uploads (XEP-0363): upload slots, HTTP transfer, and files sent to a chat (XEP-0066).
 
-Knows no document. Whoever is told the address can fetch the file, until the server forgets it.
+Every holder of the URL can fetch the file until the server deletes it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "urn:xmpp:http:upload:0"
 HEADERS = ("authorization", "cookie", "expires")
-"""That a server may ask for (XEP-0363 §5); others are ignored."""
+"""HTTP headers that a server may request (XEP-0363 §5); others are ignored."""
 ASK_TIMEOUT_S = 10.0
 UPLOAD_TIMEOUT_S = 300.0
 MAX_ITEMS = 50
@@ -50,12 +50,12 @@ class UploadService:
 
     jid: str
     max_bytes: int | None
-    """None: it does not say."""
+    """Maximum file size in bytes; None: not announced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadSlot:
-    """Where one file goes, and where it will be."""
+    """Upload slot of a file: URLs to upload to and to download from."""
 
     put_url: str
     get_url: str
@@ -106,7 +106,7 @@ async def upload_host(agent: XmppAgent) -> str:
 
 
 async def find_upload_service(agent: XmppAgent) -> UploadService:
-    """Ask the server, then its parts (XEP-0030), who takes files. Raises as `upload`."""
+    """Find the upload service of the server or its components (XEP-0030). Raises as `upload`."""
     domain = agent.jid.domain
     items = await _query(agent, domain, Element(f"{{{DISCO_ITEMS}}}query"))
     parts = [item.get("jid", "") for item in items]
@@ -146,7 +146,7 @@ def _headers(put: Element) -> dict[str, str]:
 
 
 async def _service_at(agent: XmppAgent, jid: str) -> UploadService | None:
-    """None: it takes no files, or does not say what it is."""
+    """Query the upload service at this JID; None if it takes no files or does not answer."""
     info = f"{{{DISCO_INFO}}}"
     try:
         answer = await _query(agent, jid, Element(f"{info}query"))
@@ -224,11 +224,12 @@ async def _file_chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
 
 
 SEND_FILE_TIMEOUT_S = 30.0
-"""Of the transfer: somebody waits for the answer that it belongs to."""
+"""Timeout of the transfer in seconds; a person waits for the answer to which the file belongs."""
 
 
 async def send_file(agent: XmppAgent, message: AclMessage, text: str, name: str) -> str:
-    """To who sent `message`; the address. Clients show an address alone as a file.
+    """Upload a text and send its URL to the sender of `message`; return the URL. Clients show a
+    message that is a URL only as a file.
 
     Raises:
         RequestError: the server takes no files, or not this one; or it cannot be reached.

@@ -46,7 +46,7 @@ async def create_account(
 
 
 async def account_exists(data: Path, jid: str, record: RunRecord) -> bool:
-    """Whether the account belongs to `up` or exists on its server."""
+    """True if the account belongs to `up` or exists on its server."""
     if bare_jid(jid) in map(bare_jid, (*record.agents, record.person)):
         return True
     return await _server(data, record).has_account(jid)

@@ -1,6 +1,6 @@
 """TLS certificates of a server: a local CA, renewal, and import of given certificates.
 
-Clients verify the server by this CA, so that local TLS is as strict as TLS to anybody else.
+Clients verify the server by this CA, so local TLS is as strict as TLS to any other server.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 CA_DAYS = 3650
 SERVER_DAYS = 397
-"""What Apple's and Google's clients accept at most."""
+"""Validity of a server certificate in days: the maximum for Apple's and Google's clients."""
 RENEW_BEFORE = timedelta(days=30)
 LOOPBACK = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """Where the files are. Clients need `ca_path` only; keys are readable by their owner only."""
+    """Paths of the certificate files. Clients need `ca_path` only; keys are readable by the owner
+    only."""
 
     ca_path: Path
     cert_path: Path
@@ -42,7 +43,7 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPair:
-    """A server's certificate with its chain, and the key; whoever made it is known elsewhere."""
+    """Server certificate with its chain, and its private key, from any issuer."""
 
     cert_path: Path
     key_path: Path
@@ -74,7 +75,7 @@ def local_certificates(
 
 
 def _server_names(domain: str, more: Sequence[str]) -> tuple[str, ...]:
-    """The first is whose certificate it is."""
+    """Return all DNS names of the certificate; the first is its common name."""
     return tuple(dict.fromkeys([domain, f"conference.{domain}", *more, "localhost"]))
 
 
@@ -235,7 +236,7 @@ def write_file(path: Path, content: bytes, *, mode: int) -> None:
 CHAIN_FILE = "fullchain.pem"
 KEY_FILE = "privkey.pem"
 CA_CERTIFICATE_FILE = "ca.pem"
-"""Only where the system does not trust its issuer."""
+"""CA certificate; only needed if the system does not trust the issuer."""
 
 
 def import_certificates(
@@ -276,7 +277,7 @@ def imported_ca(source: Path) -> Path | None:
 
 
 def name_matches(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the certificate's names stands for this one (RFC 9525)."""
+    """True if one of the certificate's names matches this name (RFC 9525)."""
     parent = name.partition(".")[2]
     known = {pattern.lower() for pattern in patterns}
     return name.lower() in known or bool(parent) and f"*.{parent.lower()}" in known

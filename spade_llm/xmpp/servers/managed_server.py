@@ -1,7 +1,7 @@
 """Managed XMPP server: the common interface, and the choice between Prosody and embedded.
 
-A server belongs to one directory: configuration, certificates, accounts, data and log are in it,
-and whoever starts it holds that directory (a left-over of an earlier run in it is ended).
+A server belongs to a directory with its configuration, certificates, accounts, data and log. The
+process that starts a server owns the directory; a server left over from an earlier run is ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UPLOAD_LIMIT_BYTES = 100_000_000
 
 
 class ServerKind(StrEnum):
-    """Which server `choose_server` takes."""
+    """Kind of server for `choose_server`."""
 
     AUTO = "auto"
     EMBEDDED = "embedded"
@@ -34,13 +34,13 @@ class ServerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where clients connect, and what they verify the server's certificate with."""
+    """Address that clients connect to, and the CA to verify the server's certificate."""
 
     host: str
     port: int
     domain: str
     ca_path: Path | None = None
-    """None: the CAs of the system."""
+    """CA file; None: the CAs of the system."""
 
 
 class ManagedServer(Protocol):
@@ -48,12 +48,13 @@ class ManagedServer(Protocol):
 
     @property
     def kind(self) -> str:
-        """That of ServerKind which makes it again in its directory."""
+        """ServerKind that recreates this server in its directory."""
         ...
 
     @property
     def description(self) -> str:
-        """One line for people at start-up: what it is, and what it cannot do."""
+        """Description in a single line for the start-up message: the server, and its
+        limitations."""
         ...
 
     async def start(self) -> Endpoint:
@@ -81,7 +82,7 @@ class ManagedServer(Protocol):
         ...
 
     async def has_account(self, jid: str) -> bool:
-        """Whether the account exists. Raises ConfigurationError if no account can be called so."""
+        """True if the account exists. Raises ConfigurationError if the JID is not valid."""
         ...
 
     async def wait_failed(self) -> str:

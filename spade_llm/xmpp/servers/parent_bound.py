@@ -1,9 +1,9 @@
 """Launcher script: runs a program that the kernel ends together with its parent process.
 
 Run as a script: `python -I -S parent_bound.py PARENT_PID PROGRAM ARGUMENT...`. The process id stays
-the same, so whoever started this script has started the program. On systems without
-`PR_SET_PDEATHSIG` (anything but Linux) it only becomes the program; there the next start ends
-what was left over (see server_process.py).
+the same, so the caller's child process is the program. On systems without `PR_SET_PDEATHSIG`
+(anything but Linux) it only becomes the program; there the next start ends a left-over process (see
+server_process.py).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class AccountPasswords:
         self._warn = warn
 
     def path(self, jid: str) -> Path:
-        """Where the password of this bare JID is kept, however the JID is written."""
+        """Return the path of the password file of this bare JID, which is normalised first."""
         # slixmpp takes 0.4 s to import.
         from spade_llm.xmpp.connection.jids import bare_jid
 

@@ -67,7 +67,7 @@ def write_accounts(data: Path, domain: str, passwords: Mapping[str, str]) -> Non
 
 
 def account_path(data: Path, domain: str, name: str) -> Path:
-    """Where Prosody keeps the account with this local part."""
+    """Return the path of Prosody's file for the account with this local part."""
     return data / _encoded(domain) / "accounts" / f"{_encoded(name)}.dat"
 
 
@@ -78,7 +78,7 @@ def _name(jid: str, password: str, domain: str) -> str:
 
 
 def _write(data: Path, domain: str, name: str, password: str) -> None:
-    """Whole or not at all: somebody may log in meanwhile."""
+    """Write the account file atomically: the account may log in meanwhile."""
     path = account_path(data, domain, name)
     unfinished = path.with_suffix(".dat.new")
     with open(unfinished, "w", encoding="ascii", opener=_open_private) as file:
@@ -91,7 +91,8 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _scram_credentials(password: str, salt: str) -> str:
-    """What SCRAM-SHA-1 needs to check a password (RFC 5802 §3), and the password is not in it."""
+    """Return the credentials to verify a password by SCRAM-SHA-1 (RFC 5802 §3), without the
+    password."""
     salted = hashlib.pbkdf2_hmac("sha1", password.encode(), salt.encode(), SCRAM_ITERATIONS)
     client_key = hmac.digest(salted, b"Client Key", "sha1")
     return ACCOUNT_TEMPLATE.format(
@@ -103,7 +104,7 @@ def _scram_credentials(password: str, salt: str) -> str:
 
 
 def _encoded(name: str) -> str:
-    """As Prosody names files (util.datamanager)."""
+    """Encode a name as Prosody does in file names (util.datamanager)."""
     return re.sub(rb"[^A-Za-z0-9]", lambda c: b"%%%02x" % c[0][0], name.encode()).decode()
 
 

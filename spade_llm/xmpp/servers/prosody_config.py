@@ -1,8 +1,8 @@
 """Prosody configuration file: a private instance, a hosted one, and federation.
 
-Knows no running server. Others than these are neither reached nor let in: no DNS is asked.
+A federation of private instances connects to its configured peers only, without DNS.
 
-Does not start it. Valid for 0.12 and 13.
+Valid for Prosody 0.12 and 13.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PEERS_MODULE = "spade_llm_peers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerServer:
-    """One of another domain."""
+    """Server of another domain."""
 
     host: str
     """An IP address."""
     port: int
     ca_path: Path
-    """Of the CA that its certificate is verified by."""
+    """CA file that verifies the server's certificate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class Federation:
 
     address: str = "127.0.0.1"
     port: int
-    """Where other servers reach ours."""
+    """Port for connections from other servers."""
     peers: Mapping[str, PeerServer]
-    """By domain. What is below it (`conference.`) is reached there, too."""
+    """Peer servers by domain. Subdomains (`conference.`) are reached at the same address."""
 
 
 def trusted_cas(own_ca: Path, federation: Federation) -> str:
@@ -93,18 +93,19 @@ agents 5 to 10 % though it is not archived; what an agent misses is in the offli
 No `register_ibr`: accounts are made by `create_account` only. `posix` is built in since 13."""
 
 HOSTED_MODULES = ("admin_shell", "mam", "tombstones", "user_account_management", "websocket")
-"""What people expect of a server. Tombstones: an address that was deleted is given to nobody else,
-who would find what agents remember of the one before. `user_account_management`: logged-in users
-change their password or delete their account in-band (XEP-0077); it registers no new accounts."""
+"""Modules of a server for people. `tombstones`: a deleted address cannot be registered again, as
+its new owner could read what agents remember of the previous one. `user_account_management`:
+logged-in users change their password or delete their account in-band (XEP-0077); it registers no
+new accounts."""
 SERVER_TO_SERVER = ("s2s", "s2s_auth_certs")
 
 HIBERNATION_S = 60
-"""How long a session without a connection is kept (XEP-0198): so long a killed agent seems to be
-there. An agent, or a phone, that is back later misses nothing: what came is stored."""
+"""Time in seconds that a session without a connection is kept (XEP-0198). A killed agent seems to
+be online for so long. A client that reconnects later misses nothing: its messages are stored."""
 UPLOAD_QUOTA_BYTES = 5_000_000_000
-"""Of all uploads that have not expired."""
+"""Maximum total size of all uploads that have not expired, in bytes."""
 DAY_S = 86_400
-"""How long a private server keeps uploads: documents are fetched as soon as they are up."""
+"""TTL in seconds of uploads on a private server: documents are fetched right after the upload."""
 
 CONFIG_TEMPLATE = """\
 -- Written by spade-llm; changes made here are lost.
@@ -183,18 +184,18 @@ http_paths = {{ files = "/chat" }}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostingOptions:
-    """What an instance has that people and other servers reach from outside."""
+    """Options of an instance that people and other servers reach from outside."""
 
     web_url: str
-    """Where uploads, websocket and web chat are reached: `https://HOST:PORT`."""
+    """Public URL of uploads, websocket and web chat: `https://HOST:PORT`."""
     admins: tuple[str, ...] = ()
     """Bare JIDs: rooms of others, and `prosodyctl shell`'s commands."""
     federation_port: int | None = None
-    """None: this server talks to no other."""
+    """Port for connections from other servers; None: no federation."""
     archive_days: int = 30
-    """How long what people write and upload is kept for their other devices."""
+    """TTL in days of archived messages and uploads, which people's other devices fetch."""
     people_rate: str = "128kb/s"
-    """Of a connection that is not a service's."""
+    """Rate limit of a client connection; the JIDs of services are exempt."""
     web_chat: Path | None = None
     """Folder of the pages below /chat; None: no web chat."""
 
@@ -272,7 +273,7 @@ def _federation(hosting: HostingOptions | None) -> str:
 
 
 def trust_path(directory: Path) -> Path:
-    """Of the CAs that servers of a federation are believed by."""
+    """Return the path of the CA file that verifies the servers of a federation."""
     return directory / "servers-ca.pem"
 
 

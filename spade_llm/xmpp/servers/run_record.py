@@ -22,7 +22,7 @@ class RunRecord(BaseModel):
     domain: str
     ca: Path | None
     server: str = ""
-    """Which of our own kinds (xmpp/server.py); empty: somebody else's."""
+    """ServerKind of our own server (servers/managed_server.py); empty: an external server."""
     agents: tuple[str, ...]
     """Bare JIDs."""
     person: str
@@ -30,7 +30,7 @@ class RunRecord(BaseModel):
     """URLs of its gateways, without a path."""
 
     def write(self, data: Path) -> None:
-        """At once or not at all: a reader never sees half of it."""
+        """Write the record atomically: a reader never sees half of it."""
         fresh = data / f"{RUN_FILE}.new"
         fresh.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
         os.replace(fresh, data / RUN_FILE)
@@ -58,7 +58,7 @@ CA_FILE = "ca.pem"
 
 
 def saved_ca(data: Path) -> Path | None:
-    """None: the server's certificate is of a CA that the system trusts."""
+    """Return the saved CA file; None if the system trusts the server's CA."""
     path = data / CA_FILE
     return path if path.is_file() else None
 

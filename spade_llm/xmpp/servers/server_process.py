@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.servers.managed_server import Endpoint
 
 STOP_TIMEOUT_S = 5.0
-"""How long a server may take to end by itself before it is killed."""
+"""Grace period in seconds before a stopped server is killed."""
 LOG_LIMIT_BYTES = 5 * 1024 * 1024
-"""At a start, a larger log moves aside: at most two files of about this size stay."""
+"""Maximum log size in bytes; a larger log is rotated at a start, so at most two files of it exist.
+"""
 TAIL_LINES = 8
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|LUA_\w+|PYTHON\w*|LD_LIBRARY_PATH"
@@ -38,7 +39,7 @@ _PASSED_ON = re.compile(
 
 
 def server_environment() -> dict[str, str]:
-    """What a server's programs get of our environment: none of our secrets."""
+    """Return the environment variables for a server's programs, without our secrets."""
     return {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
 
 
@@ -98,7 +99,7 @@ class ServerProcess:
         return self.pid is None
 
     def obituary(self) -> str:
-        """What is known about its end, with the last lines of its log."""
+        """Return the exit status and the last lines of the log."""
         status = self._process.returncode if self._process else None
         return f"{self._name} ended with status {status}; {self.log_tail()}"
 
@@ -270,7 +271,8 @@ async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
 
 
 def _failure_of(process: ServerProcess, endpoint: Endpoint) -> ConfigurationError:
-    """Where another program has its port, that is why: Prosody goes on without it, others end."""
+    """Return the cause of a failed start: a taken port (Prosody then runs on without it, other
+    servers end), or else the log."""
     if _is_free(endpoint.port):
         return ServerUnreachable(process.obituary())
     return _port_taken(endpoint.port)
@@ -280,7 +282,7 @@ async def answers_stream(endpoint: Endpoint) -> bool:
     """True if an XMPP server for this domain opens a stream here.
 
     Raises:
-        PortInUse: it is another one than that whose CA the endpoint names.
+        PortInUse: the server's certificate is not from the CA of the endpoint.
     """
     try:
         return await asyncio.wait_for(_open_stream(endpoint), PROBE_TIMEOUT_S)

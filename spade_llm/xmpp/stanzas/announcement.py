@@ -1,10 +1,8 @@
 """Announcement of an agent: service discovery (XEP-0030) and entity capabilities (XEP-0115).
 
-(XEP-0115). Pure; knows no stream.
-
-One feature for each ontology that it serves, and a form (XEP-0128) with facts of ours. `ver` is a
-hash over all of it: who has seen one `ver` need not ask again, and another one says that something
-has changed.
+An announcement has a feature for each ontology that the agent serves, and a form (XEP-0128) with
+facts of this package. `ver` is a hash over all of it: a client caches the result by `ver`, and a
+new `ver` signals a change.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ NODE = "urn:spade-llm"
 CATEGORY, TYPE = "client", "bot"
 STANDARD = (DISCO_INFO, CAPS, "urn:xmpp:ping", "urn:spade-llm:acl:1")
 MAX_FEATURES = 200
-"""Of somebody else; the rest is not read."""
+"""Maximum number of features read from a peer; the rest is ignored."""
 MAX_FACT_CHARS = 200
 
 
@@ -39,7 +37,7 @@ def feature_of(ontology: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     name: str
-    """For people."""
+    """Name shown to people."""
     features: frozenset[str]
     is_bot: bool = True
     """Its identity is that of a program, as ours is."""
@@ -75,7 +73,7 @@ class Announcement:
 
 
 def read_announcement(query: ET.Element) -> Announcement:
-    """What somebody else says of itself; whatever is no announcement of ours has no facts."""
+    """Parse a peer's disco#info; software other than ours has no facts."""
     identity = query.find(f"{{{DISCO_INFO}}}identity")
     features = query.findall(f"{{{DISCO_INFO}}}feature")[:MAX_FEATURES]
     return Announcement(
@@ -93,12 +91,12 @@ def _is_bot(identity: ET.Element) -> bool:
 
 
 def read_ver(presence: ET.Element) -> str:
-    """Of a presence's `<c/>`; empty if there is none."""
+    """Return the `ver` of a presence's `<c/>`; empty if there is none."""
     return _caps_attribute(presence, "ver")
 
 
 def read_node(presence: ET.Element) -> str:
-    """Whose software it is, as it says itself; NODE is ours."""
+    """Return the caps node of a presence, which identifies its software; NODE is ours."""
     return _caps_attribute(presence, "node")
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FormValues = Mapping[str, tuple[str, ...]]
-"""What was filled in, by the fields' names; checked against the form that was shown."""
+"""Submitted values by field name, validated against the form that was shown."""
 
 
 class FormFieldKind(StrEnum):
     TEXT = "text-single"
     LINES = "text-multi"
     ONE = "list-single"
-    """One of the options."""
+    """Choice of a single option."""
     SEVERAL = "list-multi"
     YES_NO = "boolean"
 
@@ -41,7 +41,7 @@ class FormField:
     kind: FormFieldKind = FormFieldKind.TEXT
     options: tuple[FormOption, ...] = ()
     value: str = ""
-    """What stands there before."""
+    """Default value."""
     is_required: bool = False
 
 
@@ -73,7 +73,7 @@ CommandStep = CommandResult | CommandForm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdHocRequest:
-    """Whoever uses a menu."""
+    """Request of a menu's user: JID and language."""
 
     jid: str
     """Full, as the server stamps it."""
@@ -83,17 +83,17 @@ class AdHocRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuCommand:
-    """One line of a menu."""
+    """Command in a menu."""
 
     node: str
     labels: Mapping[str, str]
-    """By language."""
+    """Labels by language."""
     begin: Callable[[AdHocRequest], Awaitable[CommandStep]]
     """Raises RequestError, ServiceError: it cannot be done now."""
 
 
 MAX_FIELDS = 64
-"""Of what is filled in; and values of one field. More is an error."""
+"""Maximum number of submitted fields, and of values per field; more is an error."""
 MAX_CHARS = {FormFieldKind.TEXT: 1000, FormFieldKind.LINES: 32_768}
 _YES = frozenset({"1", "true"})
 _NO = frozenset({"0", "false", ""})
@@ -120,7 +120,7 @@ def result_xml(title: str, lines: Sequence[str]) -> ET.Element:
 
 
 def read_filled(x: ET.Element | None, form: DataForm) -> FormValues:
-    """What of this form was filled in; other fields do not count.
+    """Return the submitted values of this form's fields; other fields are ignored.
 
     Raises:
         MalformedContent: names the field, and what is wrong with it.

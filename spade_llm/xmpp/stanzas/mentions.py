@@ -18,17 +18,17 @@ REFERENCES = "urn:xmpp:reference:0"
 HOPS = "urn:spade-llm:rooms:1"
 MAX_HOPS_READ = 1000
 MAX_NICK_CHARS = 64
-"""That are shown of one; servers take 1023 bytes."""
+"""Maximum number of characters shown of a nick; servers allow 1023 bytes."""
 _REFERENCE = f"{{{REFERENCES}}}reference"
 _REPLY = f"{{{REPLY}}}reply"
 _HOPS = f"{{{HOPS}}}hops"
 _BLOCK = ("```", ">", "|", "- ", "* ", "#")
-"""What has to stand at the beginning of a line (XEP-0393)."""
+"""Markup that must stand at the beginning of a line (XEP-0393)."""
 
 
 def text_for_nick(nick: str, body: str) -> str | None:
-    """What is said to this nick: at the beginning, or as `@nick` anywhere but in a quotation. The
-    name in front is left out. None: it is not said to it."""
+    """Return the text addressed to this nick: by the nick at the beginning, which is removed, or by
+    `@nick` anywhere outside a quotation. None if the nick is not addressed."""
     name = re.escape(nick)
     front = re.match(rf"\s*@?{name}(?![\w'’-])\s*[,:;]?\s*", body, re.IGNORECASE)
     if front is not None:
@@ -39,7 +39,7 @@ def text_for_nick(nick: str, body: str) -> str | None:
 
 
 def is_mentioned(xml: Element, addresses: frozenset[str]) -> bool:
-    """Whether one of these JIDs is mentioned, or replied to."""
+    """True if one of these JIDs is mentioned, or replied to."""
     uris = [
         unquote(one.get("uri", "").removeprefix("xmpp:").partition("?")[0])
         for one in xml.iterfind(_REFERENCE)
@@ -51,15 +51,15 @@ def is_mentioned(xml: Element, addresses: frozenset[str]) -> bool:
 
 
 def read_hops(xml: Element) -> int:
-    """How many programs' answers led to it, as it says itself; 0: none."""
+    """Return the stated number of program answers that led to a message; 0 if there is none."""
     said = xml.find(_HOPS)
     count = said.get("count", "") if said is not None else ""
     return min(int(count), MAX_HOPS_READ) if count.isdecimal() and len(count) <= 6 else 0
 
 
 def with_mention(text: str, said: ChatMetadata) -> tuple[str, str]:
-    """What is said in a room, with the nick that it is for in front, and the XML that says so too.
-    Elsewhere the text as it is, and none."""
+    """Return the text of a room message with the addressed nick in front, and the XML of the
+    mention. Outside rooms: the unchanged text, and no XML."""
     if not said.room:
         return text, ""
     hops = f"<hops xmlns='{HOPS}' count={quoteattr(said.hops or '0')}/>"
@@ -77,8 +77,8 @@ def with_mention(text: str, said: ChatMetadata) -> tuple[str, str]:
 
 
 def visible_nick(nick: str) -> str:
-    """Without what nobody sees, or what turns the direction of writing. Of a long one its
-    beginning: it stands in each answer, and in front of each line of talk."""
+    """Remove invisible and direction-changing characters from a nick, and truncate it: it is
+    repeated in each answer, and in front of each line of talk."""
     return "".join(char for char in nick if char.isprintable())[:MAX_NICK_CHARS] or "?"
 
 
@@ -90,8 +90,8 @@ _FALLBACK_BODY = f"{{{FALLBACK}}}body"
 
 
 def without_quotation(xml: Element, body: str) -> tuple[str, str]:
-    """What was said itself, and what it quotes: the other's words stand there for older clients,
-    and XEP-0428 says where."""
+    """Return the new text of a reply, and the text that it quotes. XEP-0428 marks the quotation,
+    which is in the body for older clients."""
     for part in xml.iterfind(f"{_FALLBACK}[@for='{REPLY}']/{_FALLBACK_BODY}"):
         start, end = part.get("start", "0"), part.get("end", "0")
         if start.isdecimal() and end.isdecimal() and len(start + end) < 12:
@@ -101,6 +101,6 @@ def without_quotation(xml: Element, body: str) -> tuple[str, str]:
 
 
 def _without_markers(quotation: str) -> str:
-    """Without the `>` before each line."""
+    """Remove the `>` in front of each line, and truncate."""
     lines = (line.removeprefix(">").strip() for line in quotation.strip().split("\n"))
     return "\n".join(lines)[:MAX_QUOTED_CHARS]

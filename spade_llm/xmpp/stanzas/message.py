@@ -1,9 +1,9 @@
 """Message codec: AclMessage to and from `<message/>`, markers, chat states, partial answers.
 
-Between our agents the ACL parameters are the attributes of one `<acl/>` element; a plain SPADE
-agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's is
-a `<body/>` and no more. An answer is written as its request was. All carry a real `<thread/>`
-(XEP-0201), and all but those for people, or for who may be one, the hints no-store and no-copy
+Between our agents the ACL parameters are the attributes of an `<acl/>` element. A plain SPADE
+agent's message carries SPADE's metadata form (XEP-0004, titled `spade:x:metadata`), a person's only
+a `<body/>`. An answer is encoded as its request was. All messages carry a `<thread/>` (XEP-0201).
+All but those to people, or to JIDs that may be people, carry the hints no-store and no-copy
 (XEP-0334).
 """
 
@@ -52,7 +52,8 @@ MAX_STANZA_BYTES = 255 * 1024
 """Prosody and ejabberd close the sender's whole stream above 256 KB."""
 MAX_SHOWN = 80
 MAX_NAME_CHARS = 1024
-"""Of a stanza's id, its thread and each ACL parameter: they are keys, kept and sent back."""
+"""Maximum length in characters of a stanza's id, its thread and each ACL parameter: they are stored
+and sent back."""
 
 ACL_NAMESPACE = "urn:spade-llm:acl:1"
 CORRECTION = "urn:xmpp:message-correct:0"
@@ -80,15 +81,15 @@ _HINTS = f"<no-store xmlns='{HINTS}'/><no-copy xmlns='{HINTS}'/>"
 _UNSEEN = frozenset({"Cc", "Cf"})
 _NEEDS_NO_ESCAPE = re.compile(r"[\w .:/@+*#,;=-]*", re.ASCII).fullmatch
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 §2.2 forbids in any form, escaped or not."""
+"""Characters that XML 1.0 §2.2 forbids in any form, escaped or not."""
 
 
 def encode(message: AclMessage) -> str:
-    """One stanza, without `from`: the server stamps it.
+    """Encode a message as a stanza, without `from`: the server stamps it.
 
     Raises:
-        MalformedContent: larger than a server takes, or for nobody: servers send that back in the
-            name of what is no JID, and slixmpp 1.12 ends the connection at such a stanza.
+        MalformedContent: it is larger than a server accepts, or the receiver is not a JID: servers
+            return such a stanza from an invalid JID, at which slixmpp 1.12 ends the connection.
     """
     if not is_jid(message.receiver):
         raise MalformedContent(f"{message.receiver[:MAX_SHOWN]!r} is no JID: write name@domain")
@@ -105,7 +106,7 @@ def encode(message: AclMessage) -> str:
 
 
 def _address(message: AclMessage) -> str:
-    """What is said in a room goes to all of it (XEP-0045 §7.4)."""
+    """Return type and receiver; a room message is addressed to the room (XEP-0045 §7.4)."""
     if room := message.said.room:
         return f"type='groupchat' to={_attribute(room)}"
     return f"type='chat' to={_attribute(message.receiver)}"
@@ -121,8 +122,8 @@ def encode_state(receiver: str, state: str, thread: str) -> str:
 
 
 def encode_mark(message: AclMessage) -> str:
-    """To the sender of a message who wants it: that it was shown (XEP-0333), or that it has come
-    (XEP-0184); empty where nothing is wanted."""
+    """Encode the mark that the sender of a message requested: displayed (XEP-0333) or received
+    (XEP-0184); empty if none is requested."""
     if not (namespace := _MARKS.get(message.said.wants)):
         return ""
     mark = f"<{message.said.wants} xmlns='{namespace}' id={_attribute(message.reply_with)}/>"
@@ -156,10 +157,11 @@ def split_message(message: AclMessage) -> Iterator[AclMessage]:
 
 
 def decode(xml: Element) -> AclMessage | Bounce | None:
-    """What a `<message/>` says to an agent; None for typing, markers, rooms and old requests.
+    """Decode a `<message/>` to an agent; None for chat states, markers, room messages and expired
+    requests.
 
     Raises:
-        MalformedContent: it carries ACL metadata that cannot be read, or names too long to keep.
+        MalformedContent: it carries ACL metadata that cannot be read, or names that are too long.
     """
     kind = xml.get("type", "normal")
     if kind == "error":
@@ -176,14 +178,15 @@ def decode(xml: Element) -> AclMessage | Bounce | None:
 
 
 def is_delayed(xml: Element) -> bool:
-    """It is old (XEP-0203). What Prosody sends again in a resumed stream is marked too (mod_smacks
-    0.12), in our own name: that is seconds old, and who sent it still waits."""
+    """True for delayed delivery (XEP-0203): the message is old. Stanzas that Prosody (mod_smacks
+    0.12) sends again in a resumed stream have a delay from our own JID; these do not count: they
+    are seconds old, and their sender still waits."""
     marks = [child for child in xml if child.tag in _DELAYS]
     return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
 
 def _keeps(metadata: Mapping[str, str]) -> bool:
-    """Whether it still counts when it was stored: nobody sends a chat message twice."""
+    """True if a stored message is still valid: chat without deadline, which no sender repeats."""
     is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
     return is_chat and not metadata.get("reply-by")
 
@@ -224,8 +227,9 @@ def _request(xml: Element, metadata: dict[str, str], encoding: Encoding) -> AclM
 
 
 def _name_kind(metadata: dict[str, str]) -> None:
-    """What spade_llm 0.3 says to other behaviours than a model's is no chat, and no answer of one
-    is a request: an assistant would answer it for ever."""
+    """Set ontology and performative of a message from spade_llm 0.3 to a behaviour other than a
+    model's. It is not chat, and its responses are not requests: an assistant would answer them for
+    ever."""
     kind = metadata.get(MESSAGE_TYPE, CHAT_TYPE)
     if kind != CHAT_TYPE:
         metadata.setdefault("ontology", f"message-type:{kind}")
@@ -234,7 +238,7 @@ def _name_kind(metadata: dict[str, str]) -> None:
 
 
 def read_chat(xml: Element) -> AclMessage | None:
-    """Of a `<message/>` without metadata; in a room it is read by who knows the room."""
+    """Decode a `<message/>` without metadata; room messages are completed by `Rooms`."""
     body, replied_to, quoted = xml.findtext(f"{_CLIENT}body") or "", "", ""
     if body and (reply := xml.find(_REPLY)) is not None:
         replied_to = reply.get("id", "")
@@ -258,7 +262,7 @@ def read_chat(xml: Element) -> AclMessage | None:
 
 
 def _has_words(text: str) -> bool:
-    """Whether there is anything in it that can be seen."""
+    """True if the text has a visible character."""
     return any(not char.isspace() and category(char) not in _UNSEEN for char in text)
 
 
@@ -274,8 +278,8 @@ def _said_about(xml: Element) -> ChatMetadata:
 
 
 def _wanted_marks(xml: Element) -> str:
-    """Nothing where it was kept for us, for who sent it does not look any more; nor where it has
-    no id to name."""
+    """Return the mark that the sender requests. Empty for a stored message, as its sender no longer
+    waits, and for a message without id, which a mark could not name."""
     if is_delayed(xml) or not xml.get("id"):
         return ""
     if xml.find(_MARKABLE) is not None:
@@ -307,7 +311,7 @@ def is_from_self(xml: Element, own: str) -> bool:
 
 
 def _acl(message: AclMessage) -> str:
-    """What the stanza itself says already (its id, its thread) is not said again."""
+    """Encode the ACL parameters, without those that the stanza carries itself (id, thread)."""
     fields = to_metadata(message)
     del fields["reply-with"]
     fields.pop("conversation-id", None)
@@ -328,7 +332,8 @@ def _form(message: AclMessage) -> str:
 
 
 def _form_hints(message: AclMessage) -> str:
-    """A message of our own accord may be for a person who is away."""
+    """Return the storage hints; none for an unsolicited message, which may be for an offline
+    person."""
     is_said = message.ontology == CHAT_TEXT and message.performative is Performative.REQUEST
     return "" if is_said else _HINTS
 
@@ -347,7 +352,7 @@ _WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}
 
 
 def xml_safe_text(text: str) -> str:
-    """What XML can carry of it."""
+    """Replace characters that XML cannot carry."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -369,5 +374,5 @@ _STILL_GROWING = (
 
 
 def encode_partial(answer: AclMessage) -> str:
-    """What there is of it, to a person. Raises MalformedContent."""
+    """Encode a partial answer to a person. Raises MalformedContent."""
     return encode(answer).removesuffix(_END).removesuffix(ACTIVE) + _STILL_GROWING + _END

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_MESSAGE_CHARS = 4000
-"""Of one message to a person."""
+"""Maximum length of a message to a person, in characters."""
 _FENCE = "```"
 _BORDERS = ("\n\n", "\n", " ")
 _MAX_INFO = 40
-"""Of what stands behind a fence (the language), so that each piece has room for text."""
+"""Maximum length of a reopened fence line with its language, so that each piece has room for text.
+"""
 _FEWEST = 4
 """A piece is not cut in its first quarter, if it can be cut later less well."""
 

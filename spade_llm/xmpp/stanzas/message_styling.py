@@ -1,4 +1,8 @@
-"""Message styling (XEP-0393): converts Markdown for chat clients, also while streaming."""
+"""Message styling (XEP-0393): converts Markdown for chat clients, also while streaming.
+
+Reads line by line, in linear time: what is not closed in its line stays as it is. Code is left
+untouched, and no word is lost. Knows no stanza.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +36,7 @@ _MAY_BE_RULE_OF_TABLE = re.compile(r"[ \t|:-]*")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,20}:|www\.|[/#.]", re.IGNORECASE)
 _REST_OF_URL = re.compile(r"://[^\s<>()\[\]`]*[^\s<>()\[\]`*_~.,;:!?'\"]")
 _WIDE = 0x2E80
-"""The first code point of scripts without spaces between words: there, emphasis may begin within
-one."""
+"""From here on scripts without spaces between words, where emphasis may begin within one."""
 
 
 def to_message_styling(text: str) -> str:
@@ -241,7 +244,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    """Lines of a block of code, where all characters have one width."""
+    """Of one width for each character: as code."""
     head, *body = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
         for row in rows

@@ -34,7 +34,7 @@ _USER = f"{{{USER}}}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomPresence:
-    """Somebody in a room, or ourselves, as the room says."""
+    """Presence in a room, of an occupant or of ourselves, as reported by the room."""
 
     room: str
     nick: str
@@ -49,7 +49,7 @@ class RoomPresence:
     """It says that it runs our software."""
     is_destroyed: bool = False
     condition: str = ""
-    """Of an error."""
+    """Error condition; empty: no error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def read_invitation(xml: Element) -> RoomInvitation | None:
 
 
 def join_element(password: str) -> ET.Element:
-    """What makes a presence one that enters."""
+    """Return the element that makes a presence a join request."""
     x = ET.Element(f"{{{MUC}}}x")
     ET.SubElement(x, f"{{{MUC}}}history", {"maxstanzas": str(HISTORY_LINES)})
     if password:
@@ -106,7 +106,8 @@ def join_element(password: str) -> ET.Element:
 
 
 def unlock(room: str, id: str) -> str:
-    """Takes a room that we made as it is (XEP-0045 §10.1.2): nobody else gets in before."""
+    """Encode the acceptance of a new room's default configuration (XEP-0045 §10.1.2), which opens
+    it."""
     return (
         f"<iq type='set' to={quoteattr(room)} id={quoteattr(id)}>"
         f"<query xmlns='{MUC}#owner'><x xmlns='{DATA_FORM}' type='submit'/></query></iq>"
@@ -116,7 +117,8 @@ def unlock(room: str, id: str) -> str:
 def _normalised_jid(
     room: str, inviter: str, password: str, *, is_mediated: bool
 ) -> RoomInvitation | None:
-    """As servers write the names: a room is known by what it stamps."""
+    """Normalise the JIDs of an invitation as servers do: a room is identified by the JID that it
+    stamps. None if a JID is not valid, or the password is too long."""
     is_room = is_jid(room) and "@" in room and "/" not in room
     if not (is_room and is_jid(inviter)) or len(password) > MAX_PASSWORD_CHARS:
         return None
@@ -135,7 +137,7 @@ def _kind(xml: Element) -> str:
 
 
 def condition_of(xml: Element) -> str:
-    """Of an error; empty: it is none."""
+    """Return the condition of a stanza error; empty if it is not an error."""
     error = xml.find(f"{_CLIENT}error")
     names = [child.tag.rpartition("}")[2] for child in error] if error is not None else []
     return next((name for name in names if name != "text"), "")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 NAMESPACE = "urn:xmpp:reactions:0"
 MAX_REACTIONS = 20
-"""Of one person to one message; the first ones count."""
+"""Maximum number of reactions of a person to a message; the first are kept."""
 MAX_CHARS = 16
-"""Of one: emojis of several parts."""
+"""Maximum length of a reaction in characters; an emoji may have several."""
 _REACTIONS = f"{{{NAMESPACE}}}reactions"
 _REACTION = f"{{{NAMESPACE}}}reaction"
 _FALLBACK = f"{{{FALLBACK}}}fallback"
@@ -25,7 +25,7 @@ _UNREAD = frozenset({"error", "groupchat", "headline"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageReactions:
-    """All that somebody has to say to one message now: an earlier word of theirs is taken back."""
+    """Complete set of a person's current reactions to a message; it replaces earlier ones."""
 
     message_id: str
     emojis: frozenset[str]
@@ -34,7 +34,8 @@ class MessageReactions:
 
 
 def read_reactions(xml: Element) -> MessageReactions | None:
-    """None: there are none, or they are for nobody. Those of a room are read by who knows rooms."""
+    """Read the reactions to a message; None without any, without a valid message id, or in a
+    room."""
     found = xml.find(_REACTIONS)
     if found is None or xml.get("type") in _UNREAD:
         return None

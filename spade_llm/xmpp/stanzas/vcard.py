@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 VCARD = "vcard-temp"
 VCARD4 = "urn:ietf:params:xml:ns:vcard-4.0"
 MAX_AVATAR_BYTES = 64 * 1024
-"""As Base64 it has to fit into a stanza, beside the rest of the card."""
+"""Maximum size of the picture in bytes: as Base64 it must fit into a stanza with the card."""
 MAX_AVATAR_PIXELS = 1024
-"""Of a side."""
+"""Maximum width and height of the picture in pixels."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Avatar:
-    """A PNG: the one format that XEP-0084 asks of everybody."""
+    """Avatar as PNG, the only format that XEP-0084 requires of every client."""
 
     content: bytes
     width: int
@@ -49,22 +49,22 @@ class Avatar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Of an account that is the agent's own: what other clients wrote into it is replaced."""
+    """Profile of an account of the agent's own; what other clients stored there is replaced."""
 
     name: str = ""
-    """As contacts see it; empty: the JID's first part."""
+    """Name shown to contacts; empty: the local part of the JID."""
     description: str = ""
     url: str = ""
     avatar: Avatar | None = None
-    """None: none is published."""
+    """Picture; None: none is published."""
     is_published: bool = True
     """False: the account's card and picture are left as they are."""
     shows_load: bool = True
     """The status line says which model it uses and how busy it is."""
     busy_at: int = 16
-    """So many requests at once, and it does not want to be disturbed (`dnd`)."""
+    """Number of concurrent requests at which the status becomes "do not disturb" (`dnd`)."""
     status_every_s: float = 10.0
-    """Between two changes of what its presence says."""
+    """Minimum interval between two changes of the presence status, in seconds."""
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError: servers end a stream at what XML cannot carry."""
@@ -116,7 +116,7 @@ def vcard_temp(card: Mapping[str, str], avatar: Avatar | None) -> ET.Element:
 
 
 def is_same_vcard(vcard: ET.Element | None, card: Mapping[str, str], avatar: Avatar | None) -> bool:
-    """Whether a card that the server has is this one; what it adds of its own does not count."""
+    """True if the server's card equals this one; fields that the server adds do not count."""
     if vcard is None:
         return False
     lines = {key: _line(vcard, key) or _line(vcard, other) for key, other in _READ.items()}
@@ -230,7 +230,8 @@ def default_avatar(kind: str, jid: str) -> bytes:
 
 
 def _png(rows: list[list[bool]], jid: str) -> bytes:
-    """One bit for each pixel: 0 is the ground, 1 the glyph. Each row stands SCALE times."""
+    """Encode as PNG with 1 bit per pixel: 0 background, 1 glyph. Each row is repeated SCALE
+    times."""
     side = len(rows) * SCALE
     lines = b"".join((b"\0" + _bits(row)) * SCALE for row in rows)
     return b"".join(

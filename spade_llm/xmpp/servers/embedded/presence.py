@@ -31,7 +31,7 @@ class PresenceService:
         self._sessions = sessions
 
     def broadcast(self, session: ClientSession, presence: ET.Element) -> None:
-        """Available or unavailable, to all who may see it."""
+        """Send available or unavailable presence to all that may see it."""
         was_available = session.presence is not None
         session.presence = presence if presence.get("type") is None else None
         self._tell_watchers(session, presence)
@@ -58,7 +58,7 @@ class PresenceService:
             session.directed_to.add(str(to))
 
     def subscription(self, session: ClientSession, presence: ET.Element, to: JidParts) -> None:
-        """One of the four steps of asking, granting and ending."""
+        """Process a subscription stanza: request, approval, or cancellation from either side."""
         user, contact = session.jid.user, to.user
         if not self._store.has_account(contact):
             session.send(error_of(presence, "item-not-found"))
@@ -154,7 +154,8 @@ class PresenceService:
         session.directed_to.clear()
 
     def _introduce(self, session: ClientSession) -> None:
-        """A session has come: show it those whom it may see, and who wants to see it."""
+        """Send a new session the presences that it may see, and the pending subscription
+        requests."""
         user = session.jid.user
         seen = [contact.user for contact in self._store.contacts(user) if contact.is_to]
         for contact in [*seen, user]:

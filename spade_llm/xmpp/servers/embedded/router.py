@@ -139,7 +139,7 @@ SUBSCRIPTIONS = frozenset({"subscribe", "subscribed", "unsubscribe", "unsubscrib
 
 
 class SessionStream(Protocol):
-    """What a session writes to."""
+    """Output stream of a session."""
 
     def send(self, text: str) -> None:
         """Write to the client; never blocks, and ends a client that does not read."""
@@ -152,7 +152,7 @@ class SessionStream(Protocol):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class ClientSession:
-    """One client that has logged in and bound a resource."""
+    """Client that has logged in and bound a resource."""
 
     jid: JidParts
     stream: SessionStream
@@ -179,7 +179,7 @@ class ClientSession:
 
 
 class SessionTable:
-    """Who is connected, by user and resource."""
+    """Connected sessions, by user and resource."""
 
     def __init__(self) -> None:
         self._by_user: dict[str, dict[str, ClientSession]] = {}
@@ -249,7 +249,7 @@ class EmbeddedRouter:
             handler(session, stanza, to)
 
     def _addressee(self, session: ClientSession, stanza: ET.Element) -> JidParts | None:
-        """Whom it is for, or None if it went back to its sender instead."""
+        """Return the receiver's JID, or None if the stanza was bounced to its sender."""
         try:
             to = JidParts.parse(stanza.get("to") or session.jid.bare)
         except ValueError:
@@ -279,7 +279,7 @@ class EmbeddedRouter:
         return [session for session in willing if session.priority == highest]
 
     def _keep(self, message: ET.Element, to: JidParts) -> bool:
-        """Store it for a user who is away; False if that is impossible."""
+        """Store a message for an offline user; False if that is impossible."""
         if not to.user or message.get("type") == "groupchat":
             return False
         if not self._store.has_account(to.user):

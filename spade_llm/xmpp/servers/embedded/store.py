@@ -66,7 +66,7 @@ GROUP_SEPARATOR = "\x1f"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RosterContact:
-    """One line of a roster; accounts are named without their domain, there is only one."""
+    """Contact in a roster. Accounts are named without their domain: there is only one."""
 
     user: str
     name: str = ""
@@ -194,7 +194,7 @@ def _open_database(directory: Path) -> sqlite3.Connection:
 
 
 def _password_hash(password: str) -> str:
-    """In pyjabber's form: `sha256$iterations$salt$hash`, both in hexadecimal."""
+    """Hash in pyjabber's form: `sha256$iterations$salt$hash`, salt and hash in hexadecimal."""
     salt = secrets.token_bytes(16)
     digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, PASSWORD_ITERATIONS)
     return f"sha256${PASSWORD_ITERATIONS}${salt.hex()}${digest.hex()}"

@@ -1,8 +1,8 @@
 """Client stream of the embedded server: pyjabber's XML parser, TLS, login and binding.
 
-Every class here derives from the pyjabber class (0.4.5) of the same job and overrides what is
-faulty in it; tests/xmpp/test_pyjabber_faults.py shows each fault on the original, and fails when
-a newer version has mended it. Knows nothing about where stanzas go: that is the router's.
+Every class here derives from the pyjabber class (0.4.5) for the same task and overrides its faults.
+tests/xmpp/test_pyjabber_faults.py shows each fault in the original, and fails when a newer version
+has fixed it. Stanzas are routed by router.py.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class ClientProtocol(XMLProtocol):
         self._xml_parser = parser
 
     def bind(self, jid: JidParts) -> None:
-        """The client is who it says it is; its stanzas may come."""
+        """Open the session of an authenticated client; from here on its stanzas are routed."""
         self._session = ClientSession(jid=jid, stream=self)
         self._router.open(self._session)
 
@@ -222,14 +222,14 @@ class StreamParser(XMLParser):
         self._protocol.renew_parser()
 
     def _report_failure(self, task: asyncio.Task[None]) -> None:
-        """Unlike the original: a stream that nobody reads any more is closed, not left deaf."""
+        """Close the stream if its reader task fails; in the original it stays open, unread."""
         if not task.cancelled() and task.exception() is not None:
             logger.error("a stream failed", exc_info=task.exception())
             self._protocol.end("internal-server-error")
 
 
 class StanzaFeed:
-    """What pyjabber's queue hands the stanzas to, once the stream is negotiated."""
+    """Receiver of the stanzas from pyjabber's queue, once the stream is negotiated."""
 
     def __init__(self, protocol: ClientProtocol, _transport: asyncio.BaseTransport) -> None:
         self._protocol = protocol
@@ -239,7 +239,7 @@ class StanzaFeed:
 
 
 class ClosedSASL(SASL):
-    """Login; without registration, which pyjabber offers to anybody even when it is not listed."""
+    """Login without registration, which pyjabber allows even when it is not announced."""
 
     async def handle_iq(self, element: ET.Element) -> None:
         element.attrib.pop("to", None)
