@@ -1,6 +1,6 @@
-"""The rules of docs/design, held by reading the source: who may import whom, and how long code is.
+"""Static checks of the source: allowed imports, length of functions, and language.
 
-Knows no behaviour.
+docs/architecture.md has the rules and their reasons, docs/terminology.md the terms.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import re
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -294,6 +296,68 @@ def test_functions_are_short() -> None:
 
     assert statistics.median(lengths) <= 7
     assert percentile_99 <= 50
+
+
+CLASSES_OF_COMPAT = {"MemoryBackend", "MemoryEntry", "SQLiteMemoryBackend"}
+"""Public names of spade_llm 0.2/0.3, which programs import, beside ours of the same name."""
+
+PERSON_WORD = re.compile(r"\b(who|whom|whose|whoever|nobody|somebody|everybody|anybody)\b", re.I)
+FRAGMENT = re.compile(
+    r"(of|by|whose|as|what|which|whether|where|when|how|in|for|from|with|without|until|since|also"
+    r"|one|to|not|none|at|on|only|per|beyond|behind|beside|between|after|before|so|than|that|and"
+    r"|or|if|why)\b",
+    re.I,
+)
+"""First words with which no sentence and no noun phrase begins."""
+
+
+def docstrings_of(tree: ast.AST) -> Iterator[str]:
+    """Docstrings of modules, classes and functions, and the strings under attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+            for before, after in pairwise(node.body):
+                if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
+                    text = after.value.value if isinstance(after.value, ast.Constant) else None
+                    yield text.strip() if isinstance(text, str) else ""
+
+
+def docstrings() -> list[str]:
+    return [text for path in sources() for text in docstrings_of(tree_of(path)) if text]
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    names = Counter(
+        node.name
+        for path in sources()
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert {name for name, count in names.items() if count > 1} == CLASSES_OF_COMPAT
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb_phrase() -> None:
+    texts = docstrings()
+    fragments = [text for text in texts if FRAGMENT.match(text)]
+
+    assert len(fragments) <= 0.01 * len(texts), fragments
+
+
+def test_docstrings_do_not_speak_of_programs_as_persons() -> None:
+    texts = docstrings()
+    found = [text for text in texts if PERSON_WORD.search(text)]
+    words = sum(len(re.findall(r"[A-Za-z']+", text)) for text in texts)
+
+    assert sum(len(PERSON_WORD.findall(text)) for text in found) <= 0.001 * words, found
+
+
+def test_a_module_says_what_it_is_and_not_what_it_ignores() -> None:
+    ignoring = re.compile(r"\bknows? (no|nothing|neither|not)\b", re.I)
+    modules = {name_of(path): ast.get_docstring(tree_of(path)) or "" for path in sources()}
+
+    assert [name for name, text in modules.items() if not text] == []
+    assert [name for name, text in modules.items() if ignoring.search(text)] == []
 
 
 def test_nothing_is_mocked() -> None:

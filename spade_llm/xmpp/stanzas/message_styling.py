@@ -1,7 +1,7 @@
 """Message styling (XEP-0393): converts Markdown for chat clients, also while streaming.
 
 Reads line by line, in linear time: what is not closed in its line stays as it is. Code is left
-untouched, and no word is lost. Knows no stanza.
+untouched, and no word is lost.
 """
 
 from __future__ import annotations
