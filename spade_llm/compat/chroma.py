@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from chromadb.api.types import Embeddings, GetResult, Metadatas, QueryResult
     from chromadb.config import Settings
 
+SERVER_PORT = 8000
+T = TypeVar("T")
+
+MAX_RESULTS = 1000
+DEFAULT_NAME = "documents"
+
 
 def maximal_marginal_relevance(
     query: Sequence[float], found: Sequence[Sequence[float]], *, k: int, balance: float
@@ -49,14 +55,6 @@ def maximal_marginal_relevance(
     return chosen
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths == 0, 1, lengths))
-
-
-SERVER_PORT = 8000
-
-
 def open_client(keywords: ChromaKeywords) -> ClientAPI:
     """Blocking. Raises what chromadb raises."""
     from chromadb.config import Settings
@@ -65,44 +63,6 @@ def open_client(keywords: ChromaKeywords) -> ClientAPI:
         return client
     settings = keywords.get("client_settings") or Settings(anonymized_telemetry=False)
     return _client_at(keywords, settings)
-
-
-def _client_at(keywords: ChromaKeywords, settings: Settings) -> ClientAPI:
-    import chromadb
-    from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
-
-    tenant = keywords.get("tenant") or DEFAULT_TENANT
-    database = keywords.get("database") or DEFAULT_DATABASE
-    if directory := keywords.get("persist_directory"):
-        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return chromadb.PersistentClient(directory, settings, tenant, database)
-    if host := keywords.get("host"):
-        return _on_server(host, keywords, settings, tenant, database)
-    return chromadb.EphemeralClient(settings, tenant, database)
-
-
-def _on_server(
-    host: str, keywords: ChromaKeywords, settings: Settings, tenant: str, database: str
-) -> ClientAPI:
-    import chromadb
-
-    client = chromadb.HttpClient(
-        host,
-        keywords.get("port") or SERVER_PORT,
-        keywords.get("ssl", False),
-        dict(keywords.get("headers") or {}),
-        settings,
-        tenant,
-        database,
-    )
-    set_deadlines(client)
-    return client
-
-
-T = TypeVar("T")
-
-MAX_RESULTS = 1000
-DEFAULT_NAME = "documents"
 
 
 class ChromaKeywords(TypedDict, total=False):
@@ -318,6 +278,43 @@ class Chroma(VectorStore):
         configured = self._keywords.get("collection_configuration") or {}
         space = (configured.get("hnsw") or configured.get("spann") or {}).get("space")
         return _SCORES.get(str(space), _of_squares)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths == 0, 1, lengths))
+
+
+def _client_at(keywords: ChromaKeywords, settings: Settings) -> ClientAPI:
+    import chromadb
+    from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
+
+    tenant = keywords.get("tenant") or DEFAULT_TENANT
+    database = keywords.get("database") or DEFAULT_DATABASE
+    if directory := keywords.get("persist_directory"):
+        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return chromadb.PersistentClient(directory, settings, tenant, database)
+    if host := keywords.get("host"):
+        return _on_server(host, keywords, settings, tenant, database)
+    return chromadb.EphemeralClient(settings, tenant, database)
+
+
+def _on_server(
+    host: str, keywords: ChromaKeywords, settings: Settings, tenant: str, database: str
+) -> ClientAPI:
+    import chromadb
+
+    client = chromadb.HttpClient(
+        host,
+        keywords.get("port") or SERVER_PORT,
+        keywords.get("ssl", False),
+        dict(keywords.get("headers") or {}),
+        settings,
+        tenant,
+        database,
+    )
+    set_deadlines(client)
+    return client
 
 
 def _of_squares(distance: float) -> float:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         UserMessage,
     )
 
+ALL = "all"
+
 
 class Threaded(Protocol):
     """SPADE's Message has it."""
@@ -52,10 +54,6 @@ def generate_conversation_id(msg: Threaded) -> str:
     if not msg.thread:
         msg.thread = generate_unique_id(f"{_local(msg.sender)}_{_local(msg.to)}")
     return msg.thread
-
-
-def _local(jid: object) -> str:
-    return str(jid).partition("@")[0]
 
 
 class RequestedToolCall(TypedDict):
@@ -93,19 +91,6 @@ def create_assistant_tool_call_message(tool_calls: Sequence[RequestedToolCall]) 
 
 def create_tool_result_message(result: object, tool_call_id: str) -> ToolResultMessage:
     return {"role": "tool", "content": str(result), "tool_call_id": tool_call_id}
-
-
-def _tool_call_entry(call: RequestedToolCall) -> ToolCallEntry:
-    arguments = call.get("arguments", {})
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {
-        "id": call["id"],
-        "type": "function",
-        "function": {"name": call["name"], "arguments": text},
-    }
-
-
-ALL = "all"
 
 
 class ContextManager:
@@ -218,3 +203,17 @@ class ContextManager:
         if not name:
             raise ValueError("conversation_id: there is no current conversation; name one")
         return name
+
+
+def _local(jid: object) -> str:
+    return str(jid).partition("@")[0]
+
+
+def _tool_call_entry(call: RequestedToolCall) -> ToolCallEntry:
+    arguments = call.get("arguments", {})
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": call["name"], "arguments": text},
+    }

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from spade_llm.rag.contract import Scalar
 
+logger = logging.getLogger(__name__)
+
+_ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+
 
 class DocumentKeywords(TypedDict, total=False):
     """Further fields of a document record in this library."""
@@ -77,11 +81,6 @@ class Document(Record):
         if not isinstance(metadata, Mapping):
             raise TypeError(f"Document: metadata is {type(metadata).__name__}, not an object")
         return cls(str(data["content"]), metadata, str(id) if id else None)
-
-
-logger = logging.getLogger(__name__)
-
-_ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
 class BaseDocumentLoader(ABC):

@@ -216,9 +216,6 @@ class LLMProvider(OpenAIModel, ProviderAnswers):
         return type(self).get_llm_response is not LLMProvider.get_llm_response
 
 
-BaseLLMProvider.register(LLMProvider)
-
-
 def _given_fields(chosen: Mapping[str, object]) -> RequestBody:
     return {field: value for field, value in chosen.items() if value is not None}
 
@@ -232,3 +229,6 @@ def _limits(
     usual = ModelLimits()
     attempts = usual.attempts if num_retries is None else num_retries + 1
     return replace(usual, attempts=attempts, deadline_s=max(usual.deadline_s, timeout_s))
+
+
+BaseLLMProvider.register(LLMProvider)

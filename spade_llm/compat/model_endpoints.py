@@ -12,6 +12,15 @@ from spade_llm.core.errors import ConfigurationError
 from spade_llm.core.settings import found_variable
 from spade_llm.providers.openai.model import NO_KEY, OPENAI_URL, server_name
 
+_SAME_AS = {
+    "ollama_chat": "ollama",
+    "vllm": "hosted_vllm",
+    "custom_openai": "litellm_proxy",
+    "openai_like": "litellm_proxy",
+}
+_OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
+"""Prefixes of model names that may be given without a provider."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoint:
@@ -24,6 +33,21 @@ class ModelEndpoint:
         """Name of the request field that limits tokens: OpenAI's newer models reject `max_tokens`,
         and other servers accept only that."""
         return "max_completion_tokens" if self.base_url == OPENAI_URL else "max_tokens"
+
+
+def endpoint_of(model: str, *, api_key: str | None, base_url: str | None) -> ModelEndpoint:
+    """Raises ConfigurationError, naming what is missing and how to say it."""
+    named_in = f"LLMProvider(model={model!r})"
+    maker, name = _read(model, has_url=base_url is not None, named_in=named_in)
+    url = (_first_found(maker.urls_in) or maker.url) if base_url is None else base_url
+    if not url and base_url is None:
+        raise ConfigurationError(f"{named_in}: give base_url, the address of your server")
+    server_name(url)
+    return ModelEndpoint(
+        model=name,
+        base_url=_with_path(url) if maker.is_local else url.rstrip("/"),
+        api_key=_checked(_key(maker, api_key, named_in), named_in),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,29 +89,6 @@ _VENDORS = {
     "together_ai": _Vendor(url="https://api.together.xyz/v1", key_in="TOGETHERAI_API_KEY"),
     "xai": _Vendor(url="https://api.x.ai/v1", key_in="XAI_API_KEY"),
 }
-_SAME_AS = {
-    "ollama_chat": "ollama",
-    "vllm": "hosted_vllm",
-    "custom_openai": "litellm_proxy",
-    "openai_like": "litellm_proxy",
-}
-_OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
-"""Prefixes of model names that may be given without a provider."""
-
-
-def endpoint_of(model: str, *, api_key: str | None, base_url: str | None) -> ModelEndpoint:
-    """Raises ConfigurationError, naming what is missing and how to say it."""
-    named_in = f"LLMProvider(model={model!r})"
-    maker, name = _read(model, has_url=base_url is not None, named_in=named_in)
-    url = (_first_found(maker.urls_in) or maker.url) if base_url is None else base_url
-    if not url and base_url is None:
-        raise ConfigurationError(f"{named_in}: give base_url, the address of your server")
-    server_name(url)
-    return ModelEndpoint(
-        model=name,
-        base_url=_with_path(url) if maker.is_local else url.rstrip("/"),
-        api_key=_checked(_key(maker, api_key, named_in), named_in),
-    )
 
 
 def _read(model: str, *, has_url: bool, named_in: str) -> tuple[_Vendor, str]:

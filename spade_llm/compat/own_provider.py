@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import Sampling, ToolSpec
 
+logger = logging.getLogger(__name__)
+
+MAX_LOGGED_CHARS = 10_000
+
 
 class PromptSource(Protocol):
     """Part of a ContextManager that is needed to call a model."""
@@ -65,22 +69,6 @@ def arguments_of(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         return {}
     return arguments if isinstance(arguments, dict) else {}
-
-
-def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
-    if schema is None:
-        return None
-    from pydantic import ValidationError
-
-    try:
-        return schema.model_validate_json(text)
-    except ValidationError:
-        return None
-
-
-logger = logging.getLogger(__name__)
-
-MAX_LOGGED_CHARS = 10_000
 
 
 class AnsweringProvider(Protocol):
@@ -135,32 +123,6 @@ async def complete_with(
         where = redact_text(traceback.format_exc(), max_chars=MAX_LOGGED_CHARS)
         logger.error("the provider %s failed\n%s", provider.name, where)
         raise ModelUnavailable(f"{provider.name} failed ({type(error).__name__}).") from None
-
-
-def _tools_as_shown(spec: ToolSpec) -> LLMTool:
-    return LLMTool(spec.name, spec.description, spec.parameters, _not_run_here, spec.is_strict)
-
-
-def _not_run_here(**_: object) -> str:
-    raise NotImplementedError("A provider asks for calls; the agent runs the tools.")
-
-
-def _completion(answer: LLMResponse) -> Completion:
-    found = answer.get("structured")
-    text = found.model_dump_json() if found is not None else answer.get("text") or ""
-    taken: set[str] = set()
-    calls = tuple(_tool_call(call, taken) for call in answer.get("tool_calls") or ())
-    if not text and not calls:
-        raise InvalidModelOutput("The provider gave neither text nor tool calls.")
-    return Completion(text=text, tool_calls=calls)
-
-
-def _tool_call(call: RequestedCall, taken: set[str]) -> ToolCall:
-    """Arguments may come as JSON text, too."""
-    given: object = call.get("arguments") or {}
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    call_id = valid_call_id(str(call.get("id") or ""), taken)
-    return ToolCall(id=call_id, name=call["name"], arguments=text)
 
 
 class ProviderAnswers(ABC):
@@ -226,3 +188,40 @@ class BaseLLMProvider(ProviderAnswers):
         if completion.text:
             yield TextDelta(completion.text)
         yield completion
+
+
+def _object(text: str, schema: type[BaseModel] | None) -> BaseModel | None:
+    if schema is None:
+        return None
+    from pydantic import ValidationError
+
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _tools_as_shown(spec: ToolSpec) -> LLMTool:
+    return LLMTool(spec.name, spec.description, spec.parameters, _not_run_here, spec.is_strict)
+
+
+def _not_run_here(**_: object) -> str:
+    raise NotImplementedError("A provider asks for calls; the agent runs the tools.")
+
+
+def _completion(answer: LLMResponse) -> Completion:
+    found = answer.get("structured")
+    text = found.model_dump_json() if found is not None else answer.get("text") or ""
+    taken: set[str] = set()
+    calls = tuple(_tool_call(call, taken) for call in answer.get("tool_calls") or ())
+    if not text and not calls:
+        raise InvalidModelOutput("The provider gave neither text nor tool calls.")
+    return Completion(text=text, tool_calls=calls)
+
+
+def _tool_call(call: RequestedCall, taken: set[str]) -> ToolCall:
+    """Arguments may come as JSON text, too."""
+    given: object = call.get("arguments") or {}
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    call_id = valid_call_id(str(call.get("id") or ""), taken)
+    return ToolCall(id=call_id, name=call["name"], arguments=text)

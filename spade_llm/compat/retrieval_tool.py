@@ -30,6 +30,11 @@ RETRIEVAL, RETRIEVAL_RESPONSE, RETRIEVAL_ERROR = (
 )
 """Values of the metadata `message_type`."""
 MAX_K = 100
+MAX_TOOL_K = 20
+DESCRIPTION = (
+    "Search the knowledge base for passages that help to answer. Use words of the question;"
+    " the passages come back with where they are from."
+)
 
 
 class RetrievalQuery(BaseModel):
@@ -58,15 +63,6 @@ def query_body(query: str, k: int, filters: Mapping[str, object] | None) -> str:
     return json.dumps({"query": query, "k": k, **({"filters": dict(filters)} if filters else {})})
 
 
-class _ResponseDocument(BaseModel):
-    content: str
-    metadata: dict[str, object] = {}
-
-
-class _ResponseBody(BaseModel):
-    documents: list[_ResponseDocument]
-
-
 def read_response(body: str) -> list[dict[str, object]]:
     """The documents of a response. Raises ToolFailed: it holds none that can be read."""
     try:
@@ -93,13 +89,6 @@ def fit_into_message(results: Sequence[Document]) -> Sequence[Document]:
 
 def error_body(reason: str, query: str) -> str:
     return json.dumps({"error": reason, "query": query[: MAX_BODY_BYTES // 16]})
-
-
-MAX_TOOL_K = 20
-DESCRIPTION = (
-    "Search the knowledge base for passages that help to answer. Use words of the question;"
-    " the passages come back with where they are from."
-)
 
 
 class RetrievalTool(LLMTool):
@@ -154,6 +143,15 @@ class RetrievalTool(LLMTool):
         if answer.extra.get(MESSAGE_TYPE) == RETRIEVAL_ERROR:
             raise ToolFailed("the documents could not be searched for this; try other words")
         return json.dumps(read_response(answer.content))
+
+
+class _ResponseDocument(BaseModel):
+    content: str
+    metadata: dict[str, object] = {}
+
+
+class _ResponseBody(BaseModel):
+    documents: list[_ResponseDocument]
 
 
 def _parameters(default_k: int) -> dict[str, object]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 Keep = bool | Literal["start", "end"]
+SEPARATORS = ("\n\n", "\n", " ", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +97,6 @@ def _cut(text: str, span: Span, separator: str, keep: Keep) -> Iterator[Span]:
         start = match.end() if keep is False or keep == "end" else match.start()
     if end > start:
         yield start, end
-
-
-SEPARATORS = ("\n\n", "\n", " ", "")
 
 
 class SplitterKeywords(TypedDict, total=False):

@@ -28,6 +28,11 @@ DESCRIPTION = (
     " knowledge, or what is not clear. One whole question at a time."
 )
 
+_SINGLE: Mapping[str, object] = {
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+
 
 def query_metadata(id: str) -> dict[str, str]:
     return {"type": "human_query", "query_id": id}
@@ -78,25 +83,9 @@ class HumanInTheLoopTool(LLMTool):
             raise ToolFailed(f"Error: the expert could not be asked: {error.detail}") from error
 
 
-_SINGLE: Mapping[str, object] = {
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
-
-
 class LangChainTool(Protocol):
     name: str
     description: str
-
-
-@runtime_checkable
-class _Awaited(Protocol):
-    async def ainvoke(self, input: object) -> object: ...
-
-
-@runtime_checkable
-class _Run(Protocol):
-    def run(self, tool_input: object) -> object: ...
 
 
 class LangChainToolAdapter(LLMTool):
@@ -133,6 +122,36 @@ class LangChainToolAdapter(LLMTool):
         return next(iter(arguments.values())) if len(arguments) == 1 else arguments
 
 
+class ReadyForStructuredOutputTool(LLMTool):
+    TOOL_NAME = "ready_for_structured_output"
+
+    def __init__(self, output_schema: type[BaseModel]) -> None:
+        self.output_schema = output_schema
+        super().__init__(
+            name=self.TOOL_NAME,
+            description=(
+                "Call this once you know everything that the final object needs; put nothing of"
+                " the object into the call."
+            ),
+            parameters={"properties": {}},
+            func=self._say_ready,
+        )
+
+    async def _say_ready(self) -> dict[str, str]:
+        name = self.output_schema.__name__
+        return {"status": "ready", "message": f"Now answer with the {name} object."}
+
+
+@runtime_checkable
+class _Awaited(Protocol):
+    async def ainvoke(self, input: object) -> object: ...
+
+
+@runtime_checkable
+class _Run(Protocol):
+    def run(self, tool_input: object) -> object: ...
+
+
 def _parameters(tool: LangChainTool) -> Mapping[str, object]:
     """Return the parameters for the model, without arguments that the program injects."""
     if getattr(tool, "args_schema", None) is None:
@@ -166,23 +185,3 @@ def _schema(form: object) -> Mapping[str, object]:
 def _is_for_the_model(error: Exception) -> bool:
     """LangChain's own way for a tool to say what went wrong."""
     return any(kind.__name__ == "ToolException" for kind in type(error).__mro__)
-
-
-class ReadyForStructuredOutputTool(LLMTool):
-    TOOL_NAME = "ready_for_structured_output"
-
-    def __init__(self, output_schema: type[BaseModel]) -> None:
-        self.output_schema = output_schema
-        super().__init__(
-            name=self.TOOL_NAME,
-            description=(
-                "Call this once you know everything that the final object needs; put nothing of"
-                " the object into the call."
-            ),
-            parameters={"properties": {}},
-            func=self._say_ready,
-        )
-
-    async def _say_ready(self) -> dict[str, str]:
-        name = self.output_schema.__name__
-        return {"status": "ready", "message": f"Now answer with the {name} object."}

@@ -50,6 +50,15 @@ keys with the prefixes of well-known services."""
 _CERTAIN_SECRET = re.compile(_KNOWN, re.DOTALL | re.IGNORECASE)
 _POSSIBLE_SECRET = re.compile(f"{_KNOWN}|{_MIXTURE}", re.DOTALL | re.IGNORECASE)
 
+_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+"""Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned, line ends.
+"""
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Marks and letters without a shape: joiners, fillers, variation selectors. A whole text can be
+spelt in them, which a model reads and a person does not see."""
+
 
 def redact(value: object, *, is_guessing: bool = True) -> object:
     """Return a copy without secrets and of bounded size, for JSON.
@@ -73,6 +82,12 @@ def is_secret_name(key: str) -> bool:
     """Check whether a value of this name must not be logged."""
     word = re.sub(r"[^a-z0-9]", "", key.lower())
     return word in _SECRET_NAMES or any(secret in word for secret in _SECRET_WORDS)
+
+
+def is_invisible(char: str) -> bool:
+    """Check whether a character is invisible. Line ends, tabs and the joiner of emoji count too;
+    callers that want those must exempt them."""
+    return unicodedata.category(char) in _CATEGORIES or _INVISIBLE.match(char) is not None
 
 
 class _Masker:
@@ -115,19 +130,3 @@ class _Masker:
 def _hidden(match: re.Match[str]) -> str:
     kept = match["scheme"] or match["name"] or match["user"] or ""
     return f"{kept}{MASK}"
-
-
-_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
-"""Controls, formats (bidirectional, zero-width, tags), private, surrogates, unassigned, line ends.
-"""
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Marks and letters without a shape: joiners, fillers, variation selectors. A whole text can be
-spelt in them, which a model reads and a person does not see."""
-
-
-def is_invisible(char: str) -> bool:
-    """Check whether a character is invisible. Line ends, tabs and the joiner of emoji count too;
-    callers that want those must exempt them."""
-    return unicodedata.category(char) in _CATEGORIES or _INVISIBLE.match(char) is not None

@@ -7,6 +7,9 @@ import re
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Turns the direction of what stands behind it: of our own words, too."""
 ELLIPSIS = "…"
+_CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+CHARS_PER_TOKEN = 4
 
 
 def single_line(text: str, max_chars: int) -> str:
@@ -33,16 +36,10 @@ def pluralize(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-_CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
-
-
 def strip_code_fence(text: str) -> str:
     """Return the content of a code fence if the text is nothing else, otherwise the text."""
     found = _CODE_FENCE.fullmatch(text.strip())
     return (found[1] if found else text).strip()
-
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_lone_surrogates(text: str) -> str:
@@ -51,9 +48,6 @@ def replace_lone_surrogates(text: str) -> str:
 
 def is_encodable(text: str) -> bool:
     return _LONE_SURROGATE.search(text) is None
-
-
-CHARS_PER_TOKEN = 4
 
 
 def estimate_tokens(text: str) -> int:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+CANCEL_TIMEOUT_S = 1.0
+"""Time that a cancelled coroutine has for cleanup before it is abandoned."""
+_running: set[asyncio.Task[object]] = set()
+
 
 def no_op() -> None:
     """Do nothing; the default of `at_end`."""
@@ -43,6 +47,36 @@ async def run_in_thread(call: Callable[[], T], *, at_end: Callable[[], None] = n
         at_end()
         raise
     return await delivery.done
+
+
+def deliverable_error(error: BaseException) -> Exception:
+    """A future cannot carry StopIteration, and SystemExit of a tool must not end the process."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError(f"the function raised {type(error).__name__}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None] = no_op) -> object:
+    """Run a coroutine in a task; return its result or raise its error. `at_end` is called when it
+    has ended."""
+
+    def ended(task: asyncio.Task[object]) -> None:
+        _running.discard(task)
+        at_end()
+        if not task.cancelled():
+            task.exception()  # Seen: of one that was left behind, nobody asks any more.
+
+    task = asyncio.create_task(_run_task(call))
+    _running.add(task)
+    task.add_done_callback(ended)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_TIMEOUT_S)
+        raise
 
 
 class _Delivery(Generic[T]):
@@ -75,41 +109,6 @@ class _Delivery(Generic[T]):
             self.done.set_result(self.value)
         else:
             self.done.set_exception(deliverable_error(error))
-
-
-def deliverable_error(error: BaseException) -> Exception:
-    """A future cannot carry StopIteration, and SystemExit of a tool must not end the process."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    wrapped = RuntimeError(f"the function raised {type(error).__name__}")
-    wrapped.__cause__ = error
-    return wrapped
-
-
-CANCEL_TIMEOUT_S = 1.0
-"""Time that a cancelled coroutine has for cleanup before it is abandoned."""
-_running: set[asyncio.Task[object]] = set()
-
-
-async def run_in_task(call: Callable[[], object], *, at_end: Callable[[], None] = no_op) -> object:
-    """Run a coroutine in a task; return its result or raise its error. `at_end` is called when it
-    has ended."""
-
-    def ended(task: asyncio.Task[object]) -> None:
-        _running.discard(task)
-        at_end()
-        if not task.cancelled():
-            task.exception()  # Seen: of one that was left behind, nobody asks any more.
-
-    task = asyncio.create_task(_run_task(call))
-    _running.add(task)
-    task.add_done_callback(ended)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_TIMEOUT_S)
-        raise
 
 
 async def _run_task(call: Callable[[], object]) -> object:

@@ -45,6 +45,7 @@ _TRACE_PARENT = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 )
 """W3C Trace Context §3.2, as far as version 00 has it."""
+_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 class SpanKind(Enum):
@@ -111,7 +112,6 @@ class NoopSpan:
 
 
 NOOP_SPAN = NoopSpan()
-_current: ContextVar[Span] = ContextVar("span", default=NOOP_SPAN)
 
 
 def current_span() -> Span:
@@ -205,6 +205,9 @@ class Tracer:
         return provider
 
 
+_current: ContextVar[Span] = ContextVar("span", default=NOOP_SPAN)
+
+
 class _LogThrottle:
     """Lets one line pass in a while: a collector that is away costs three for each batch."""
 
@@ -219,7 +222,6 @@ class _LogThrottle:
         return True
 
 
-_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 _LOG_THROTTLE = _LogThrottle()
 """Log filter shared by the whole process, as its loggers are."""
 

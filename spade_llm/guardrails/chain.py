@@ -28,6 +28,8 @@ TRIGGER_TIMEOUT_S = 5.0
 OnTrigger = Callable[[GuardrailResult], Awaitable[None] | None]
 """Told of every result that is not PASS; `metadata` says which `guardrail` it was, and `on` which
 side. What it raises is logged, and harms nothing."""
+_OWN_S = 1.0
+_STRICTEST_FIRST = (GuardrailAction.BLOCK, GuardrailAction.MODIFY, GuardrailAction.WARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +61,6 @@ async def run_chain(
             text = result.custom_message or default_message(side, content)
             return ChainResult(text=text, is_blocked=True)
     return ChainResult(text=current)
-
-
-async def _tell(
-    result: GuardrailResult,
-    guardrail: Guardrail,
-    side: GuardrailDirection,
-    context: Mapping[str, object],
-    on_trigger: OnTrigger | None,
-) -> None:
-    """The log gets no reason: it may quote the text."""
-    where, what = context.get("conversation_id"), result.action.value
-    level = logging.INFO if result.action is GuardrailAction.MODIFY else logging.WARNING
-    logger.log(level, "conversation %s: %s: %s by %r", where, side.value, what, guardrail.name)
-    if on_trigger is not None:
-        added = {"guardrail": guardrail.name, "on": side.value}
-        told = replace(result, metadata={**result.metadata, **added})
-        await call_user_code(
-            partial(on_trigger, told), timeout_s=TRIGGER_TIMEOUT_S, what="on_guardrail_trigger"
-        )
 
 
 class GuardedMessage(Protocol):
@@ -150,10 +133,6 @@ async def apply_output_guardrails(
     return found.text
 
 
-def _conversation(message: GuardedMessage) -> dict[str, object]:
-    return {"conversation_id": message.thread or f"{message.sender}_{message.to}"}
-
-
 class CompositeGuardrail(Guardrail):
     def __init__(
         self,
@@ -213,5 +192,24 @@ def part_guard_of(guardrails: Sequence[Guardrail]) -> PartGuard | None:
     return PartGuardPipeline(stages)
 
 
-_OWN_S = 1.0
-_STRICTEST_FIRST = (GuardrailAction.BLOCK, GuardrailAction.MODIFY, GuardrailAction.WARNING)
+async def _tell(
+    result: GuardrailResult,
+    guardrail: Guardrail,
+    side: GuardrailDirection,
+    context: Mapping[str, object],
+    on_trigger: OnTrigger | None,
+) -> None:
+    """The log gets no reason: it may quote the text."""
+    where, what = context.get("conversation_id"), result.action.value
+    level = logging.INFO if result.action is GuardrailAction.MODIFY else logging.WARNING
+    logger.log(level, "conversation %s: %s: %s by %r", where, side.value, what, guardrail.name)
+    if on_trigger is not None:
+        added = {"guardrail": guardrail.name, "on": side.value}
+        told = replace(result, metadata={**result.metadata, **added})
+        await call_user_code(
+            partial(on_trigger, told), timeout_s=TRIGGER_TIMEOUT_S, what="on_guardrail_trigger"
+        )
+
+
+def _conversation(message: GuardedMessage) -> dict[str, object]:
+    return {"conversation_id": message.thread or f"{message.sender}_{message.to}"}

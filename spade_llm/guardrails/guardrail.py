@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CHECK_TIMEOUT_S = 10.0
+MAX_CHARS = 200_000
+"""A longer text is blocked: more than any message can carry."""
+
+MAX_HELD_CHARS = 20_000
+"""Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
+checked."""
+
+MAX_THREADS = 8
+"""Maximum number of threads of one guardrail. A function that never returns keeps its thread; when
+all are occupied, every text is blocked."""
+
 
 @dataclass(frozen=True, slots=True)
 class UserCodeFailed:
@@ -62,11 +74,6 @@ def _kind_and_place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
-
-
-CHECK_TIMEOUT_S = 10.0
-MAX_CHARS = 200_000
-"""A longer text is blocked: more than any message can carry."""
 
 
 class GuardrailAction(Enum):
@@ -155,14 +162,6 @@ def _is_text(given: object) -> bool:
     return isinstance(given, str) and is_encodable(given)
 
 
-class InputGuardrail(Guardrail):
-    """Guardrail for messages to the assistant."""
-
-
-class OutputGuardrail(Guardrail):
-    """Guardrail for answers of the assistant."""
-
-
 class GuardrailDirection(Enum):
     INPUT = "input"
     OUTPUT = "output"
@@ -173,23 +172,6 @@ def default_message(side: GuardrailDirection, said: str) -> str:
     return _BLOCKED_MESSAGES[side][language_of(said)]
 
 
-_BLOCKED_MESSAGES = {
-    GuardrailDirection.INPUT: {
-        "en": "I may not take this message. Please put it another way.",
-        "es": "No puedo aceptar este mensaje. Por favor, dilo de otra manera.",
-    },
-    GuardrailDirection.OUTPUT: {
-        "en": "I may not give the answer that I had. Please ask for something else.",
-        "es": "No puedo dar la respuesta que tenía. Por favor, pregunta otra cosa.",
-    },
-}
-
-
-MAX_HELD_CHARS = 20_000
-"""Maximum length of held-back text. Beyond it, nothing more is sent before the whole answer is
-checked."""
-
-
 class PartGuard(Protocol):
     """Streaming guard for one answer. The output of all `feed` calls is always a prefix of the
     guardrail's result for the whole answer, however the answer continues or is split."""
@@ -197,6 +179,14 @@ class PartGuard(Protocol):
     def feed(self, text: str) -> str:
         """The next piece of the answer → the next piece that no continuation can change."""
         ...
+
+
+class InputGuardrail(Guardrail):
+    """Guardrail for messages to the assistant."""
+
+
+class OutputGuardrail(Guardrail):
+    """Guardrail for answers of the assistant."""
 
 
 class PassThroughGuard:
@@ -217,10 +207,6 @@ class PartGuardPipeline:
             text = stage.feed(text)
         return text
 
-
-MAX_THREADS = 8
-"""Maximum number of threads of one guardrail. A function that never returns keeps its thread; when
-all are occupied, every text is blocked."""
 
 CheckFunction = Callable[[str, dict[str, object]], GuardrailResult | Awaitable[GuardrailResult]]
 
@@ -247,6 +233,18 @@ class CustomFunctionGuardrail(InputGuardrail):
             lambda: self.check_function(content, dict(context)), at_end=self._places.release
         )
         return await _awaited(given)
+
+
+_BLOCKED_MESSAGES = {
+    GuardrailDirection.INPUT: {
+        "en": "I may not take this message. Please put it another way.",
+        "es": "No puedo aceptar este mensaje. Por favor, dilo de otra manera.",
+    },
+    GuardrailDirection.OUTPUT: {
+        "en": "I may not give the answer that I had. Please ask for something else.",
+        "es": "No puedo dar la respuesta que tenía. Por favor, pregunta otra cosa.",
+    },
+}
 
 
 async def _awaited(given: GuardrailResult | Awaitable[GuardrailResult]) -> GuardrailResult:

@@ -31,6 +31,17 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _ASCII_BLANKS = re.compile(r"\s[\s\x00-\x1f\x7f]*")
 _JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7ff]")
 
+Span = tuple[int, int]
+"""Character range: start (included) and end (excluded)."""
+
+LONG_CHARS = 5_000
+"""Length from which a text is searched in a thread, off the event loop."""
+MAX_ROUNDS = 10
+"""Maximum number of replacement rounds if replacements create new keywords; then the text is
+blocked."""
+_REASON = "a keyword was found"
+_NO_END = "replacing keywords made keywords again and again"
+
 
 @dataclass(slots=True)
 class NormalizedText:
@@ -67,59 +78,6 @@ def normalize_text(original: str, *, keeps_case: bool = False) -> str:
         shown = _CONTROLS.sub("", _ASCII_BLANKS.sub(" ", original))
         return shown if keeps_case else shown.lower()
     return normalize(original, keeps_case=keeps_case).text
-
-
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans that are normalized as a unit: white space, or a letter with its marks."""
-    start = 0
-    while start < len(text):
-        is_part = _is_blank if text[start].isspace() else _continues
-        end = start + 1
-        while end < len(text) and is_part(text[end]):
-            end += 1
-        yield start, end
-        start = end
-
-
-@lru_cache(maxsize=4096)
-def _is_blank(char: str) -> bool:
-    return char.isspace() or is_invisible(char)
-
-
-@lru_cache(maxsize=4096)
-def _continues(char: str) -> bool:
-    if char.isspace() or char.isascii() and char.isprintable():
-        return False
-    is_mark = unicodedata.category(char).startswith("M")
-    return is_mark or is_invisible(char) or _JAMO.match(char) is not None
-
-
-@lru_cache(maxsize=4096)
-def _known_letter(cluster: str, keeps_case: bool) -> str:
-    return _letter(cluster, keeps_case)
-
-
-def _letter(cluster: str, keeps_case: bool) -> str:
-    if cluster[0].isspace():
-        return " "
-    text = _decomposed(_bare(cluster)[:MAX_CLUSTER])
-    if not keeps_case:
-        # Unicode's folding keeps them apart, as Turkish does.
-        text = _decomposed(text.casefold().replace("ı", "i"))
-    return unicodedata.normalize("NFC", text)
-
-
-def _decomposed(text: str) -> str:
-    return _bare(unicodedata.normalize("NFKD", text))
-
-
-def _bare(text: str) -> str:
-    shown = "".join(char for char in text if not is_invisible(char))
-    return _DIACRITICS.sub("", shown)
-
-
-Span = tuple[int, int]
-"""Character range: start (included) and end (excluded)."""
 
 
 class KeywordSearch:
@@ -165,19 +123,6 @@ class KeywordSearch:
             while start >= 0:
                 yield start, start + len(keyword)
                 start = searched.find(keyword, start + 1)
-
-
-def _is_partly_in(keyword: str, put: str) -> bool:
-    cuts = range(1, len(keyword))
-    is_at_an_end = any(put.endswith(keyword[:cut]) or put.startswith(keyword[cut:]) for cut in cuts)
-    return is_at_an_end or (put in keyword and put != keyword)
-
-
-LONG_CHARS = 5_000
-"""Length from which a text is searched in a thread, off the event loop."""
-MAX_ROUNDS = 10
-"""Maximum number of replacement rounds if replacements create new keywords; then the text is
-blocked."""
 
 
 class KeywordGuardrail(InputGuardrail):
@@ -249,10 +194,6 @@ class KeywordGuardrail(InputGuardrail):
         return content
 
 
-_REASON = "a keyword was found"
-_NO_END = "replacing keywords made keywords again and again"
-
-
 def replaced_all(search: KeywordSearch, content: str, replacement: str) -> str:
     found = normalize(content, keeps_case=search.keeps_case)
     pieces: list[str] = []
@@ -261,6 +202,61 @@ def replaced_all(search: KeywordSearch, content: str, replacement: str) -> str:
         pieces += [content[place:start], replacement]
         place = end
     return "".join([*pieces, content[place:]])
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans that are normalized as a unit: white space, or a letter with its marks."""
+    start = 0
+    while start < len(text):
+        is_part = _is_blank if text[start].isspace() else _continues
+        end = start + 1
+        while end < len(text) and is_part(text[end]):
+            end += 1
+        yield start, end
+        start = end
+
+
+@lru_cache(maxsize=4096)
+def _is_blank(char: str) -> bool:
+    return char.isspace() or is_invisible(char)
+
+
+@lru_cache(maxsize=4096)
+def _continues(char: str) -> bool:
+    if char.isspace() or char.isascii() and char.isprintable():
+        return False
+    is_mark = unicodedata.category(char).startswith("M")
+    return is_mark or is_invisible(char) or _JAMO.match(char) is not None
+
+
+@lru_cache(maxsize=4096)
+def _known_letter(cluster: str, keeps_case: bool) -> str:
+    return _letter(cluster, keeps_case)
+
+
+def _letter(cluster: str, keeps_case: bool) -> str:
+    if cluster[0].isspace():
+        return " "
+    text = _decomposed(_bare(cluster)[:MAX_CLUSTER])
+    if not keeps_case:
+        # Unicode's folding keeps them apart, as Turkish does.
+        text = _decomposed(text.casefold().replace("ı", "i"))
+    return unicodedata.normalize("NFC", text)
+
+
+def _decomposed(text: str) -> str:
+    return _bare(unicodedata.normalize("NFKD", text))
+
+
+def _bare(text: str) -> str:
+    shown = "".join(char for char in text if not is_invisible(char))
+    return _DIACRITICS.sub("", shown)
+
+
+def _is_partly_in(keyword: str, put: str) -> bool:
+    cuts = range(1, len(keyword))
+    is_at_an_end = any(put.endswith(keyword[:cut]) or put.startswith(keyword[cut:]) for cut in cuts)
+    return is_at_an_end or (put in keyword and put != keyword)
 
 
 def _originals(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> list[Span]:

@@ -39,20 +39,19 @@ _QUOTED = """\
 {mark}
 Judge what stands between the two lines. Answer with the JSON object only."""
 
-
-class SafetyVerdict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    safe: bool
-    reason: str | None = None
-
-
 _SCHEMA = {
     "type": "object",
     "properties": {"safe": {"type": "boolean"}, "reason": {"type": "string"}},
     "required": ["safe", "reason"],
     "additionalProperties": False,
 }
+
+
+class SafetyVerdict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    safe: bool
+    reason: str | None = None
 
 
 class LLMGuardrail(OutputGuardrail):

@@ -45,6 +45,12 @@ _FUZZY = re.compile(r"(\\.)|\{(?!\d*,?\d*\})", re.DOTALL)
 _MARGIN = 2
 """Number of characters after a match that `$` and word boundaries examine."""
 
+LONG_CHARS = 5_000
+"""Length from which a text is searched in a thread, off the event loop."""
+REPLACEMENT = "[REDACTED]"
+"""Replacement text of a pattern with the action MODIFY."""
+_REASON = "a pattern matches"
+
 
 class BoundedPattern:
     def __init__(self, pattern: str, *, named_in: str) -> None:
@@ -83,51 +89,6 @@ class BoundedPattern:
             return None
         least, most = _width(self.source)
         return most + _MARGIN if least > 0 and most <= MAX_WIDTH else None
-
-
-class _MatchLimits(TypedDict):
-    timeout: float
-    concurrent: bool
-    """Let other threads run: to come back to the event loop's own may take long, where they do."""
-
-
-def _limits(*, is_in_thread: bool) -> _MatchLimits:
-    return _MatchLimits(timeout=THREAD_S if is_in_thread else LOOP_S, concurrent=is_in_thread)
-
-
-def _checked(pattern: str, named_in: str) -> re.Pattern[str]:
-    try:
-        with warnings.catch_warnings():
-            # "Possible nested set": `regex` and later Pythons read it otherwise.
-            warnings.simplefilter("error", FutureWarning)
-            return re.compile(pattern)
-    except (re.error, FutureWarning, RecursionError, OverflowError) as error:
-        raise ConfigurationError(f"{named_in}: pattern {pattern!r}: {error}") from None
-
-
-def _compiled(pattern: str, named_in: str) -> regex.Pattern[str]:
-    """Escape braces that `re` reads literally: in `regex`, `a{e}` is a fuzzy match."""
-    import regex
-
-    literal = _FUZZY.sub(lambda found: found[1] or r"\{", pattern)
-    try:
-        return regex.compile(literal, regex.VERSION0)
-    except regex.error as error:
-        raise ConfigurationError(f"{named_in}: pattern {pattern!r}: {error}") from None
-
-
-def _width(pattern: str) -> tuple[int, int]:
-    """Return the minimum and maximum length of a match."""
-    # Not public, and the only thing in Python that knows; under this name since 3.11.
-    parsed = import_module("re._parser").parse(pattern)
-    least, most = parsed.getwidth()
-    return int(least), int(most)
-
-
-LONG_CHARS = 5_000
-"""Length from which a text is searched in a thread, off the event loop."""
-REPLACEMENT = "[REDACTED]"
-"""Replacement text of a pattern with the action MODIFY."""
 
 
 class RegexGuardrail(InputGuardrail):
@@ -206,7 +167,43 @@ class RegexGuardrail(InputGuardrail):
         return GuardrailResult(action=action, content=content, reason=_REASON if is_noted else None)
 
 
-_REASON = "a pattern matches"
+class _MatchLimits(TypedDict):
+    timeout: float
+    concurrent: bool
+    """Let other threads run: to come back to the event loop's own may take long, where they do."""
+
+
+def _limits(*, is_in_thread: bool) -> _MatchLimits:
+    return _MatchLimits(timeout=THREAD_S if is_in_thread else LOOP_S, concurrent=is_in_thread)
+
+
+def _checked(pattern: str, named_in: str) -> re.Pattern[str]:
+    try:
+        with warnings.catch_warnings():
+            # "Possible nested set": `regex` and later Pythons read it otherwise.
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(pattern)
+    except (re.error, FutureWarning, RecursionError, OverflowError) as error:
+        raise ConfigurationError(f"{named_in}: pattern {pattern!r}: {error}") from None
+
+
+def _compiled(pattern: str, named_in: str) -> regex.Pattern[str]:
+    """Escape braces that `re` reads literally: in `regex`, `a{e}` is a fuzzy match."""
+    import regex
+
+    literal = _FUZZY.sub(lambda found: found[1] or r"\{", pattern)
+    try:
+        return regex.compile(literal, regex.VERSION0)
+    except regex.error as error:
+        raise ConfigurationError(f"{named_in}: pattern {pattern!r}: {error}") from None
+
+
+def _width(pattern: str) -> tuple[int, int]:
+    """Return the minimum and maximum length of a match."""
+    # Not public, and the only thing in Python that knows; under this name since 3.11.
+    parsed = import_module("re._parser").parse(pattern)
+    least, most = parsed.getwidth()
+    return int(least), int(most)
 
 
 class _RegexPartGuard:

@@ -51,6 +51,7 @@ _HINTS = {
     "_": ": write numbers without '_'",
     "'": ": write numbers without separators",
 }
+_CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def calculate(expression: str) -> str:
@@ -278,7 +279,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-_CONSTANTS = {"pi": math.pi, "e": math.e}
+
 _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
     "abs": (1, 1, abs),
     "acos": (1, 1, math.acos),

@@ -32,6 +32,17 @@ _log = logging.getLogger(__name__)
 
 MAX_ARGUMENTS_CHARS = 2000
 """Maximum length of the arguments of one call, as JSON."""
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_FILES = 16
+"""Oldest out first; so the log has at most 64 MB."""
+ROTATE_AFTER_S = 24 * 3600.0
+"""A file is closed at this age, too, so that files can be removed by age."""
+EXPIRE_AFTER_S = 30 * 24 * 3600.0
+_BEGUN_LINE = b'{"event":"begun",'
+_ENDED_LINE = b'{"event":"ended",'
+
+CURRENT = "calls.jsonl"
+_OLD = "calls-*.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,26 +104,6 @@ def new_call_record(
         tool=_valid_text(redact_text(tool)),
         arguments=_valid_text(shown[:MAX_ARGUMENTS_CHARS] + "…" * is_long),
     )
-
-
-def _valid_text(text: str) -> str:
-    """Replace lone surrogates, which cannot be encoded in UTF-8."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
-
-
-MAX_FILE_BYTES = 4 * 1024 * 1024
-MAX_FILES = 16
-"""Oldest out first; so the log has at most 64 MB."""
-ROTATE_AFTER_S = 24 * 3600.0
-"""A file is closed at this age, too, so that files can be removed by age."""
-EXPIRE_AFTER_S = 30 * 24 * 3600.0
-_BEGUN = TypeAdapter(CallBegun)
-_ENDED = TypeAdapter(CallEnded)
-_BEGUN_LINE = b'{"event":"begun",'
-_ENDED_LINE = b'{"event":"ended",'
-
-CURRENT = "calls.jsonl"
-_OLD = "calls-*.jsonl"
 
 
 class CallFile:
@@ -228,6 +219,15 @@ def read_calls(
         if len(found) == last:
             break
     return [LoggedCall(begun=one, ended=ended.get(one.id)) for one in found]
+
+
+def _valid_text(text: str) -> str:
+    """Replace lone surrogates, which cannot be encoded in UTF-8."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+_BEGUN = TypeAdapter(CallBegun)
+_ENDED = TypeAdapter(CallEnded)
 
 
 def _records(path: Path) -> Iterator[CallBegun | CallEnded]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from spade_llm.providers.model import ToolExample
 
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
 
 class ToolKeywords(TypedDict, total=False):
     """The keywords that a tool takes; each as in ToolOptions."""
@@ -44,9 +46,6 @@ class ToolSettings:
     asks_others: bool = False
     """It waits for a person or another agent: a turn's own time stands still meanwhile."""
     examples: Sequence[ToolExample] = ()
-
-
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Tool(Protocol):
@@ -174,11 +173,6 @@ class LLMTool:
         return type(self).execute is not LLMTool.execute
 
 
-def _of_object(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """Add `type` and `properties` if they are missing: model servers require both."""
-    return {"type": "object", "properties": {}, **parameters}
-
-
 class Limited(Protocol):
     """Limits that a tool may have."""
 
@@ -209,3 +203,8 @@ def check_name(name: str) -> None:
         raise ConfigurationError(
             f"tool name {name!r} is not valid; use 1 to 64 letters, digits, '_' or '-'"
         )
+
+
+def _of_object(parameters: Mapping[str, object]) -> Mapping[str, object]:
+    """Add `type` and `properties` if they are missing: model servers require both."""
+    return {"type": "object", "properties": {}, **parameters}

@@ -26,6 +26,20 @@ if TYPE_CHECKING:
     from spade_llm.tools.llm_tool import Tool
     from spade_llm.tools.toolbox import CallContext
 
+_log = logging.getLogger(__name__)
+
+TIMEOUT_S = 30.0
+MAX_CONCURRENT = 256
+"""Coroutines: they are cheap."""
+MAX_THREADS = 128
+"""Plain functions: each has a thread."""
+MAX_RESULT_CHARS = 30_000
+"""Fits a message between agents (128 KB) even when every character takes three bytes."""
+MAX_WHOLE_CHARS = 4_000_000
+"""Maximum length of a result that another layer splits into pages."""
+MAX_LOGGED_CHARS = 10_000
+"""Maximum length of a logged traceback."""
+
 
 def to_tool_result(value: object) -> ToolResult:
     """Text stays as it is, but for halves of surrogate pairs; anything else becomes JSON.
@@ -40,10 +54,6 @@ def to_tool_result(value: object) -> ToolResult:
     )
 
 
-def _valid_unicode(text: str) -> str:
-    return text if text.isascii() else text.encode(errors="replace").decode()
-
-
 def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
     """The same, or its beginning and a note on how much was cut; never more than `max_chars`,
     unless that is less than the note itself."""
@@ -53,25 +63,6 @@ def truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
     room = max_chars - len(_truncation_note(length, length))
     kept = max(room, 0)
     return replace(result, text=result.text[:kept] + _truncation_note(kept, length))
-
-
-def _truncation_note(kept: int, length: int) -> str:
-    return f"\n[cut: the first {kept} of {length} characters]"
-
-
-_log = logging.getLogger(__name__)
-
-TIMEOUT_S = 30.0
-MAX_CONCURRENT = 256
-"""Coroutines: they are cheap."""
-MAX_THREADS = 128
-"""Plain functions: each has a thread."""
-MAX_RESULT_CHARS = 30_000
-"""Fits a message between agents (128 KB) even when every character takes three bytes."""
-MAX_WHOLE_CHARS = 4_000_000
-"""Maximum length of a result that another layer splits into pages."""
-MAX_LOGGED_CHARS = 10_000
-"""Maximum length of a logged traceback."""
 
 
 class LocalToolbox:
@@ -160,6 +151,14 @@ class LocalToolbox:
             return _failed(f"{name!r}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody's function failed
             return _unexpected_failure(name, error)
+
+
+def _valid_unicode(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _truncation_note(kept: int, length: int) -> str:
+    return f"\n[cut: the first {kept} of {length} characters]"
 
 
 def _unexpected_failure(name: str, error: Exception) -> ToolResult:

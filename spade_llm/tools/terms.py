@@ -46,11 +46,11 @@ class Terms:
         return bool({EVERYBODY, jid, jid.rpartition("@")[2]} & (self.allowed or frozenset()))
 
 
-NO_TERMS = Terms()
-
-
 def _first_set(narrow: T | None, wide: T | None) -> T | None:
     return wide if narrow is None else narrow
+
+
+NO_TERMS = Terms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

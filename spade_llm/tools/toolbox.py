@@ -11,8 +11,6 @@ from spade_llm.providers.model import ToolExample, ToolSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CallContext", "ToolExample", "ToolResult", "ToolSpec", "Toolbox"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
@@ -75,3 +73,6 @@ class ToolboxBackend(Protocol):
         """Return time limits in seconds by tool name, for tools with a limit other than
         TIMEOUT_S."""
         ...
+
+
+__all__ = ["CallContext", "ToolExample", "ToolResult", "ToolSpec", "Toolbox"]

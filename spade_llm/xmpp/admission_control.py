@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.admission_policy import AdmissionPolicy
     from spade_llm.xmpp.agent import XmppAgent
 
+logger = logging.getLogger(__name__)
+
 STRANGER = (
     "I only talk with people who were invited. If you have an invitation, send me: join CODE\n"
     "Solo hablo con quienes tienen una invitación. Si tienes una, envíame: join CÓDIGO"
@@ -56,9 +58,6 @@ NOT_VALID = (
     "This invitation is not valid, or not any more. Please ask for another one.\n"
     "Esta invitación no es válida, o ya no lo es. Pide otra, por favor."
 )
-
-
-logger = logging.getLogger(__name__)
 
 MAX_SENDERS = 10_000
 """Maximum number of senders with a rate-limit state; the least recently active is evicted."""
@@ -89,19 +88,8 @@ _MESSAGE = "{jabber:client}message"
 _UNREAD = frozenset({"error", "groupchat"})
 """Message types that admission ignores: errors fail a pending request; `Rooms` reads `groupchat`.
 """
-
-
-class _Sender:
-    """Rate-limit state of a bare JID."""
-
-    __slots__ = ("joins", "refused_s", "requests", "starts", "talk")
-
-    def __init__(self, talk: Rate | None, requests: Rate | None, now_s: float) -> None:
-        self.talk = TokenBucket(talk, now_s) if talk else None
-        self.requests = TokenBucket(requests, now_s) if requests else None
-        self.starts = TokenBucket(TURN_START_RATE, now_s)
-        self.joins = TokenBucket(JOIN_RATE, now_s)
-        self.refused_s = -REFUSED_EVERY_S
+_BUSY = "too many messages at once; ask again later, and more slowly"
+_UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
 
 
 class AdmissionControl:
@@ -381,8 +369,17 @@ def admission_control_of(agent: XmppAgent) -> AdmissionControl:
     return door
 
 
-_BUSY = "too many messages at once; ask again later, and more slowly"
-_UNAUTHORISED = "this agent talks only with those who are let in; ask whoever runs it"
+class _Sender:
+    """Rate-limit state of a bare JID."""
+
+    __slots__ = ("joins", "refused_s", "requests", "starts", "talk")
+
+    def __init__(self, talk: Rate | None, requests: Rate | None, now_s: float) -> None:
+        self.talk = TokenBucket(talk, now_s) if talk else None
+        self.requests = TokenBucket(requests, now_s) if requests else None
+        self.starts = TokenBucket(TURN_START_RATE, now_s)
+        self.joins = TokenBucket(JOIN_RATE, now_s)
+        self.refused_s = -REFUSED_EVERY_S
 
 
 def _longest_wait_s(buckets: Iterable[TokenBucket], now_s: float) -> float:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.agent import XmppAgent
 
+logger = logging.getLogger(__name__)
+
 
 def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | None:
     """Return a not-understood response, as plain text for people; None for a response: no loops."""
@@ -51,13 +53,6 @@ def not_understood_reply(xml: Element, error: MalformedContent) -> AclMessage | 
         in_reply_to=_if_short(fields.get("reply-with") or xml.get("id")),
         encoding=encoding,
     )
-
-
-def _if_short(name: str | None) -> str:
-    return name if name and len(name) <= MAX_NAME_CHARS else ""
-
-
-logger = logging.getLogger(__name__)
 
 
 class StanzaRouter:
@@ -152,6 +147,10 @@ class StanzaRouter:
             await self._agent.send_acl(message)
         except RequestError as error:
             logger.warning("to %s: %s", message.receiver, error)
+
+
+def _if_short(name: str | None) -> str:
+    return name if name and len(name) <= MAX_NAME_CHARS else ""
 
 
 def _is_talk(message: AclMessage) -> bool:

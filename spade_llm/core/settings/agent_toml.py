@@ -41,6 +41,36 @@ from spade_llm.core.settings.tool_tables import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+_KEYS_OF_STRATEGY = {
+    "none": set[str](),
+    "window": {"max_messages"},
+    "smart": {"max_messages", "preserve_initial", "prioritize_tools"},
+    "tokens": {"token_limit", "tokenizer"},
+    "semantic": {"max_messages", "similarity_threshold", "vectors"},
+    "compression": {"summary_tokens", "summary_by"},
+    "adaptive_window": {"min_messages", "max_messages"},
+    "adaptive": {
+        *("token_limit", "tokenizer", "similarity_threshold", "vectors", "summary_by"),
+        *("compression", "adaptive_window"),
+    },
+}
+
+_KEYS_OF_ALL = {
+    *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
+    *("telemetry", "admission", "identity", "gateways"),
+}
+_KEYS_OF_KIND = {
+    "assistant": {
+        *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
+        *("prompt_file", "guardrails", "human", "embeddings", "ending", "files", "manners"),
+        *("rooms", "room_invitations"),
+    },
+    "memory": {"embeddings", "learning"},
+    "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
+    "tools": {"calls", "tools", "python", "human", "mcp"},
+    "gateway": {"http", "network"},
+}
+
 
 class ServerTable(Table):
     """`[server]`: where to log in. Without it: the server that `spade-llm up` runs."""
@@ -105,21 +135,6 @@ class ContextTable(Table):
         if "adaptive_window" in names and self.min_messages > (self.max_messages or math.inf):
             raise ValueError("min_messages is more than max_messages")
         return self
-
-
-_KEYS_OF_STRATEGY = {
-    "none": set[str](),
-    "window": {"max_messages"},
-    "smart": {"max_messages", "preserve_initial", "prioritize_tools"},
-    "tokens": {"token_limit", "tokenizer"},
-    "semantic": {"max_messages", "similarity_threshold", "vectors"},
-    "compression": {"summary_tokens", "summary_by"},
-    "adaptive_window": {"min_messages", "max_messages"},
-    "adaptive": {
-        *("token_limit", "tokenizer", "similarity_threshold", "vectors", "summary_by"),
-        *("compression", "adaptive_window"),
-    },
-}
 
 
 class EmbeddingsTable(Table):
@@ -362,23 +377,6 @@ class AgentSettings(Table):
                 f'with kind = "tools" seconds of a person is {MAX_HUMAN_SECONDS_OF_TOOLS} at most:'
                 " ask those who take longer from an assistant"
             )
-
-
-_KEYS_OF_ALL = {
-    *("kind", "jid", "password_file", "password_env", "allowed", "announce_to", "server"),
-    *("telemetry", "admission", "identity", "gateways"),
-}
-_KEYS_OF_KIND = {
-    "assistant": {
-        *("provider", "fallback", "context", "services", "memory", "documents", "limits"),
-        *("prompt_file", "guardrails", "human", "embeddings", "ending", "files", "manners"),
-        *("rooms", "room_invitations"),
-    },
-    "memory": {"embeddings", "learning"},
-    "rag": {"embeddings", "roots", "namespaces", "storage", "upload", "provider"},
-    "tools": {"calls", "tools", "python", "human", "mcp"},
-    "gateway": {"http", "network"},
-}
 
 
 def load_agent(path: Path) -> AgentSettings:

@@ -8,6 +8,8 @@ from pydantic import Field, StringConstraints
 
 from spade_llm.core.settings.table import Count, Name, Table
 
+RoomJid = Annotated[str, StringConstraints(pattern=r"^[^@/\s]+@[^@/\s]+$")]
+
 
 class IdentityTable(Table):
     """`[identity]`: what contacts see of an agent."""
@@ -53,9 +55,6 @@ class FilesTable(Table):
     """Time limit for ingesting one file."""
     long_answer_chars: int = Field(default=12_000, ge=0, le=1_000_000)
     """A longer answer is sent as a file; 0: none is."""
-
-
-RoomJid = Annotated[str, StringConstraints(pattern=r"^[^@/\s]+@[^@/\s]+$")]
 
 
 class RoomTable(Table):

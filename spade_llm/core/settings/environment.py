@@ -29,6 +29,26 @@ if TYPE_CHECKING:
     from spade_llm.core.settings.agent_toml import AgentSettings
     from spade_llm.core.settings.model_tables import ProviderTable
 
+_VARIABLES = {
+    "data": "SPADE_LLM_DATA",
+    "server": "SPADE_LLM_SERVER",
+    "domain": "SPADE_LLM_DOMAIN",
+    "ca": "SPADE_LLM_CA",
+    "register_accounts": "SPADE_LLM_REGISTER",
+    "openai_api_key": "OPENAI_API_KEY",
+    "openai_base_url": "OPENAI_BASE_URL",
+    "openai_model": "OPENAI_MODEL",
+    "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
+    "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
+}
+
+_ASSIGNMENT = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
+    (?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^#]*?))\s*(?:\#.*)?""",
+    re.VERBOSE,
+)
+MODEL_VARIABLES = frozenset({"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"})
+
 
 def _checked_collector(url: str) -> str:
     parts = urlsplit(url)
@@ -76,20 +96,6 @@ class Environment(BaseModel):
     collector: CollectorUrl | None = None
 
 
-_VARIABLES = {
-    "data": "SPADE_LLM_DATA",
-    "server": "SPADE_LLM_SERVER",
-    "domain": "SPADE_LLM_DOMAIN",
-    "ca": "SPADE_LLM_CA",
-    "register_accounts": "SPADE_LLM_REGISTER",
-    "openai_api_key": "OPENAI_API_KEY",
-    "openai_base_url": "OPENAI_BASE_URL",
-    "openai_model": "OPENAI_MODEL",
-    "memory_batch_max_size": "LLM_MEMORY_BATCH_MAX_SIZE",
-    "collector": "OTEL_EXPORTER_OTLP_ENDPOINT",
-}
-
-
 def read_environment() -> Environment:
     """Read the variables that are set now; an empty variable counts as not set.
 
@@ -101,17 +107,6 @@ def read_environment() -> Environment:
         return Environment.model_validate({field: value for field, value in found.items() if value})
     except ValidationError as error:
         raise ConfigurationError("; ".join(map(_complaint, error.errors()))) from None
-
-
-def _complaint(error: ErrorDetails) -> str:
-    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
-
-
-_ASSIGNMENT = re.compile(
-    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
-    (?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^#]*?))\s*(?:\#.*)?""",
-    re.VERBOSE,
-)
 
 
 def load_env_vars(env_file: str = ".env") -> dict[str, str]:
@@ -128,19 +123,6 @@ def load_env_vars(env_file: str = ".env") -> dict[str, str]:
     return found
 
 
-def _assignments(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        said = _ASSIGNMENT.fullmatch(line)
-        if said is None:
-            raise ConfigurationError(f"{path}, line {number}: write NAME=value")
-        yield said["name"], said["double"] or said["single"] or said["bare"] or ""
-
-
-MODEL_VARIABLES = frozenset({"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"})
-
-
 def secret_variables(settings: AgentSettings) -> frozenset[str]:
     """Names of the variables that this agent's settings name, and OPENAI_* if it may call a model
     by them."""
@@ -152,6 +134,20 @@ def secret_variables(settings: AgentSettings) -> frozenset[str]:
         if provider.kind in ("auto", "openai", "openai_compatible"):
             names |= MODEL_VARIABLES
     return frozenset(name for name in names if name)
+
+
+def _complaint(error: ErrorDetails) -> str:
+    return f"the environment variable {_VARIABLES[str(error['loc'][0])]}: {error['msg']}"
+
+
+def _assignments(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        said = _ASSIGNMENT.fullmatch(line)
+        if said is None:
+            raise ConfigurationError(f"{path}, line {number}: write NAME=value")
+        yield said["name"], said["double"] or said["single"] or said["bare"] or ""
 
 
 def _providers(settings: AgentSettings) -> Iterator[ProviderTable]:

@@ -8,6 +8,13 @@ from pydantic import Field, model_validator
 
 from spade_llm.core.settings.table import Count, Name, Seconds, Table
 
+_ACTION_OF_KEY = {"message": "block", "early_parts": "block", "replacement": "modify"}
+_KEYS_OF_GUARDRAIL = {
+    "keyword": {"keywords", "case_sensitive", "action", "replacement", "early_parts"},
+    "regex": {"patterns", "action", "replacement", "early_parts"},
+    "model": {"rules", "provider", "timeout_s"},
+}
+
 
 class ProviderTable(Table):
     """`[provider]`: the language model."""
@@ -93,11 +100,3 @@ class GuardrailTable(Table):
         if self.early_parts and self.on == "input":
             raise ValueError('early_parts is of answers: it does not go with on = "input"')
         return self
-
-
-_ACTION_OF_KEY = {"message": "block", "early_parts": "block", "replacement": "modify"}
-_KEYS_OF_GUARDRAIL = {
-    "keyword": {"keywords", "case_sensitive", "action", "replacement", "early_parts"},
-    "regex": {"patterns", "action", "replacement", "early_parts"},
-    "model": {"rules", "provider", "timeout_s"},
-}

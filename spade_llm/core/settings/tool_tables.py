@@ -10,6 +10,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from spade_llm.core.settings.table import Count, Name, Table
 
+MAX_HUMAN_SECONDS_OF_TOOLS = 570
+"""A tool agent works on one request for 600 s at most."""
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
+
 
 class TermsTable(Table):
     """Access and limits of tools. Omitted keys take the value of the next wider table."""
@@ -35,10 +40,6 @@ class HumanTable(Table):
     """Topics to ask this person about, for the model."""
     seconds: float = Field(default=300.0, gt=0, le=86_400)
     """Maximum wait for the person's answer; at most 570 for a tool agent."""
-
-
-MAX_HUMAN_SECONDS_OF_TOOLS = 570
-"""A tool agent works on one request for 600 s at most."""
 
 
 class PythonTable(Table):
@@ -80,19 +81,6 @@ class McpTable(TermsTable):
         return self
 
 
-def _check_url(url: str, *, has_secrets: bool) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"url: {url!r} is no http:// or https:// address")
-    if parts.username or parts.password:
-        raise ValueError("url: no secrets in files: use headers_env")
-    if has_secrets and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise ValueError("url: secrets of headers_env need https:// beyond this machine")
-
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-
 def _checked_server_name(name: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,23}", name):
         raise ValueError(
@@ -102,5 +90,14 @@ def _checked_server_name(name: str) -> str:
     return name
 
 
-HumanName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,40}$")]
 McpName = Annotated[str, AfterValidator(_checked_server_name)]
+
+
+def _check_url(url: str, *, has_secrets: bool) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"url: {url!r} is no http:// or https:// address")
+    if parts.username or parts.password:
+        raise ValueError("url: no secrets in files: use headers_env")
+    if has_secrets and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ValueError("url: secrets of headers_env need https:// beyond this machine")

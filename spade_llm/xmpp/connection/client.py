@@ -40,8 +40,25 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.connection.settings import ConnectionSettings
 
+logger = logging.getLogger(__name__)
+
 MAX_BUFFERED_CHARS = 64 * 1024
 """Maximum size of the write buffer in characters; a larger one is flushed at once."""
+
+MAX_ITERATIONS = 1_000_000
+"""Maximum number of SCRAM iterations that a server may request: 0.3 s. Prosody requests 10 000."""
+_MESSAGE = "{jabber:client}message"
+_IQ = "{jabber:client}iq"
+_PRESENCE = "{jabber:client}presence"
+_ANSWERS = frozenset({"result", "error"})
+_WAITING = "IqCallback_"
+"""Prefix of the name that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows.
+"""
+_BEFORE_BINDING = 9000
+"""slixmpp 1.12 binds a resource at 10 000."""
+
+# RFC 6120 §8.3.3.12. slixmpp 1.12 does not know it: an iq that gets this error never completes.
+Error.conditions.add("policy-violation")
 
 
 class WriteBuffer:
@@ -87,14 +104,6 @@ class WriteBuffer:
         self.flush()
 
 
-def _no_suffix() -> None:
-    """Default of `before_leaving`: adds nothing."""
-
-
-class _Forbidden(Exception):
-    pass
-
-
 class PrologueCheck:
     """Check for a document type declaration at the beginning of a connection's XML. Receives the
     data before the real parser does, until the root element has begun."""
@@ -117,10 +126,6 @@ class PrologueCheck:
         raise _Forbidden
 
 
-MAX_ITERATIONS = 1_000_000
-"""Maximum number of SCRAM iterations that a server may request: 0.3 s. Prosody requests 10 000."""
-
-
 class Scram(SCRAM):
     def Hi(self, text: str | bytes, salt: bytes, iterations: int) -> bytes:
         if not 0 < iterations <= MAX_ITERATIONS:
@@ -135,22 +140,6 @@ def use_fast_scram() -> None:
     for name, mechanism in MECHANISMS.items():
         if mechanism is SCRAM:
             MECHANISMS[name] = Scram
-
-
-logger = logging.getLogger(__name__)
-
-_MESSAGE = "{jabber:client}message"
-_IQ = "{jabber:client}iq"
-_PRESENCE = "{jabber:client}presence"
-_ANSWERS = frozenset({"result", "error"})
-_WAITING = "IqCallback_"
-"""Prefix of the name that slixmpp 1.12 gives to the handler of a pending IQ; the IQ's id follows.
-"""
-_BEFORE_BINDING = 9000
-"""slixmpp 1.12 binds a resource at 10 000."""
-
-# RFC 6120 §8.3.3.12. slixmpp 1.12 does not know it: an iq that gets this error never completes.
-Error.conditions.add("policy-violation")
 
 
 class XmppClient(ClientXMPP):
@@ -330,6 +319,14 @@ class XmppClient(ClientXMPP):
     def _handle_stream_error(self, error: object) -> None:
         """Raise the event only, without slixmpp's handling of `see-other-host`."""
         self.event("stream_error", error)
+
+
+def _no_suffix() -> None:
+    """Default of `before_leaving`: adds nothing."""
+
+
+class _Forbidden(Exception):
+    pass
 
 
 def _refuse(_iq: Iq) -> None:

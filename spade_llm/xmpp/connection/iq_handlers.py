@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 IqAnswer = Callable[["Element"], "Element"]
 """Takes the payload of a request and gives that of the result; must not raise."""
+DISTRIBUTION = "spade-llm-agents"
+_RUNNING = version(DISTRIBUTION)
+"""Read once: each reading parses the package's metadata, which takes a millisecond."""
 
 
 def answer_iq(client: ClientXMPP, kind: str, tag: str, answer: IqAnswer) -> None:
@@ -45,23 +48,18 @@ def handle_iq(client: ClientXMPP, kind: str, tag: str, handle: Callable[[Iq], No
     client.register_handler(Callback(f"{kind} {tag}", _IqMatcher((kind, tag)), handle))
 
 
-class _IqMatcher(MatcherBase):
-    def match(self, stanza: Iq) -> bool:
-        xml, (kind, tag) = stanza.xml, self._criteria
-        is_asked = xml.tag == "{jabber:client}iq" and xml.get("type") == kind
-        return bool(is_asked and len(xml) == 1 and xml[0].tag == tag)
-
-
-DISTRIBUTION = "spade-llm-agents"
-_RUNNING = version(DISTRIBUTION)
-"""Read once: each reading parses the package's metadata, which takes a millisecond."""
-
-
 def answer_software_queries(agent: XmppAgent) -> None:
     """Register the answers on software version and time, for all that know our full JID: those that
     see our presence or have had an answer."""
     agent.features.update((VERSION, TIME))
     agent.on_client.append(_listen)
+
+
+class _IqMatcher(MatcherBase):
+    def match(self, stanza: Iq) -> bool:
+        xml, (kind, tag) = stanza.xml, self._criteria
+        is_asked = xml.tag == "{jabber:client}iq" and xml.get("type") == kind
+        return bool(is_asked and len(xml) == 1 and xml[0].tag == tag)
 
 
 def _listen(client: ClientXMPP) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOWN = 4096
+_RESOURCE = re.compile(r"llm-[0-9a-f]{8}")
 
 
 @lru_cache(KNOWN)
@@ -70,9 +71,6 @@ def account_name(jid: str, password: str, *, domain: str) -> str:
             f"the password of {jid!r} is empty or has control characters; give it another"
         )
     return name
-
-
-_RESOURCE = re.compile(r"llm-[0-9a-f]{8}")
 
 
 def resource_of(data: Path | None, name: str) -> str:

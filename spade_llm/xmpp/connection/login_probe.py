@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PROBE_TIMEOUT_S = 10.0
 PROBE = "urn:spade-llm:probe"
 """Known to no server: it answers that it does not know it, which is all that we want."""
+SELF_PING_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +64,6 @@ class ProbeLogin:
         return asking.result()
 
 
-@asynccontextmanager
-async def probe_login(
-    jid: str, password: str, connection: ConnectionSettings
-) -> AsyncIterator[ProbeLogin]:
-    """Raises ConfigurationError: the server does not let this account in, and why."""
-    resource = f"visit-{secrets.token_hex(4)}"
-    link = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
-    await link.open()
-    try:
-        yield ProbeLogin(link)
-    finally:
-        await link.close()
-
-
 def _question(link: XmppConnection, namespace: str, name: str, text: str) -> Iq:
     iq = link.client.make_iq_get(ito=link.client.boundjid.domain)
     child = iq.xml.makeelement(f"{{{namespace}}}{name}", {})
@@ -107,7 +94,18 @@ def _shifted(utc: str, late_s: float) -> datetime | None:
     return datetime.fromtimestamp(said.timestamp() + late_s, UTC) if said.tzinfo else None
 
 
-SELF_PING_TIMEOUT_S = 10.0
+@asynccontextmanager
+async def probe_login(
+    jid: str, password: str, connection: ConnectionSettings
+) -> AsyncIterator[ProbeLogin]:
+    """Raises ConfigurationError: the server does not let this account in, and why."""
+    resource = f"visit-{secrets.token_hex(4)}"
+    link = XmppConnection(jid, password, connection, resource=resource, is_resumed=False)
+    await link.open()
+    try:
+        yield ProbeLogin(link)
+    finally:
+        await link.close()
 
 
 async def self_ping(link: XmppConnection) -> bool:

@@ -26,6 +26,7 @@ FEATURES = b"</stream:features>"
 MAX_BYTES = 65_536
 """Maximum size of a response in bytes; stream features take about 1000."""
 STARTTLS = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"
+DNS_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,51 @@ async def probe_server(endpoint: Endpoint) -> ServerFacts:
             f"no XMPP server with TLS for {endpoint.domain} answers at"
             f" {endpoint.host}:{endpoint.port} ({str(error) or type(error).__name__})"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SrvTarget:
+    host: str
+    port: int
+
+
+class DnsResolver:
+    """Asks the resolver of this machine, or the one that is named."""
+
+    def __init__(self, *, nameserver: str | None = None, port: int = 53) -> None:
+        servers = [nameserver] if nameserver else None
+        self._resolver = aiodns.DNSResolver(
+            nameservers=servers, udp_port=port, tcp_port=port, timeout=DNS_TIMEOUT_S / 2, tries=2
+        )
+
+    async def __aenter__(self) -> DnsResolver:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._resolver.close()
+
+    async def targets(self, service: str, domain: str) -> list[SrvTarget]:
+        """Look up the SRV records of `_SERVICE._tcp.DOMAIN`, best first; empty: none, or no
+        answer."""
+        try:
+            async with asyncio.timeout(DNS_TIMEOUT_S):
+                found = await self._resolver.query_dns(f"_{service}._tcp.{domain}", "SRV")
+        except (aiodns.error.DNSError, TimeoutError):
+            return []
+        records = [one.data for one in found.answer if isinstance(one.data, pycares.SRVRecordData)]
+        records.sort(key=lambda one: (one.priority, -one.weight))
+        return [SrvTarget(one.target.rstrip("."), one.port) for one in records]
+
+
+async def addresses_of(host: str) -> list[str]:
+    """Resolve a host name as this machine does, /etc/hosts included; empty if that fails."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(DNS_TIMEOUT_S):
+            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError, UnicodeError):
+        return []
+    return sorted({str(address[0]) for *_, address in found})
 
 
 async def _probe(endpoint: Endpoint) -> ServerFacts:
@@ -120,51 +166,3 @@ def _header(domain: str) -> bytes:
         f"<stream:stream to='{domain}' version='1.0' xmlns='jabber:client' "
         "xmlns:stream='http://etherx.jabber.org/streams'>"
     ).encode()
-
-
-DNS_TIMEOUT_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class SrvTarget:
-    host: str
-    port: int
-
-
-class DnsResolver:
-    """Asks the resolver of this machine, or the one that is named."""
-
-    def __init__(self, *, nameserver: str | None = None, port: int = 53) -> None:
-        servers = [nameserver] if nameserver else None
-        self._resolver = aiodns.DNSResolver(
-            nameservers=servers, udp_port=port, tcp_port=port, timeout=DNS_TIMEOUT_S / 2, tries=2
-        )
-
-    async def __aenter__(self) -> DnsResolver:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._resolver.close()
-
-    async def targets(self, service: str, domain: str) -> list[SrvTarget]:
-        """Look up the SRV records of `_SERVICE._tcp.DOMAIN`, best first; empty: none, or no
-        answer."""
-        try:
-            async with asyncio.timeout(DNS_TIMEOUT_S):
-                found = await self._resolver.query_dns(f"_{service}._tcp.{domain}", "SRV")
-        except (aiodns.error.DNSError, TimeoutError):
-            return []
-        records = [one.data for one in found.answer if isinstance(one.data, pycares.SRVRecordData)]
-        records.sort(key=lambda one: (one.priority, -one.weight))
-        return [SrvTarget(one.target.rstrip("."), one.port) for one in records]
-
-
-async def addresses_of(host: str) -> list[str]:
-    """Resolve a host name as this machine does, /etc/hosts included; empty if that fails."""
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(DNS_TIMEOUT_S):
-            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError, UnicodeError):
-        return []
-    return sorted({str(address[0]) for *_, address in found})

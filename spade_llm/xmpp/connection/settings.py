@@ -16,6 +16,13 @@ from spade_llm.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from pathlib import Path
 
+logger = logging.getLogger(__name__)
+
+MAX_REDIRECTS = 3
+"""Redirections in a row that are followed (RFC 6120 §4.9.3.19)."""
+MAX_PORT = 65_535
+XMPP_PORT = 5222
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
@@ -48,13 +55,6 @@ def tls_context(ca_path: Path | None) -> ssl.SSLContext:
         raise ConfigurationError(
             f"the CA file {str(ca_path)!r} cannot be read ({error}): check [server] ca"
         ) from None
-
-
-logger = logging.getLogger(__name__)
-
-MAX_REDIRECTS = 3
-"""Redirections in a row that are followed (RFC 6120 §4.9.3.19)."""
-MAX_PORT = 65_535
 
 
 class FallbackEndpoints:
@@ -98,21 +98,6 @@ class FallbackEndpoints:
         return True
 
 
-def _parse_endpoint(text: str) -> tuple[str, int] | None:
-    """`HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None: none of them."""
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-    else:
-        host, colon, rest = text.partition(":")
-        rest = colon + rest
-    port = rest.removeprefix(":") or "5222"
-    is_sound = bool(host) and port.isdecimal() and len(port) <= len(str(MAX_PORT))
-    return (host, int(port)) if is_sound and 0 < int(port) <= MAX_PORT else None
-
-
-XMPP_PORT = 5222
-
-
 def parse_address(
     text: str, *, named: str = "--server", default_port: int = XMPP_PORT
 ) -> tuple[str, int]:
@@ -130,6 +115,18 @@ def parse_address(
 def full_jid(name: str, domain: str) -> str:
     """`memory` → `memory@localhost`; a whole JID stays as it is."""
     return name if "@" in name else f"{name}@{domain}"
+
+
+def _parse_endpoint(text: str) -> tuple[str, int] | None:
+    """`HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None: none of them."""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+    else:
+        host, colon, rest = text.partition(":")
+        rest = colon + rest
+    port = rest.removeprefix(":") or "5222"
+    is_sound = bool(host) and port.isdecimal() and len(port) <= len(str(MAX_PORT))
+    return (host, int(port)) if is_sound and 0 < int(port) <= MAX_PORT else None
 
 
 def _split_address(text: str, default_port: str) -> tuple[str, str]:

@@ -42,12 +42,30 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.stanzas.forms import CommandForm, CommandStep, MenuCommand
 
+logger = logging.getLogger(__name__)
+
 MAX_SESSIONS = 1000
 """The oldest goes first."""
 MAX_OF_PEER = 8
 """Maximum number of sessions per bare JID; the JID's own oldest session is evicted."""
 EXPIRY_S = 600.0
 """TTL of a session in seconds: the time that a person has to fill in a form."""
+COMMANDS = "http://jabber.org/protocol/commands"
+STEP_S = 20.0
+"""Time limit of a command step in seconds; people's clients wait about half a minute."""
+MAX_RUNNING = 64
+MAX_RUNNING_OF_PEER = 4
+MAX_COMMAND_BYTES = MAX_STANZA_BYTES - 4096
+"""Maximum size of the serialised command in bytes; the rest is for its envelope."""
+_GO_ON = frozenset({"", "execute", "next", "complete"})
+_FAILED_TEXT = {
+    "en": "That cannot be done right now. Please try again in a moment.",
+    "es": "Eso no se puede hacer ahora. Inténtalo de nuevo en un momento.",
+}
+_TOO_LONG_TEXT = {
+    "en": "That is too long for a menu: ask for it in the chat: write help.",
+    "es": "Eso es demasiado largo para un menú: pídelo en el chat: escribe ayuda.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,26 +111,6 @@ class CommandSessions:
         now_s = self._clock()
         while self._by_id and next(iter(self._by_id.values())).until_s <= now_s:
             self._by_id.popitem(last=False)
-
-
-logger = logging.getLogger(__name__)
-
-COMMANDS = "http://jabber.org/protocol/commands"
-STEP_S = 20.0
-"""Time limit of a command step in seconds; people's clients wait about half a minute."""
-MAX_RUNNING = 64
-MAX_RUNNING_OF_PEER = 4
-MAX_COMMAND_BYTES = MAX_STANZA_BYTES - 4096
-"""Maximum size of the serialised command in bytes; the rest is for its envelope."""
-_GO_ON = frozenset({"", "execute", "next", "complete"})
-_FAILED_TEXT = {
-    "en": "That cannot be done right now. Please try again in a moment.",
-    "es": "Eso no se puede hacer ahora. Inténtalo de nuevo en un momento.",
-}
-_TOO_LONG_TEXT = {
-    "en": "That is too long for a menu: ask for it in the chat: write help.",
-    "es": "Eso es demasiado largo para un menú: pídelo en el chat: escribe ayuda.",
-}
 
 
 class AdHocCommands:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.agent import XmppAgent
 
+logger = logging.getLogger(__name__)
+
 MAM = "urn:xmpp:mam:2"
 PAGE_SIZE = 50
 """Messages of one answer; Prosody gives no more (0.12)."""
@@ -52,6 +54,25 @@ _DELAY = f"{{{DELAY}}}delay"
 _MESSAGE = "{jabber:client}message"
 _RSM = "http://jabber.org/protocol/rsm"
 _STANZA_ID = "{urn:xmpp:sid:0}stanza-id"
+
+MAX_AGE = timedelta(days=3)
+"""Maximum age of a message that is answered; nothing older is read."""
+MAX_PAGES = 200
+"""Maximum number of pages read after an absence: 10 000 messages, our own included, which is what
+Prosody keeps of an account. Newer messages are then not answered."""
+MAX_MESSAGES = 500
+"""Maximum number of missed messages answered after an absence."""
+MAX_PER_SENDER = 50
+"""Maximum number of missed messages answered per sender, so that a flood does not displace others.
+"""
+MAX_AT_WORK = 8
+"""Old messages wait while the agent has so much to do, and so leave room for new ones."""
+RETRY_S = 20.0
+ATTEMPTS = 3
+MAX_LIVE_IDS = 4096
+"""Ids that came live while the archive is read, not to be read again."""
+
+_KEPT_OUT = ("no-store", "no-permanent-store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,51 +157,6 @@ def archive_id(message: ET.Element) -> str:
     account = bare(message.get("to", ""))
     ids = (one for one in message.iterfind(_STANZA_ID) if one.get("by") == account)
     return next((one.get("id", "") for one in ids), "")
-
-
-def _read(fin: ET.Element | None, collected: list[ArchivedMessage]) -> ArchivePage:
-    if fin is None:
-        return ArchivePage((), "", is_last=True)
-    last = fin.findtext(f"{{{_RSM}}}set/{{{_RSM}}}last") or ""
-    return ArchivePage(tuple(collected), last, is_last=fin.get("complete") == "true" or not last)
-
-
-def _query(query_id: str, since: datetime | None, rsm: dict[str, str]) -> ET.Element:
-    query = ET.Element(f"{{{MAM}}}query", {"queryid": query_id})
-    if since is not None:
-        start = since.strftime("%Y-%m-%dT%H:%M:%SZ")
-        query.append(typed_form("submit", MAM, {"start": start}))
-    paging = ET.SubElement(query, f"{{{_RSM}}}set")
-    for name, value in rsm.items():
-        ET.SubElement(paging, f"{{{_RSM}}}{name}").text = value
-    return query
-
-
-class _Result(MatcherBase):
-    def match(self, xml: Stanza) -> bool:
-        return xml.xml.tag == _MESSAGE and xml.xml.find(_RESULT) is not None
-
-
-logger = logging.getLogger(__name__)
-
-MAX_AGE = timedelta(days=3)
-"""Maximum age of a message that is answered; nothing older is read."""
-MAX_PAGES = 200
-"""Maximum number of pages read after an absence: 10 000 messages, our own included, which is what
-Prosody keeps of an account. Newer messages are then not answered."""
-MAX_MESSAGES = 500
-"""Maximum number of missed messages answered after an absence."""
-MAX_PER_SENDER = 50
-"""Maximum number of missed messages answered per sender, so that a flood does not displace others.
-"""
-MAX_AT_WORK = 8
-"""Old messages wait while the agent has so much to do, and so leave room for new ones."""
-RETRY_S = 20.0
-ATTEMPTS = 3
-MAX_LIVE_IDS = 4096
-"""Ids that came live while the archive is read, not to be read again."""
-
-_KEPT_OUT = ("no-store", "no-permanent-store")
 
 
 class MissedMessages:
@@ -325,3 +301,26 @@ class MissedMessages:
             os.replace(new, self._path)
         except OSError as error:
             logger.warning("%s is not written: %s", self._path, error)
+
+
+def _read(fin: ET.Element | None, collected: list[ArchivedMessage]) -> ArchivePage:
+    if fin is None:
+        return ArchivePage((), "", is_last=True)
+    last = fin.findtext(f"{{{_RSM}}}set/{{{_RSM}}}last") or ""
+    return ArchivePage(tuple(collected), last, is_last=fin.get("complete") == "true" or not last)
+
+
+def _query(query_id: str, since: datetime | None, rsm: dict[str, str]) -> ET.Element:
+    query = ET.Element(f"{{{MAM}}}query", {"queryid": query_id})
+    if since is not None:
+        start = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        query.append(typed_form("submit", MAM, {"start": start}))
+    paging = ET.SubElement(query, f"{{{_RSM}}}set")
+    for name, value in rsm.items():
+        ET.SubElement(paging, f"{{{_RSM}}}{name}").text = value
+    return query
+
+
+class _Result(MatcherBase):
+    def match(self, xml: Stanza) -> bool:
+        return xml.xml.tag == _MESSAGE and xml.xml.find(_RESULT) is not None

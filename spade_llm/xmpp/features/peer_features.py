@@ -32,6 +32,26 @@ if TYPE_CHECKING:
 
 DISCOVERY_TIMEOUT_S = 5.0
 
+FOLLOWS_CORRECTIONS = frozenset(
+    {
+        *("dino.im", "dino"),
+        *("conversejs.org", "converse.js"),
+        *("gajim.org", "gajim"),
+        *("conversations.im", "conversations"),
+    }
+)
+"""Clients that show every correction of one message: the host of their caps node (XEP-0115) and
+their name (XEP-0092), in lower case. docs/design/manners.md says why each is here, and which is
+not."""
+MAX_KNOWN = 4096
+"""People, connections, and kinds of clients that are remembered: of each, the latest."""
+MAX_CLIENTS = 8
+"""Maximum number of remembered connections per person (LRU)."""
+QUERY_TIMEOUT_S = 2.0
+"""Timeout in seconds of each of the two queries (features, software name)."""
+MAX_ASKED = 64
+"""Maximum number of concurrent queries in the background."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerPresence:
@@ -83,27 +103,6 @@ async def software_of(
     return (name or "")[:MAX_FACT_CHARS]
 
 
-FOLLOWS_CORRECTIONS = frozenset(
-    {
-        *("dino.im", "dino"),
-        *("conversejs.org", "converse.js"),
-        *("gajim.org", "gajim"),
-        *("conversations.im", "conversations"),
-    }
-)
-"""Clients that show every correction of one message: the host of their caps node (XEP-0115) and
-their name (XEP-0092), in lower case. docs/design/manners.md says why each is here, and which is
-not."""
-MAX_KNOWN = 4096
-"""People, connections, and kinds of clients that are remembered: of each, the latest."""
-MAX_CLIENTS = 8
-"""Maximum number of remembered connections per person (LRU)."""
-QUERY_TIMEOUT_S = 2.0
-"""Timeout in seconds of each of the two queries (features, software name)."""
-MAX_ASKED = 64
-"""Maximum number of concurrent queries in the background."""
-
-
 @dataclass(frozen=True, slots=True)
 class PeerClient:
     """A client program: what it announces, and what it is."""
@@ -117,9 +116,6 @@ class PeerClient:
         """True if the client shows every correction of a message, however often that is
         corrected."""
         return CORRECTION in self.features and _client_name(self.software) in FOLLOWS_CORRECTIONS
-
-
-_UNKNOWN = PeerClient()
 
 
 class PeerFeatures:
@@ -233,3 +229,6 @@ class PeerFeatures:
 def _client_name(software: str) -> str:
     """`https://dino.im/` → `dino.im`."""
     return software.strip().casefold().rpartition("://")[2].removeprefix("www.").rstrip("/")
+
+
+_UNKNOWN = PeerClient()

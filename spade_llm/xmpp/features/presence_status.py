@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.stanzas.vcard import Identity
 
+POLL_EVERY_S = 4.0
+"""Interval of load checks in seconds, while requests come and go; peaks between them are not shown.
+"""
+MAX_POLL_PAUSE_S = 60.0
+"""While none do: the model's name may change without one."""
+MAX_CHARS = 200
+_CLIENT = "{jabber:client}"
+
 
 class LoadState(StrEnum):
     FREE = "free"
@@ -60,15 +68,6 @@ class LoadLevel:
         if open_requests >= saturated:
             return LoadState.SATURATED
         return LoadState.BUSY if open_requests >= max(busy, 1.5) else LoadState.FREE
-
-
-POLL_EVERY_S = 4.0
-"""Interval of load checks in seconds, while requests come and go; peaks between them are not shown.
-"""
-MAX_POLL_PAUSE_S = 60.0
-"""While none do: the model's name may change without one."""
-MAX_CHARS = 200
-_CLIENT = "{jabber:client}"
 
 
 class StatusLine(Behaviour):

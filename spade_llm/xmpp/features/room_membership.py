@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.agent import XmppAgent
     from spade_llm.xmpp.features.room_state import RoomState
 
+logger = logging.getLogger(__name__)
+
 MAX_ROOMS = 50
 """Maximum number of rooms per agent, including configured rooms."""
 MAX_OF_INVITER = 10
@@ -40,6 +42,25 @@ _ADD = "INSERT OR REPLACE INTO rooms(jid, password, inviter) VALUES (?, ?, ?)"
 _ALL = "SELECT jid, password FROM rooms ORDER BY rowid LIMIT ?"
 _COUNT = "SELECT count(*) FROM rooms WHERE inviter = ?"
 _REMOVE = "DELETE FROM rooms WHERE jid = ?"
+JOIN_TIMEOUT_S = 10.0
+FIRST_PAUSE_S = 1.0
+MAX_PAUSE_S = 300.0
+KICKED_PAUSE_S = 60.0
+"""Pause in seconds before a configured room is joined again after a kick."""
+PING_EVERY_S = 60.0
+PING_TIMEOUT_S = 20.0
+
+NICK_TAKEN = "conflict"
+ROOM_CLOSED_CONDITIONS = frozenset(
+    {"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"}
+)
+"""Answers of a room that does not want us."""
+NO_ROOM = frozenset({"service-unavailable", "subscription-required"})
+"""Error conditions that a server answers on behalf of a person's account (RFC 6121 §8.5)."""
+STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
+UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
+"""Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
+there it is a name that was changed; of Prosody it may be a room that is there no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,29 +101,6 @@ class SavedRooms:
 
     def remove(self, jid: str) -> None:
         self._db.run(_REMOVE, jid)
-
-
-logger = logging.getLogger(__name__)
-
-JOIN_TIMEOUT_S = 10.0
-FIRST_PAUSE_S = 1.0
-MAX_PAUSE_S = 300.0
-KICKED_PAUSE_S = 60.0
-"""Pause in seconds before a configured room is joined again after a kick."""
-PING_EVERY_S = 60.0
-PING_TIMEOUT_S = 20.0
-
-NICK_TAKEN = "conflict"
-ROOM_CLOSED_CONDITIONS = frozenset(
-    {"forbidden", "registration-required", "not-authorized", "not-allowed", "gone"}
-)
-"""Answers of a room that does not want us."""
-NO_ROOM = frozenset({"service-unavailable", "subscription-required"})
-"""Error conditions that a server answers on behalf of a person's account (RFC 6121 §8.5)."""
-STILL_IN = frozenset({"service-unavailable", "feature-not-implemented"})
-UNSURE = frozenset({"remote-server-not-found", "remote-server-timeout"})
-"""Conditions of XEP-0410 §3.3; all others say that we are out. To us `item-not-found` does, too:
-there it is a name that was changed; of Prosody it may be a room that is there no more."""
 
 
 class RoomMembership:

@@ -35,6 +35,16 @@ PER_ASKER = 8
 """Maximum number of answers per minute to an occupant."""
 MINUTE_S = 60.0
 
+MAX_OCCUPANTS = 5000
+"""Maximum number of remembered occupants of a room; further occupants are not recorded."""
+MAX_LINES = 20
+MAX_LINE_CHARS = 400
+"""Maximum length of a line of room talk that is kept as context, in characters."""
+MAX_PENDING_LINES = 16
+MAX_NICKS = 4
+"""Names that are tried: the wanted one, and so many with one more `_`."""
+SETTLE_S = 5.0
+
 
 class RoomAnswerDecision(Enum):
     ANSWER = auto()
@@ -84,17 +94,6 @@ class RoomRateLimit:
             return RoomAnswerDecision.SILENCE
         self._refused.add(asker)
         return RoomAnswerDecision.REFUSE
-
-
-MAX_OCCUPANTS = 5000
-"""Maximum number of remembered occupants of a room; further occupants are not recorded."""
-MAX_LINES = 20
-MAX_LINE_CHARS = 400
-"""Maximum length of a line of room talk that is kept as context, in characters."""
-MAX_PENDING_LINES = 16
-MAX_NICKS = 4
-"""Names that are tried: the wanted one, and so many with one more `_`."""
-SETTLE_S = 5.0
 
 
 @dataclass(slots=True, kw_only=True)

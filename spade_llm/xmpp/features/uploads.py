@@ -43,6 +43,9 @@ MAX_ITEMS = 50
 """Parts of a server that are asked what they can do."""
 _PIECE_BYTES = 1 << 18
 
+SEND_FILE_TIMEOUT_S = 30.0
+"""Timeout of the transfer in seconds; a person waits for the answer to which the file belongs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadService:
@@ -136,6 +139,24 @@ async def request_slot(
     return UploadSlot(put_url=put.get("url", ""), get_url=get.get("url", ""), headers=_headers(put))
 
 
+async def send_file(agent: XmppAgent, message: AclMessage, text: str, name: str) -> str:
+    """Upload a text and send its URL to the sender of `message`; return the URL. Clients show a
+    message that is a URL only as a file.
+
+    Raises:
+        RequestError: the server takes no files, or not this one; or it cannot be reached.
+        OSError: the disk refuses.
+    """
+    with TemporaryDirectory(prefix="spade-llm-") as folder:
+        path = Path(folder) / name
+        await asyncio.to_thread(path.write_text, text, encoding="utf-8")
+        url = await upload(agent, path, timeout_s=SEND_FILE_TIMEOUT_S)
+    reply = message.reply(Performative.INFORM, url, sequence=0)
+    id = f"{message.reply_with}.file"
+    await agent.send_acl(replace(reply, reply_with=id, said=replace(reply.said, file=url)))
+    return url
+
+
 def _headers(put: Element) -> dict[str, str]:
     found = {one.get("name", ""): one.text or "" for one in put}
     return {
@@ -221,25 +242,3 @@ def _check_url(url: str, service: UploadService) -> None:
 async def _file_chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
     while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
         yield piece
-
-
-SEND_FILE_TIMEOUT_S = 30.0
-"""Timeout of the transfer in seconds; a person waits for the answer to which the file belongs."""
-
-
-async def send_file(agent: XmppAgent, message: AclMessage, text: str, name: str) -> str:
-    """Upload a text and send its URL to the sender of `message`; return the URL. Clients show a
-    message that is a URL only as a file.
-
-    Raises:
-        RequestError: the server takes no files, or not this one; or it cannot be reached.
-        OSError: the disk refuses.
-    """
-    with TemporaryDirectory(prefix="spade-llm-") as folder:
-        path = Path(folder) / name
-        await asyncio.to_thread(path.write_text, text, encoding="utf-8")
-        url = await upload(agent, path, timeout_s=SEND_FILE_TIMEOUT_S)
-    reply = message.reply(Performative.INFORM, url, sequence=0)
-    id = f"{message.reply_with}.file"
-    await agent.send_acl(replace(reply, reply_with=id, said=replace(reply.said, file=url)))
-    return url

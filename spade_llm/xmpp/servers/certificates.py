@@ -29,6 +29,10 @@ SERVER_DAYS = 397
 """Validity of a server certificate in days: the maximum for Apple's and Google's clients."""
 RENEW_BEFORE = timedelta(days=30)
 LOOPBACK = ("127.0.0.1", "::1")
+CHAIN_FILE = "fullchain.pem"
+KEY_FILE = "privkey.pem"
+CA_CERTIFICATE_FILE = "ca.pem"
+"""CA certificate; only needed if the system does not trust the issuer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +53,6 @@ class KeyPair:
     key_path: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Identity:
-    certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
-
-
 def local_certificates(
     directory: Path, domain: str, *, names: Sequence[str] = (), now: datetime | None = None
 ) -> Certificates:
@@ -72,6 +70,74 @@ def local_certificates(
             f"the certificates of {domain!r} cannot be kept in {str(directory)!r} "
             f"({error.strerror}); choose another data directory with --data"
         ) from error
+
+
+def dns_names(certificate: x509.Certificate) -> list[str]:
+    """Those that it was made for; `*.` stands for one label."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return names.get_values_for_type(x509.DNSName)
+
+
+def write_file(path: Path, content: bytes, *, mode: int) -> None:
+    """Replace the file in one step: a reader sees the old file or the new one, never a half."""
+    new_path = path.with_name(path.name + ".new")
+    new_path.unlink(missing_ok=True)
+    with open(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+    new_path.replace(path)
+
+
+def import_certificates(
+    source: Path, target: Path, names: Sequence[str], *, now: datetime | None = None
+) -> KeyPair:
+    """Copy what is in `source` (named as certbot does) to `target`; the server reads it there.
+
+    Raises:
+        ConfigurationError: a file is missing or unreadable, they are no pair, the time is over, or
+            a name is not in the certificate.
+    """
+    chain, key = _read_file(source / CHAIN_FILE), _read_file(source / KEY_FILE)
+    certificate = _checked_pair(source, chain, key)
+    _check_time(certificate, source, now or datetime.now(UTC))
+    _check_names(certificate, source, names)
+    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_file(target / KEY_FILE, key, mode=0o600)
+    write_file(target / CHAIN_FILE, chain, mode=0o644)
+    return KeyPair(cert_path=target / CHAIN_FILE, key_path=target / KEY_FILE)
+
+
+def imported_ca(source: Path) -> Path | None:
+    """The CA that clients need beside the system's; None: they need none.
+
+    Raises:
+        ConfigurationError: the file holds none.
+    """
+    path = source / CA_CERTIFICATE_FILE
+    if not path.is_file():
+        return None
+    try:
+        ssl.create_default_context(cafile=str(path))
+    except (OSError, ssl.SSLError):
+        raise ConfigurationError(
+            f"--certificates: {str(path)!r} holds no CA: leave it out if the system trusts yours"
+        ) from None
+    return path
+
+
+def name_matches(name: str, patterns: Sequence[str]) -> bool:
+    """True if one of the certificate's names matches this name (RFC 9525)."""
+    parent = name.partition(".")[2]
+    known = {pattern.lower() for pattern in patterns}
+    return name.lower() in known or bool(parent) and f"*.{parent.lower()}" in known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Identity:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
 
 
 def _server_names(domain: str, more: Sequence[str]) -> tuple[str, ...]:
@@ -122,15 +188,6 @@ def _covers_names(server: _Identity, ca: _Identity, names: tuple[str, ...], now:
     except (InvalidSignature, ValueError, TypeError):
         return False
     return True
-
-
-def dns_names(certificate: x509.Certificate) -> list[str]:
-    """Those that it was made for; `*.` stands for one label."""
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return []
-    return names.get_values_for_type(x509.DNSName)
 
 
 def _new_ca(now: datetime) -> _Identity:
@@ -222,65 +279,6 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-
-
-def write_file(path: Path, content: bytes, *, mode: int) -> None:
-    """Replace the file in one step: a reader sees the old file or the new one, never a half."""
-    new_path = path.with_name(path.name + ".new")
-    new_path.unlink(missing_ok=True)
-    with open(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(content)
-    new_path.replace(path)
-
-
-CHAIN_FILE = "fullchain.pem"
-KEY_FILE = "privkey.pem"
-CA_CERTIFICATE_FILE = "ca.pem"
-"""CA certificate; only needed if the system does not trust the issuer."""
-
-
-def import_certificates(
-    source: Path, target: Path, names: Sequence[str], *, now: datetime | None = None
-) -> KeyPair:
-    """Copy what is in `source` (named as certbot does) to `target`; the server reads it there.
-
-    Raises:
-        ConfigurationError: a file is missing or unreadable, they are no pair, the time is over, or
-            a name is not in the certificate.
-    """
-    chain, key = _read_file(source / CHAIN_FILE), _read_file(source / KEY_FILE)
-    certificate = _checked_pair(source, chain, key)
-    _check_time(certificate, source, now or datetime.now(UTC))
-    _check_names(certificate, source, names)
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_file(target / KEY_FILE, key, mode=0o600)
-    write_file(target / CHAIN_FILE, chain, mode=0o644)
-    return KeyPair(cert_path=target / CHAIN_FILE, key_path=target / KEY_FILE)
-
-
-def imported_ca(source: Path) -> Path | None:
-    """The CA that clients need beside the system's; None: they need none.
-
-    Raises:
-        ConfigurationError: the file holds none.
-    """
-    path = source / CA_CERTIFICATE_FILE
-    if not path.is_file():
-        return None
-    try:
-        ssl.create_default_context(cafile=str(path))
-    except (OSError, ssl.SSLError):
-        raise ConfigurationError(
-            f"--certificates: {str(path)!r} holds no CA: leave it out if the system trusts yours"
-        ) from None
-    return path
-
-
-def name_matches(name: str, patterns: Sequence[str]) -> bool:
-    """True if one of the certificate's names matches this name (RFC 9525)."""
-    parent = name.partition(".")[2]
-    known = {pattern.lower() for pattern in patterns}
-    return name.lower() in known or bool(parent) and f"*.{parent.lower()}" in known
 
 
 def _read_file(path: Path) -> bytes:

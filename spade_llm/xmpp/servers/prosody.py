@@ -49,6 +49,7 @@ return {{
 	["iteration_count"] = {iterations};
 }};
 """
+ACCOUNT_TIMEOUT_S = 15.0
 
 
 def write_accounts(data: Path, domain: str, passwords: Mapping[str, str]) -> None:
@@ -69,46 +70,6 @@ def write_accounts(data: Path, domain: str, passwords: Mapping[str, str]) -> Non
 def account_path(data: Path, domain: str, name: str) -> Path:
     """Return the path of Prosody's file for the account with this local part."""
     return data / _encoded(domain) / "accounts" / f"{_encoded(name)}.dat"
-
-
-def _name(jid: str, password: str, domain: str) -> str:
-    if not password.isascii():
-        raise ConfigurationError(f"the password of {jid!r} is not ASCII; make it by itself")
-    return account_name(jid, password, domain=domain)
-
-
-def _write(data: Path, domain: str, name: str, password: str) -> None:
-    """Write the account file atomically: the account may log in meanwhile."""
-    path = account_path(data, domain, name)
-    unfinished = path.with_suffix(".dat.new")
-    with open(unfinished, "w", encoding="ascii", opener=_open_private) as file:
-        file.write(_scram_credentials(password, secrets.token_hex(16)))
-    unfinished.replace(path)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _scram_credentials(password: str, salt: str) -> str:
-    """Return the credentials to verify a password by SCRAM-SHA-1 (RFC 5802 §3), without the
-    password."""
-    salted = hashlib.pbkdf2_hmac("sha1", password.encode(), salt.encode(), SCRAM_ITERATIONS)
-    client_key = hmac.digest(salted, b"Client Key", "sha1")
-    return ACCOUNT_TEMPLATE.format(
-        stored_key=hashlib.sha1(client_key).hexdigest(),
-        server_key=hmac.digest(salted, b"Server Key", "sha1").hex(),
-        salt=salt,
-        iterations=SCRAM_ITERATIONS,
-    )
-
-
-def _encoded(name: str) -> str:
-    """Encode a name as Prosody does in file names (util.datamanager)."""
-    return re.sub(rb"[^A-Za-z0-9]", lambda c: b"%%%02x" % c[0][0], name.encode()).decode()
-
-
-ACCOUNT_TIMEOUT_S = 15.0
 
 
 class ProsodyServer:
@@ -245,6 +206,43 @@ class ProsodyServer:
             await process.wait()
             return f"no answer from prosodyctl within {ACCOUNT_TIMEOUT_S:.0f} s"
         return None if process.returncode == 0 else output.decode("utf-8", "replace").strip()[-500:]
+
+
+def _name(jid: str, password: str, domain: str) -> str:
+    if not password.isascii():
+        raise ConfigurationError(f"the password of {jid!r} is not ASCII; make it by itself")
+    return account_name(jid, password, domain=domain)
+
+
+def _write(data: Path, domain: str, name: str, password: str) -> None:
+    """Write the account file atomically: the account may log in meanwhile."""
+    path = account_path(data, domain, name)
+    unfinished = path.with_suffix(".dat.new")
+    with open(unfinished, "w", encoding="ascii", opener=_open_private) as file:
+        file.write(_scram_credentials(password, secrets.token_hex(16)))
+    unfinished.replace(path)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _scram_credentials(password: str, salt: str) -> str:
+    """Return the credentials to verify a password by SCRAM-SHA-1 (RFC 5802 §3), without the
+    password."""
+    salted = hashlib.pbkdf2_hmac("sha1", password.encode(), salt.encode(), SCRAM_ITERATIONS)
+    client_key = hmac.digest(salted, b"Client Key", "sha1")
+    return ACCOUNT_TEMPLATE.format(
+        stored_key=hashlib.sha1(client_key).hexdigest(),
+        server_key=hmac.digest(salted, b"Server Key", "sha1").hex(),
+        salt=salt,
+        iterations=SCRAM_ITERATIONS,
+    )
+
+
+def _encoded(name: str) -> str:
+    """Encode a name as Prosody does in file names (util.datamanager)."""
+    return re.sub(rb"[^A-Za-z0-9]", lambda c: b"%%%02x" % c[0][0], name.encode()).decode()
 
 
 def _require_prosody() -> None:

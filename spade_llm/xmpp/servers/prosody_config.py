@@ -25,48 +25,6 @@ PLUGIN_FOLDER = "prosody_modules"
 """The folder, beside this file, of what we add to Prosody."""
 PEERS_MODULE = "spade_llm_peers"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerServer:
-    """Server of another domain."""
-
-    host: str
-    """An IP address."""
-    port: int
-    ca_path: Path
-    """CA file that verifies the server's certificate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Federation:
-    """Servers talk to each other over TLS only, and each proves its domain by its certificate."""
-
-    address: str = "127.0.0.1"
-    port: int
-    """Port for connections from other servers."""
-    peers: Mapping[str, PeerServer]
-    """Peer servers by domain. Subdomains (`conference.`) are reached at the same address."""
-
-
-def trusted_cas(own_ca: Path, federation: Federation) -> str:
-    """The PEM of every CA that a server's certificate may come from.
-
-    Raises:
-        ConfigurationError: a CA's file cannot be read.
-    """
-    paths = dict.fromkeys([own_ca, *(peer.ca_path for peer in federation.peers.values())])
-    return "\n".join(_read_ca(path) for path in paths)
-
-
-def _read_ca(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            f"the CA file {str(path)!r} of another server cannot be read ({error})"
-        ) from None
-
-
 MODULES = (
     "blocklist",
     "bookmarks",
@@ -183,6 +141,38 @@ http_paths = {{ files = "/chat" }}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeerServer:
+    """Server of another domain."""
+
+    host: str
+    """An IP address."""
+    port: int
+    ca_path: Path
+    """CA file that verifies the server's certificate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Federation:
+    """Servers talk to each other over TLS only, and each proves its domain by its certificate."""
+
+    address: str = "127.0.0.1"
+    port: int
+    """Port for connections from other servers."""
+    peers: Mapping[str, PeerServer]
+    """Peer servers by domain. Subdomains (`conference.`) are reached at the same address."""
+
+
+def trusted_cas(own_ca: Path, federation: Federation) -> str:
+    """The PEM of every CA that a server's certificate may come from.
+
+    Raises:
+        ConfigurationError: a CA's file cannot be read.
+    """
+    paths = dict.fromkeys([own_ca, *(peer.ca_path for peer in federation.peers.values())])
+    return "\n".join(_read_ca(path) for path in paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostingOptions:
     """Options of an instance that people and other servers reach from outside."""
 
@@ -249,12 +239,26 @@ def prosody_config(
     )
 
 
+def trust_path(directory: Path) -> Path:
+    """Return the path of the CA file that verifies the servers of a federation."""
+    return directory / "servers-ca.pem"
+
+
 def _log(directory: Path, hosting: HostingOptions | None) -> str:
     """A host's goes where systemd and Docker look after it."""
     if hosting:
         return '{ { levels = { min = "info" }, to = "console", timestamps = false } }'
     path = _lua(directory / "server.log")
     return f'{{ {{ levels = {{ min = "info" }}, to = "file", filename = {path} }} }}'
+
+
+def _read_ca(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"the CA file {str(path)!r} of another server cannot be read ({error})"
+        ) from None
 
 
 def _modules(hosting: HostingOptions | None) -> tuple[str, ...]:
@@ -270,11 +274,6 @@ def _federation(hosting: HostingOptions | None) -> str:
         return f"s2s_ports = {{ }}\nmodules_disabled = {{ {_lua_list(SERVER_TO_SERVER)} }}"
     port = hosting.federation_port
     return f"s2s_ports = {{ {port} }}\ns2s_require_encryption = true\ns2s_secure_auth = true"
-
-
-def trust_path(directory: Path) -> Path:
-    """Return the path of the CA file that verifies the servers of a federation."""
-    return directory / "servers-ca.pem"
 
 
 def _federated(directory: Path, federation: Federation) -> str:

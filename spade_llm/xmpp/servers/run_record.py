@@ -11,6 +11,7 @@ from spade_llm.core.directory_lock import is_locked
 from spade_llm.core.errors import ConfigurationError
 
 RUN_FILE = "run.json"
+CA_FILE = "ca.pem"
 
 
 class RunRecord(BaseModel):
@@ -52,9 +53,6 @@ def read_run_record(data: Path) -> RunRecord | None:
 
 def remove_run_record(data: Path) -> None:
     (data / RUN_FILE).unlink(missing_ok=True)
-
-
-CA_FILE = "ca.pem"
 
 
 def saved_ca(data: Path) -> Path | None:

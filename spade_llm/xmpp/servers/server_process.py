@@ -36,6 +36,10 @@ _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|TZ|TMPDIR|LANG|LANGUAGE|LC_\w+|LUA_\w+|PYTHON\w*|LD_LIBRARY_PATH"
     r"|PROSODY_\w+|SSL_CERT_\w+|VIRTUAL_ENV"
 )
+START_TIMEOUT_S = 20.0
+PROBE_TIMEOUT_S = 2.0
+PROBE_PAUSE_S = 0.03
+FREE_PORT_ATTEMPTS = 20
 
 
 def server_environment() -> dict[str, str]:
@@ -165,6 +169,59 @@ class ServerProcess:
         return str(self._directory) in command_line
 
 
+def loopback_addresses() -> tuple[str, ...]:
+    """127.0.0.1, and ::1 where the machine has it."""
+    return ("127.0.0.1", "::1") if _can_bind("::1", 0) else ("127.0.0.1",)
+
+
+def usable_port(port: int) -> int:
+    """Return `port` if it is free on every loopback address; for 0, one that is.
+
+    Raises:
+        PortInUse: another program listens there.
+        ConfigurationError: no port is free.
+    """
+    if port == 0:
+        return _free_port()
+    if not _is_free(port):
+        raise _port_taken(port)
+    return port
+
+
+async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
+    """Return once the server answers a stream header, with the certificate that we gave it.
+
+    Raises:
+        PortInUse: another program took the port since it was found free: it answers, or ours ended.
+        ServerUnreachable: it ended, or did not answer within START_TIMEOUT_S.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + START_TIMEOUT_S
+    while not await answers_stream(endpoint):
+        if process.has_ended():
+            raise _failure_of(process, endpoint)
+        if loop.time() > deadline:
+            raise ServerUnreachable(
+                f"no XMPP server on {endpoint.host}:{endpoint.port} within {START_TIMEOUT_S:.0f} s;"
+                f" {process.log_tail()}"
+            )
+        await asyncio.sleep(PROBE_PAUSE_S)
+
+
+async def answers_stream(endpoint: Endpoint) -> bool:
+    """True if an XMPP server for this domain opens a stream here.
+
+    Raises:
+        PortInUse: the server's certificate is not from the CA of the endpoint.
+    """
+    try:
+        return await asyncio.wait_for(_open_stream(endpoint), PROBE_TIMEOUT_S)
+    except ssl.SSLCertVerificationError:
+        raise _port_taken(endpoint.port) from None
+    except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return False
+
+
 async def _command_line(pid: int) -> str:
     """The command line of a process, empty if there is none: its id may have a new owner by now."""
     proc = Path("/proc")
@@ -190,31 +247,6 @@ async def _end(pid: int) -> None:
             if not await _command_line(pid):
                 return
             await asyncio.sleep(0.05)
-
-
-START_TIMEOUT_S = 20.0
-PROBE_TIMEOUT_S = 2.0
-PROBE_PAUSE_S = 0.03
-FREE_PORT_ATTEMPTS = 20
-
-
-def loopback_addresses() -> tuple[str, ...]:
-    """127.0.0.1, and ::1 where the machine has it."""
-    return ("127.0.0.1", "::1") if _can_bind("::1", 0) else ("127.0.0.1",)
-
-
-def usable_port(port: int) -> int:
-    """Return `port` if it is free on every loopback address; for 0, one that is.
-
-    Raises:
-        PortInUse: another program listens there.
-        ConfigurationError: no port is free.
-    """
-    if port == 0:
-        return _free_port()
-    if not _is_free(port):
-        raise _port_taken(port)
-    return port
 
 
 def _port_taken(port: int) -> PortInUse:
@@ -250,46 +282,12 @@ def _can_bind(address: str, port: int) -> bool:
     return True
 
 
-async def wait_ready(process: ServerProcess, endpoint: Endpoint) -> None:
-    """Return once the server answers a stream header, with the certificate that we gave it.
-
-    Raises:
-        PortInUse: another program took the port since it was found free: it answers, or ours ended.
-        ServerUnreachable: it ended, or did not answer within START_TIMEOUT_S.
-    """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + START_TIMEOUT_S
-    while not await answers_stream(endpoint):
-        if process.has_ended():
-            raise _failure_of(process, endpoint)
-        if loop.time() > deadline:
-            raise ServerUnreachable(
-                f"no XMPP server on {endpoint.host}:{endpoint.port} within {START_TIMEOUT_S:.0f} s;"
-                f" {process.log_tail()}"
-            )
-        await asyncio.sleep(PROBE_PAUSE_S)
-
-
 def _failure_of(process: ServerProcess, endpoint: Endpoint) -> ConfigurationError:
     """Return the cause of a failed start: a taken port (Prosody then runs on without it, other
     servers end), or else the log."""
     if _is_free(endpoint.port):
         return ServerUnreachable(process.obituary())
     return _port_taken(endpoint.port)
-
-
-async def answers_stream(endpoint: Endpoint) -> bool:
-    """True if an XMPP server for this domain opens a stream here.
-
-    Raises:
-        PortInUse: the server's certificate is not from the CA of the endpoint.
-    """
-    try:
-        return await asyncio.wait_for(_open_stream(endpoint), PROBE_TIMEOUT_S)
-    except ssl.SSLCertVerificationError:
-        raise _port_taken(endpoint.port) from None
-    except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return False
 
 
 async def _open_stream(endpoint: Endpoint) -> bool:

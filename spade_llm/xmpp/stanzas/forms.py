@@ -15,6 +15,11 @@ from spade_llm.xmpp.stanzas.namespaces import DATA_FORM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MAX_FIELDS = 64
+"""Maximum number of submitted fields, and of values per field; more is an error."""
+_YES = frozenset({"1", "true"})
+_NO = frozenset({"0", "false", ""})
+
 FormValues = Mapping[str, tuple[str, ...]]
 """Submitted values by field name, validated against the form that was shown."""
 
@@ -26,6 +31,10 @@ class FormFieldKind(StrEnum):
     """Choice of a single option."""
     SEVERAL = "list-multi"
     YES_NO = "boolean"
+
+
+MAX_CHARS = {FormFieldKind.TEXT: 1000, FormFieldKind.LINES: 32_768}
+"""Maximum number of characters of a submitted value, by kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +99,6 @@ class MenuCommand:
     """Labels by language."""
     begin: Callable[[AdHocRequest], Awaitable[CommandStep]]
     """Raises RequestError, ServiceError: it cannot be done now."""
-
-
-MAX_FIELDS = 64
-"""Maximum number of submitted fields, and of values per field; more is an error."""
-MAX_CHARS = {FormFieldKind.TEXT: 1000, FormFieldKind.LINES: 32_768}
-_YES = frozenset({"1", "true"})
-_NO = frozenset({"0", "false", ""})
 
 
 def form_xml(form: DataForm) -> ET.Element:

@@ -25,6 +25,12 @@ _HOPS = f"{{{HOPS}}}hops"
 _BLOCK = ("```", ">", "|", "- ", "* ", "#")
 """Markup that must stand at the beginning of a line (XEP-0393)."""
 
+MAX_QUOTED_CHARS = 500
+"""Enough to know which message is meant."""
+
+_FALLBACK = f"{{{FALLBACK}}}fallback"
+_FALLBACK_BODY = f"{{{FALLBACK}}}body"
+
 
 def text_for_nick(nick: str, body: str) -> str | None:
     """Return the text addressed to this nick: by the nick at the beginning, which is removed, or by
@@ -80,13 +86,6 @@ def visible_nick(nick: str) -> str:
     """Remove invisible and direction-changing characters from a nick, and truncate it: it is
     repeated in each answer, and in front of each line of talk."""
     return "".join(char for char in nick if char.isprintable())[:MAX_NICK_CHARS] or "?"
-
-
-MAX_QUOTED_CHARS = 500
-"""Enough to know which message is meant."""
-
-_FALLBACK = f"{{{FALLBACK}}}fallback"
-_FALLBACK_BODY = f"{{{FALLBACK}}}body"
 
 
 def without_quotation(xml: Element, body: str) -> tuple[str, str]:

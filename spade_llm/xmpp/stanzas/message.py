@@ -82,6 +82,11 @@ _UNSEEN = frozenset({"Cc", "Cf"})
 _NEEDS_NO_ESCAPE = re.compile(r"[\w .:/@+*#,;=-]*", re.ASCII).fullmatch
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 §2.2 forbids in any form, escaped or not."""
+_END = "</message>"
+_STILL_GROWING = (
+    f"<composing xmlns='{CHAT_STATES}'/>"
+    f"<no-store xmlns='{HINTS}'/><no-permanent-store xmlns='{HINTS}'/>"
+)
 
 
 def encode(message: AclMessage) -> str:
@@ -103,13 +108,6 @@ def encode(message: AclMessage) -> str:
     if len(stanza) * 4 > MAX_STANZA_BYTES and len(stanza.encode()) > MAX_STANZA_BYTES:
         raise MalformedContent(f"the message has over {MAX_STANZA_BYTES} bytes")
     return stanza
-
-
-def _address(message: AclMessage) -> str:
-    """Return type and receiver; a room message is addressed to the room (XEP-0045 §7.4)."""
-    if room := message.said.room:
-        return f"type='groupchat' to={_attribute(room)}"
-    return f"type='chat' to={_attribute(message.receiver)}"
 
 
 def encode_state(receiver: str, state: str, thread: str) -> str:
@@ -185,12 +183,6 @@ def is_delayed(xml: Element) -> bool:
     return any(mark.get("from") != bare(xml.get("to", "")) for mark in marks)
 
 
-def _keeps(metadata: Mapping[str, str]) -> bool:
-    """True if a stored message is still valid: chat without deadline, which no sender repeats."""
-    is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
-    return is_chat and not metadata.get("reply-by")
-
-
 def read_metadata(xml: Element) -> dict[str, str]:
     """The ACL parameters; empty for a person's message."""
     acl = xml.find(ACL_TAG)
@@ -201,6 +193,58 @@ def encoding_of(xml: Element) -> Encoding:
     if xml.find(ACL_TAG) is not None:
         return Encoding.ACL
     return Encoding.FORM if _read_form(xml) else Encoding.PLAIN
+
+
+def read_chat(xml: Element) -> AclMessage | None:
+    """Decode a `<message/>` without metadata; room messages are completed by `Rooms`."""
+    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body") or "", "", ""
+    if body and (reply := xml.find(_REPLY)) is not None:
+        replied_to = reply.get("id", "")
+        body, quoted = without_quotation(xml, body)
+    if not _has_words(body) or any(xml.find(tag) is not None for tag in _RETRACTIONS):
+        return None
+    thread = xml.findtext(f"{_CLIENT}thread") or ""
+    _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
+    return AclMessage(
+        performative=Performative.REQUEST,
+        sender=xml.get("from", ""),
+        receiver=xml.get("to", ""),
+        content=body,
+        ontology=CHAT_TEXT,
+        encoding=Encoding.PLAIN,
+        conversation_id=thread,
+        reply_with=xml.get("id") or new_id(),
+        in_reply_to=replied_to,
+        said=replace(_said_about(xml), quotes=quoted),
+    )
+
+
+def is_from_self(xml: Element, own: str) -> bool:
+    """True for our own message coming back: carbons, reflections, or a mirror."""
+    return bare(xml.get("from", "")) in ("", bare(own))
+
+
+def xml_safe_text(text: str) -> str:
+    """Replace characters that XML cannot carry."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def encode_partial(answer: AclMessage) -> str:
+    """Encode a partial answer to a person. Raises MalformedContent."""
+    return encode(answer).removesuffix(_END).removesuffix(ACTIVE) + _STILL_GROWING + _END
+
+
+def _address(message: AclMessage) -> str:
+    """Return type and receiver; a room message is addressed to the room (XEP-0045 §7.4)."""
+    if room := message.said.room:
+        return f"type='groupchat' to={_attribute(room)}"
+    return f"type='chat' to={_attribute(message.receiver)}"
+
+
+def _keeps(metadata: Mapping[str, str]) -> bool:
+    """True if a stored message is still valid: chat without deadline, which no sender repeats."""
+    is_chat = (metadata.get("ontology") or CHAT_TEXT) == CHAT_TEXT
+    return is_chat and not metadata.get("reply-by")
 
 
 def _read_form(xml: Element) -> dict[str, str]:
@@ -235,30 +279,6 @@ def _name_kind(metadata: dict[str, str]) -> None:
         metadata.setdefault("ontology", f"message-type:{kind}")
     if kind.endswith(("_response", "_error")):
         metadata.setdefault("performative", Performative.INFORM)
-
-
-def read_chat(xml: Element) -> AclMessage | None:
-    """Decode a `<message/>` without metadata; room messages are completed by `Rooms`."""
-    body, replied_to, quoted = xml.findtext(f"{_CLIENT}body") or "", "", ""
-    if body and (reply := xml.find(_REPLY)) is not None:
-        replied_to = reply.get("id", "")
-        body, quoted = without_quotation(xml, body)
-    if not _has_words(body) or any(xml.find(tag) is not None for tag in _RETRACTIONS):
-        return None
-    thread = xml.findtext(f"{_CLIENT}thread") or ""
-    _check_names({"id": xml.get("id", ""), "thread": thread, "reply": replied_to})
-    return AclMessage(
-        performative=Performative.REQUEST,
-        sender=xml.get("from", ""),
-        receiver=xml.get("to", ""),
-        content=body,
-        ontology=CHAT_TEXT,
-        encoding=Encoding.PLAIN,
-        conversation_id=thread,
-        reply_with=xml.get("id") or new_id(),
-        in_reply_to=replied_to,
-        said=replace(_said_about(xml), quotes=quoted),
-    )
 
 
 def _has_words(text: str) -> bool:
@@ -305,11 +325,6 @@ def _bounce(xml: Element) -> Bounce:
     )
 
 
-def is_from_self(xml: Element, own: str) -> bool:
-    """True for our own message coming back: carbons, reflections, or a mirror."""
-    return bare(xml.get("from", "")) in ("", bare(own))
-
-
 def _acl(message: AclMessage) -> str:
     """Encode the ACL parameters, without those that the stanza carries itself (id, thread)."""
     fields = to_metadata(message)
@@ -348,14 +363,6 @@ def _plain(message: AclMessage) -> str:
     return written + ACTIVE if is_answer and not said.room else written
 
 
-_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}
-
-
-def xml_safe_text(text: str) -> str:
-    """Replace characters that XML cannot carry."""
-    return _NOT_XML.sub("\ufffd", text)
-
-
 def _text(text: str) -> str:
     return escape(xml_safe_text(text))
 
@@ -366,13 +373,4 @@ def _attribute(text: str) -> str:
     return quoteattr(xml_safe_text(text))
 
 
-_END = "</message>"
-_STILL_GROWING = (
-    f"<composing xmlns='{CHAT_STATES}'/>"
-    f"<no-store xmlns='{HINTS}'/><no-permanent-store xmlns='{HINTS}'/>"
-)
-
-
-def encode_partial(answer: AclMessage) -> str:
-    """Encode a partial answer to a person. Raises MalformedContent."""
-    return encode(answer).removesuffix(_END).removesuffix(ACTIVE) + _STILL_GROWING + _END
+_WRITERS = {Encoding.ACL: _acl, Encoding.FORM: _form, Encoding.PLAIN: _plain}

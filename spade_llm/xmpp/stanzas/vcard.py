@@ -29,6 +29,87 @@ MAX_AVATAR_PIXELS = 1024
 """Maximum width and height of the picture in pixels."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 
+_READ = {"FN": "FN", "NICKNAME": "NICKNAME", "DESC": "NOTE", "URL": "URL"}
+"""Servers that make the card of a vCard4 (Prosody) keep these, one by another name."""
+_TYPES_OF_4 = {
+    "FN": ("fn", "text"),
+    "NICKNAME": ("nickname", "text"),
+    "DESC": ("note", "text"),
+    "URL": ("url", "uri"),
+    "JABBERID": ("impp", "uri"),
+}
+
+SCALE = 8
+"""Pixels of a point."""
+_GLYPHS = {
+    "assistant": """
+............
+.....#......
+.....#......
+..########..
+..#......#..
+.##.#..#.##.
+.##.#..#.##.
+..#......#..
+..#.####.#..
+..#......#..
+..########..
+............""",
+    "memory": """
+............
+..########..
+..#......#..
+..########..
+............
+..########..
+..#......#..
+..########..
+............
+..########..
+..#......#..
+..########..""",
+    "rag": """
+............
+..######....
+..#....##...
+..#....###..
+..#......#..
+..#.####.#..
+..#......#..
+..#.####.#..
+..#......#..
+..#.###..#..
+..########..
+............""",
+    "tools": """
+............
+..##....##..
+..##....##..
+..########..
+...######...
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+.....##.....
+............""",
+    "gateway": """
+............
+.##########.
+.#........#.
+.#.#.#....#.
+.##########.
+.#........#.
+.#..#..#..#.
+.#.#....#.#.
+.#..#..#..#.
+.#........#.
+.##########.
+............""",
+}
+_OTHERS = "assistant"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Avatar:
@@ -125,21 +206,6 @@ def is_same_vcard(vcard: ET.Element | None, card: Mapping[str, str], avatar: Ava
     return picture == wanted and lines == {key: card.get(key, "") for key in lines}
 
 
-def _line(vcard: ET.Element, key: str) -> str:
-    return vcard.findtext(f"{{{VCARD}}}{key}") or ""
-
-
-_READ = {"FN": "FN", "NICKNAME": "NICKNAME", "DESC": "NOTE", "URL": "URL"}
-"""Servers that make the card of a vCard4 (Prosody) keep these, one by another name."""
-_TYPES_OF_4 = {
-    "FN": ("fn", "text"),
-    "NICKNAME": ("nickname", "text"),
-    "DESC": ("note", "text"),
-    "URL": ("url", "uri"),
-    "JABBERID": ("impp", "uri"),
-}
-
-
 def vcard4(card: Mapping[str, str]) -> ET.Element:
     """Its picture has a place of its own (XEP-0084)."""
     vcard = ET.Element(f"{{{VCARD4}}}vcard")
@@ -151,82 +217,14 @@ def vcard4(card: Mapping[str, str]) -> ET.Element:
     return vcard
 
 
-SCALE = 8
-"""Pixels of a point."""
-_GLYPHS = {
-    "assistant": """
-............
-.....#......
-.....#......
-..########..
-..#......#..
-.##.#..#.##.
-.##.#..#.##.
-..#......#..
-..#.####.#..
-..#......#..
-..########..
-............""",
-    "memory": """
-............
-..########..
-..#......#..
-..########..
-............
-..########..
-..#......#..
-..########..
-............
-..########..
-..#......#..
-..########..""",
-    "rag": """
-............
-..######....
-..#....##...
-..#....###..
-..#......#..
-..#.####.#..
-..#......#..
-..#.####.#..
-..#......#..
-..#.###..#..
-..########..
-............""",
-    "tools": """
-............
-..##....##..
-..##....##..
-..########..
-...######...
-.....##.....
-.....##.....
-.....##.....
-.....##.....
-.....##.....
-.....##.....
-............""",
-    "gateway": """
-............
-.##########.
-.#........#.
-.#.#.#....#.
-.##########.
-.#........#.
-.#..#..#..#.
-.#.#....#.#.
-.#..#..#..#.
-.#........#.
-.##########.
-............""",
-}
-_OTHERS = "assistant"
-
-
 def default_avatar(kind: str, jid: str) -> bytes:
     """A PNG of 96 × 96 pixels: always the same for the same agent."""
     rows = _GLYPHS.get(kind, _GLYPHS[_OTHERS]).split()
     return _png([[point == "#" for point in row for _ in range(SCALE)] for row in rows], jid)
+
+
+def _line(vcard: ET.Element, key: str) -> str:
+    return vcard.findtext(f"{{{VCARD}}}{key}") or ""
 
 
 def _png(rows: list[list[bool]], jid: str) -> bytes:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from spade_llm.xmpp.servers.embedded.store import EmbeddedStore
 
+logger = logging.getLogger(__name__)
+
 INFO = "{http://jabber.org/protocol/disco#info}"
 ITEMS = "{http://jabber.org/protocol/disco#items}"
 ROSTER = "{jabber:iq:roster}"
@@ -40,6 +42,8 @@ FEATURES = (
     "msgoffline",
     "urn:xmpp:ping",
 )
+DELAY = "{urn:xmpp:delay}delay"
+SUBSCRIPTIONS = frozenset({"subscribe", "subscribed", "unsubscribe", "unsubscribed"})
 
 
 class ServerServices:
@@ -107,35 +111,6 @@ class ServerServices:
         if not self._presences.update(session.jid.user, updated):
             return error_of(iq, "resource-constraint")
         return result_of(iq)
-
-
-def _empty_result(_: ClientSession, iq: ET.Element) -> ET.Element:
-    return result_of(iq)
-
-
-def _no_items(_: ClientSession, iq: ET.Element) -> ET.Element:
-    return result_of(iq, ET.Element(f"{ITEMS}query"))
-
-
-def _server_info(_: ClientSession, iq: ET.Element) -> ET.Element:
-    query = ET.Element(f"{INFO}query")
-    identity = {"category": "server", "type": "im", "name": "spade-llm embedded server"}
-    ET.SubElement(query, f"{INFO}identity", identity)
-    for feature in FEATURES:
-        ET.SubElement(query, f"{INFO}feature", {"var": feature})
-    return result_of(iq, query)
-
-
-def _account_info(_: ClientSession, iq: ET.Element) -> ET.Element:
-    query = ET.Element(f"{INFO}query")
-    ET.SubElement(query, f"{INFO}identity", {"category": "account", "type": "registered"})
-    return result_of(iq, query)
-
-
-logger = logging.getLogger(__name__)
-
-DELAY = "{urn:xmpp:delay}delay"
-SUBSCRIPTIONS = frozenset({"subscribe", "subscribed", "unsubscribe", "unsubscribed"})
 
 
 class SessionStream(Protocol):
@@ -328,3 +303,26 @@ class EmbeddedRouter:
             return
         logger.debug("%s of %s: %s", tag_name(stanza), session.jid, condition)
         session.send(error_of(stanza, condition))
+
+
+def _empty_result(_: ClientSession, iq: ET.Element) -> ET.Element:
+    return result_of(iq)
+
+
+def _no_items(_: ClientSession, iq: ET.Element) -> ET.Element:
+    return result_of(iq, ET.Element(f"{ITEMS}query"))
+
+
+def _server_info(_: ClientSession, iq: ET.Element) -> ET.Element:
+    query = ET.Element(f"{INFO}query")
+    identity = {"category": "server", "type": "im", "name": "spade-llm embedded server"}
+    ET.SubElement(query, f"{INFO}identity", identity)
+    for feature in FEATURES:
+        ET.SubElement(query, f"{INFO}feature", {"var": feature})
+    return result_of(iq, query)
+
+
+def _account_info(_: ClientSession, iq: ET.Element) -> ET.Element:
+    query = ET.Element(f"{INFO}query")
+    ET.SubElement(query, f"{INFO}identity", {"category": "account", "type": "registered"})
+    return result_of(iq, query)
