@@ -26,6 +26,14 @@ TOOL_SHARE = 0.5
 """Share of tool calls and results in the messages of the latest turns above which the turns count
 as tool-heavy."""
 
+KEPT_TOOL_TURNS = 2
+"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
+dropped in favour of talk, which tells their outcome."""
+
+SUMMARY_SHARE = 4
+MAX_MESSAGES = 400
+"""Maximum number of messages of the window; the tokens have their own limit."""
+
 
 def topic_start(notes: HistoryNotes, question: str) -> int:
     """The turn in which the present topic began: behind the last where the question opens one, the
@@ -58,11 +66,6 @@ def turn_start(notes: HistoryNotes, turn: int) -> int:
     if turn >= notes.turns:
         return len(notes.messages)
     return notes.blocks[notes.turn_starts[max(turn, 0)]].place.start
-
-
-KEPT_TOOL_TURNS = 2
-"""Number of latest turns with kept tool exchanges, if turns are tool-heavy. Older exchanges are
-dropped in favour of talk, which tells their outcome."""
 
 
 class AdaptiveWindow(Composable):
@@ -99,11 +102,6 @@ class AdaptiveWindow(Composable):
     def describe(self, stats: ContextStats) -> None:
         stats["min_messages"] = self.min_messages
         stats["max_messages"] = self.max_messages
-
-
-SUMMARY_SHARE = 4
-MAX_MESSAGES = 400
-"""Maximum number of messages of the window; the tokens have their own limit."""
 
 
 class AdaptiveSmartContext(Composable):

@@ -59,18 +59,6 @@ def calls_tools(message: ContextMessage) -> bool:
     return message["role"] == "assistant" and bool(message.get("tool_calls"))
 
 
-def _behind_results(messages: list[ContextMessage], start: int) -> int:
-    while start < len(messages) and messages[start]["role"] == "tool":
-        start += 1
-    return start
-
-
-def _start_of_results(messages: list[ContextMessage], first: int, stop: int) -> int:
-    while stop > first and messages[stop - 1]["role"] == "tool":
-        stop -= 1
-    return stop
-
-
 def repair_history(
     messages: list[ContextMessage], strategy: ContextManagement
 ) -> list[ContextMessage]:
@@ -83,6 +71,18 @@ def repair_history(
     here = {id(message) for message in (*messages[:first], *turn)}
     others = [message for message in kept if id(message) not in here]
     return [*messages[:first], *_complete_exchanges(others), *turn]
+
+
+def _behind_results(messages: list[ContextMessage], start: int) -> int:
+    while start < len(messages) and messages[start]["role"] == "tool":
+        start += 1
+    return start
+
+
+def _start_of_results(messages: list[ContextMessage], first: int, stop: int) -> int:
+    while stop > first and messages[stop - 1]["role"] == "tool":
+        stop -= 1
+    return stop
 
 
 def _current_turn(messages: list[ContextMessage], first: int) -> list[ContextMessage]:

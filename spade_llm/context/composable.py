@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from spade_llm.context.token_counter import CachedTokenCounter
     from spade_llm.providers.messages import ContextMessage
 
+DEFAULT_MESSAGES = 20
+"""Maximum number of messages if no part of a composition has a limit."""
+TYPICAL_TOKENS = 50
+"""Assumed tokens per message, for statistics of a number of messages without texts."""
+STEP_MESSAGES = 64
+"""Noted at a time, before others get a turn: 2 ms."""
+
 
 class ContextDraft:
     def __init__(self, retention: Retention, histories: HistoryNotesCache) -> None:
@@ -103,14 +110,6 @@ def check_share(name: str, value: float) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
         raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}")
     return float(value)
-
-
-DEFAULT_MESSAGES = 20
-"""Maximum number of messages if no part of a composition has a limit."""
-TYPICAL_TOKENS = 50
-"""Assumed tokens per message, for statistics of a number of messages without texts."""
-STEP_MESSAGES = 64
-"""Noted at a time, before others get a turn: 2 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

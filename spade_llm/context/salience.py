@@ -53,6 +53,10 @@ CACHED_WORDS = 20_000
 MAX_OWN_WORDS = 12
 """Maximum number of marked words in a sentence about the speaker."""
 
+MAX_TERM_CHARS = 8000
+"""Maximum number of characters of a text that are searched for terms."""
+CACHED_TERMS = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class SalientSentence:
@@ -76,6 +80,29 @@ def salient_sentences(text: str, *, speaks_of_self: bool) -> list[SalientSentenc
 
 def is_question_sentence(sentence: str) -> bool:
     return sentence.rstrip(_BEHIND_QUESTION).endswith(("?", "？", "؟"))
+
+
+def strip_punctuation(word: str) -> str:
+    """Strip the punctuation around the word."""
+    return word.strip(_PUNCTUATION)
+
+
+def text_terms(text: str) -> frozenset[int]:
+    return frozenset(
+        term
+        for word in set(split_words(text[:MAX_TERM_CHARS]))
+        if (term := _word_term(word)) is not None
+    )
+
+
+def message_text(message: ContextMessage) -> str:
+    """Return the content, with the names and arguments of tool calls."""
+    content = message["content"] or ""
+    calls = message.get("tool_calls") if message["role"] == "assistant" else None
+    if not calls:
+        return content
+    functions = [call["function"] for call in calls]
+    return " ".join([content, *(f"{one['name']} {one['arguments']}" for one in functions)])
 
 
 def _salient_sentence(text: str, speaks_of_self: bool) -> SalientSentence:
@@ -108,37 +135,9 @@ def _has_no_case(char: str) -> bool:
     return char.isalpha() and not char.islower() and not char.isupper()
 
 
-def strip_punctuation(word: str) -> str:
-    """Strip the punctuation around the word."""
-    return word.strip(_PUNCTUATION)
-
-
 def _means_something(word: str) -> bool:
     bare = strip_accents(strip_punctuation(word).casefold())
     return bool(bare) and bare not in STOP_WORDS
-
-
-MAX_TERM_CHARS = 8000
-"""Maximum number of characters of a text that are searched for terms."""
-CACHED_TERMS = 20_000
-
-
-def text_terms(text: str) -> frozenset[int]:
-    return frozenset(
-        term
-        for word in set(split_words(text[:MAX_TERM_CHARS]))
-        if (term := _word_term(word)) is not None
-    )
-
-
-def message_text(message: ContextMessage) -> str:
-    """Return the content, with the names and arguments of tool calls."""
-    content = message["content"] or ""
-    calls = message.get("tool_calls") if message["role"] == "assistant" else None
-    if not calls:
-        return content
-    functions = [call["function"] for call in calls]
-    return " ".join([content, *(f"{one['name']} {one['arguments']}" for one in functions)])
 
 
 @lru_cache(CACHED_TERMS)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spade_llm.context.strategy import ContextStats
     from spade_llm.providers.embedder import Embedder
 
+logger = logging.getLogger(__name__)
+
 MAX_TERMS = 12
 """Maximum number of terms of a question, the rarest first."""
 FEW_BLOCKS = 8
@@ -25,6 +27,12 @@ MAX_CANDIDATES = 48
 MIN_COSINE = 0.25
 """Below, two texts of MiniLM have nothing to do with each other."""
 VECTOR_SHARE = 0.5
+
+RELEVANT_SHARE = 0.5
+"""Share of the budget left by the current turn; the newest messages get the rest."""
+BATCH = 32
+"""Blocks that are embedded together: 30 ms, and a deadline may come between two batches."""
+MAX_EMBEDDED_CHARS = 2000
 
 
 def most_relevant_blocks(notes: HistoryNotes, question: str, *, threshold: float) -> list[int]:
@@ -50,58 +58,6 @@ def ranks_by_vectors(notes: HistoryNotes, question: str) -> bool:
     asked = notes.question_vector
     is_asked = asked is not None and asked[0] == question
     return is_asked and notes.with_vector >= len(notes.blocks)
-
-
-def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
-    known = [term for term in terms if notes.counts.get(term)]
-    return sorted(known, key=lambda term: (notes.counts[term], term))[:MAX_TERMS]
-
-
-def _term_scores(
-    notes: HistoryNotes, asked: list[int], cosines: dict[int, float]
-) -> dict[int, float]:
-    """Score the blocks by the weight of the question terms they contain (rare words weigh more),
-    and by cosine if there are any."""
-    weights = {term: log(1 + len(notes.blocks) / notes.counts[term]) for term in asked}
-    total = sum(weights.values()) or 1.0
-    scores: defaultdict[int, float] = defaultdict(float)
-    for term, weight in weights.items():
-        for block in notes.places[term]:
-            scores[block] += weight / total
-    if not cosines:
-        return scores
-    return {
-        block: (1 - VECTOR_SHARE) * scores.get(block, 0.0) + VECTOR_SHARE * cosines.get(block, 0.0)
-        for block in {*scores, *cosines}
-    }
-
-
-def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
-    """Compute the cosines of the blocks nearest to the question."""
-    if notes.vectors is None or notes.question_vector is None:
-        return {}
-    text, vector = notes.question_vector
-    if text != question:
-        return {}
-    import numpy as np
-
-    near = notes.vectors.near_cosines(vector)
-    rows = np.argsort(-near, kind="stable")[:MAX_CANDIDATES]
-    exact = notes.vectors.cosines(rows, vector)
-    return {
-        int(row): float(cosine)
-        for row, cosine in zip(rows, exact, strict=True)
-        if cosine >= MIN_COSINE
-    }
-
-
-logger = logging.getLogger(__name__)
-
-RELEVANT_SHARE = 0.5
-"""Share of the budget left by the current turn; the newest messages get the rest."""
-BATCH = 32
-"""Blocks that are embedded together: 30 ms, and a deadline may come between two batches."""
-MAX_EMBEDDED_CHARS = 2000
 
 
 class SemanticRetention(Composable):
@@ -191,6 +147,49 @@ class SemanticRetention(Composable):
         if self.embedder is None or filling.is_whole:
             return ""
         return "" if ranks_by_vectors(filling.noted.notes, filling.question) else "vectors"
+
+
+def _rarest_terms(notes: HistoryNotes, terms: frozenset[int]) -> list[int]:
+    known = [term for term in terms if notes.counts.get(term)]
+    return sorted(known, key=lambda term: (notes.counts[term], term))[:MAX_TERMS]
+
+
+def _term_scores(
+    notes: HistoryNotes, asked: list[int], cosines: dict[int, float]
+) -> dict[int, float]:
+    """Score the blocks by the weight of the question terms they contain (rare words weigh more),
+    and by cosine if there are any."""
+    weights = {term: log(1 + len(notes.blocks) / notes.counts[term]) for term in asked}
+    total = sum(weights.values()) or 1.0
+    scores: defaultdict[int, float] = defaultdict(float)
+    for term, weight in weights.items():
+        for block in notes.places[term]:
+            scores[block] += weight / total
+    if not cosines:
+        return scores
+    return {
+        block: (1 - VECTOR_SHARE) * scores.get(block, 0.0) + VECTOR_SHARE * cosines.get(block, 0.0)
+        for block in {*scores, *cosines}
+    }
+
+
+def _cosines(notes: HistoryNotes, question: str) -> dict[int, float]:
+    """Compute the cosines of the blocks nearest to the question."""
+    if notes.vectors is None or notes.question_vector is None:
+        return {}
+    text, vector = notes.question_vector
+    if text != question:
+        return {}
+    import numpy as np
+
+    near = notes.vectors.near_cosines(vector)
+    rows = np.argsort(-near, kind="stable")[:MAX_CANDIDATES]
+    exact = notes.vectors.cosines(rows, vector)
+    return {
+        int(row): float(cosine)
+        for row, cosine in zip(rows, exact, strict=True)
+        if cosine >= MIN_COSINE
+    }
 
 
 def _with_adjacent_turn(notes: HistoryNotes, index: int) -> list[Block]:

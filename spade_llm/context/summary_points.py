@@ -28,6 +28,8 @@ LINE_TOKENS = 6
 _DENSE = re.compile(r"[^A-Za-zÀ-ɏ\s]")
 """Each of these is most of a token."""
 
+FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH = range(3)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryPoint:
@@ -65,41 +67,6 @@ def summary_points_of(message: ContextMessage) -> list[SummaryPoint]:
         return [_point(speaker, one) for one in found[:MAX_RESULT_POINTS]]
     found = salient_sentences(text, speaks_of_self=speaker == "user")
     return [_point(speaker, one) for one in found]
-
-
-def _point(speaker: str, sentence: SalientSentence) -> SummaryPoint:
-    whole = " ".join(sentence.words)
-    return SummaryPoint(
-        speaker=speaker,
-        question=whole if sentence.is_question else "",
-        forms=_three_lengths(whole, sentence) if sentence.marked else ("", "", ""),
-        items=sentence.items,
-    )
-
-
-def _three_lengths(whole: str, sentence: SalientSentence) -> tuple[str, str, str]:
-    near = min(GAP.join(_item_runs(sentence)), whole, key=len)
-    bare = min(", ".join(sentence.items), near, key=len)
-    return (whole if len(whole) <= MAX_WHOLE_CHARS else near), near, bare
-
-
-def _item_runs(sentence: SalientSentence) -> Iterator[str]:
-    """The items with some words around them."""
-    start = stop = 0
-    for index in sentence.marked:
-        if index - WORDS_BEFORE > stop:
-            yield from _words(sentence, start, stop)
-            start = index - WORDS_BEFORE
-        stop = index + WORDS_BEHIND + 1
-    yield from _words(sentence, start, stop)
-
-
-def _words(sentence: SalientSentence, start: int, stop: int) -> Iterator[str]:
-    if stop > start:
-        yield " ".join(sentence.words[start:stop])
-
-
-FULL_LENGTH, CONTEXT_LENGTH, ITEMS_LENGTH = range(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +131,38 @@ class PointSequence:
 
     def points(self, start: int, stop: int) -> list[SummaryPoint]:
         return self._points[start:stop]
+
+
+def _point(speaker: str, sentence: SalientSentence) -> SummaryPoint:
+    whole = " ".join(sentence.words)
+    return SummaryPoint(
+        speaker=speaker,
+        question=whole if sentence.is_question else "",
+        forms=_three_lengths(whole, sentence) if sentence.marked else ("", "", ""),
+        items=sentence.items,
+    )
+
+
+def _three_lengths(whole: str, sentence: SalientSentence) -> tuple[str, str, str]:
+    near = min(GAP.join(_item_runs(sentence)), whole, key=len)
+    bare = min(", ".join(sentence.items), near, key=len)
+    return (whole if len(whole) <= MAX_WHOLE_CHARS else near), near, bare
+
+
+def _item_runs(sentence: SalientSentence) -> Iterator[str]:
+    """The items with some words around them."""
+    start = stop = 0
+    for index in sentence.marked:
+        if index - WORDS_BEFORE > stop:
+            yield from _words(sentence, start, stop)
+            start = index - WORDS_BEFORE
+        stop = index + WORDS_BEHIND + 1
+    yield from _words(sentence, start, stop)
+
+
+def _words(sentence: SalientSentence, start: int, stop: int) -> Iterator[str]:
+    if stop > start:
+        yield " ".join(sentence.words[start:stop])
 
 
 def _longest_prefix(sums: list[int], start: int, stop: int, tokens: int) -> int:

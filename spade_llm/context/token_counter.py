@@ -20,6 +20,13 @@ THREE_BYTES_FROM = 0x800
 MAX_CACHED_WORDS, MAX_CACHED_WORD_CHARS = 20_000, 20
 """Maximum number of cached word estimates, and maximum length of such a word: 2 MB."""
 
+TOKENS_PER_MESSAGE = 4
+"""Role and separators, as OpenAI counts them."""
+TOKENS_PER_CALL = 8
+MAX_CACHED_CHARS = 4_000_000
+"""Maximum number of characters of cached texts; when half of it is used, the older half is evicted.
+"""
+
 
 class TokenCounter(Protocol):
     """Counts alike at every call. Blocks: about 10 µs for a message."""
@@ -65,25 +72,6 @@ class EstimatedTokens:
         return int(words + len(_LINE_ENDS.findall(text)) + 0.5)
 
 
-def _tokens_of(piece: str) -> float:
-    first = ord(piece[0])
-    if piece[0].isalpha() and (first < 0x250):
-        return -(-len(piece) // LETTERS_PER_TOKEN)
-    if first < 0x80:
-        return 0.5 - (-len(piece) // DIGITS_PER_TOKEN) if piece[0].isdigit() else 1
-    if first < THREE_BYTES_FROM:
-        return 0.7 * len(piece)
-    return 1.7 if first < 0x10000 else 3
-
-
-TOKENS_PER_MESSAGE = 4
-"""Role and separators, as OpenAI counts them."""
-TOKENS_PER_CALL = 8
-MAX_CACHED_CHARS = 4_000_000
-"""Maximum number of characters of cached texts; when half of it is used, the older half is evicted.
-"""
-
-
 class CachedTokenCounter:
     """A counter that remembers."""
 
@@ -123,3 +111,14 @@ class CachedTokenCounter:
         self._new[text] = tokens
         self._chars += len(text)
         return tokens
+
+
+def _tokens_of(piece: str) -> float:
+    first = ord(piece[0])
+    if piece[0].isalpha() and (first < 0x250):
+        return -(-len(piece) // LETTERS_PER_TOKEN)
+    if first < 0x80:
+        return 0.5 - (-len(piece) // DIGITS_PER_TOKEN) if piece[0].isdigit() else 1
+    if first < THREE_BYTES_FROM:
+        return 0.7 * len(piece)
+    return 1.7 if first < 0x10000 else 3

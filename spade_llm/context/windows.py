@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from spade_llm.context.strategy import ContextManagement, ContextStats
     from spade_llm.context.token_counter import TokenCounter
 
+MIN_TOKENS = 64
+
 
 class NoContextManagement(Composable):
     """Strategy without a limit, for short conversations; a long one exceeds the model's context
@@ -77,9 +79,6 @@ class SmartWindowSizeContext(Composable):
         stats["max_messages"] = self.max_messages
         stats["preserve_initial"] = self.preserve_initial
         stats["prioritize_tools"] = self.prioritize_tools
-
-
-MIN_TOKENS = 64
 
 
 class TokenBudget(Composable):

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from spade_llm.memory.categories import CategoryBackend, CategoryStore
     from spade_llm.memory.contract import MemoryEntry, MemoryPage
 
+DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
+"""Folder of spade_llm 0.3 for an agent's memory file without a configured path."""
+
+SHOWN_CHARS = 1000
+"""Maximum length of one memory in a context line, in characters."""
+
 
 class BaseMemoryStats(TypedDict, total=False):
     total_memories: int
@@ -41,13 +47,6 @@ class HasStatistics(Protocol):
     """A store that has statistics of its own."""
 
     async def memory_stats(self) -> BaseMemoryStats: ...
-
-
-DATA_OF_SPADE_LLM = Path("spade_llm/data/agent_memory")
-"""Folder of spade_llm 0.3 for an agent's memory file without a configured path."""
-
-SHOWN_CHARS = 1000
-"""Maximum length of one memory in a context line, in characters."""
 
 
 class AgentBaseMemory:
@@ -185,6 +184,11 @@ class AgentBaseMemory:
         return self._store
 
 
+def local_time(moment: datetime) -> datetime:
+    """A time as spade_llm 0.3 has it: local, without a zone."""
+    return moment.astimezone().replace(tzinfo=None)
+
+
 def _file_of(agent_id: str, folder: str | Path | None) -> Path:
     old_name = agent_id.replace("@", "_").replace("/", "_") + "_base_memory.db"
     if folder is not None:
@@ -205,11 +209,6 @@ def _value_errors() -> Iterator[None]:
         yield
     except InvalidArguments as error:
         raise InvalidMemory(str(error)) from None
-
-
-def local_time(moment: datetime) -> datetime:
-    """A time as spade_llm 0.3 has it: local, without a zone."""
-    return moment.astimezone().replace(tzinfo=None)
 
 
 def _creation_times(entries: Sequence[MemoryEntry]) -> str | None:

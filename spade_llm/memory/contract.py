@@ -24,6 +24,12 @@ from spade_llm.search.memory_query import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+TOPIC_METADATA_KEY = "topic"
+"""The kind (in the metadata) of a pattern that says what is talked about, not how."""
+
+MAX_EPISODES = 100
+"""Maximum number of a person's episodes that are compared together."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
@@ -581,13 +587,6 @@ class ConsentingPerson:
     """Oldest first; of episodes that have been read, the newest MAX_EPISODES."""
     changed: int
     """Counts what was new about them."""
-
-
-TOPIC_METADATA_KEY = "topic"
-"""The kind (in the metadata) of a pattern that says what is talked about, not how."""
-
-MAX_EPISODES = 100
-"""Maximum number of a person's episodes that are compared together."""
 
 
 class LearningStore(Protocol):

@@ -31,25 +31,6 @@ _UNITS = (
     (MINUTE, MINUTE, "minute", "1 minute ago"),
 )
 
-
-def relative_time(at: datetime, now: datetime) -> str:
-    """`just now`, `5 minutes ago`, `yesterday`, `2 days ago`, `last week`, … `3 years ago`.
-
-    A time ahead is `in 5 minutes`; less than a minute ahead is a clock that goes wrong: `just now`.
-    """
-    seconds = int((now - at).total_seconds())
-    for from_s, unit_s, name, single in _UNITS:
-        if abs(seconds) >= from_s:
-            return _words(abs(seconds) // unit_s, name, single, is_ahead=seconds < 0)
-    return "just now"
-
-
-def _words(count: int, name: str, single: str, *, is_ahead: bool) -> str:
-    if is_ahead:
-        return f"in {count} {name}{'' if count == 1 else 's'}"
-    return single if count == 1 else f"{count} {name}s ago"
-
-
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 50
 KEY_MOMENT_SCORE = 0.7
@@ -67,6 +48,20 @@ MAX_DETAILS_CHARS = 8000
 """Maximum length of all messages of one memory together, in characters."""
 
 NO_MEMORIES = "No memories found."
+
+_UNSAFE_IN_NAME = re.compile(r'[:"*\[\]#]')
+
+
+def relative_time(at: datetime, now: datetime) -> str:
+    """`just now`, `5 minutes ago`, `yesterday`, `2 days ago`, `last week`, … `3 years ago`.
+
+    A time ahead is `in 5 minutes`; less than a minute ahead is a clock that goes wrong: `just now`.
+    """
+    seconds = int((now - at).total_seconds())
+    for from_s, unit_s, name, single in _UNITS:
+        if abs(seconds) >= from_s:
+            return _words(abs(seconds) // unit_s, name, single, is_ahead=seconds < 0)
+    return "just now"
 
 
 class RetrievableMemory(Protocol):
@@ -119,6 +114,12 @@ async def retrieve_memory(
 
 def is_key_moment(hit: ScoredMemory) -> bool:
     return (hit.entry.surprise or 0.0) >= KEY_MOMENT_SCORE
+
+
+def _words(count: int, name: str, single: str, *, is_ahead: bool) -> str:
+    if is_ahead:
+        return f"in {count} {name}{'' if count == 1 else 's'}"
+    return single if count == 1 else f"{count} {name}s ago"
 
 
 def _detailed(hits: Sequence[ScoredMemory], limit: int, detail_limit: int | None) -> Sequence[str]:
@@ -182,9 +183,6 @@ def _within_bounds(lines: list[str]) -> list[str]:
 
 def _quoted_line(message: ObservedMessage) -> str:
     return f'- {_speaker_name(message)}: "{single_line(message.content, MAX_DETAIL_CHARS)}"'
-
-
-_UNSAFE_IN_NAME = re.compile(r'[:"*\[\]#]')
 
 
 def _speaker_name(message: ObservedMessage) -> str:

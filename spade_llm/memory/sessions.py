@@ -15,6 +15,11 @@ from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType,
 if TYPE_CHECKING:
     from spade_llm.memory.contract import OwnedMemory, ScoredMemory
 
+DEFAULT_MESSAGES = 50
+MAX_MESSAGES = 1000
+DEFAULT_TOP_K = 5
+MAX_TOP_K = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
@@ -75,12 +80,6 @@ class SessionSearch:
     """Number of further hits that did not fit into one remote response."""
 
 
-DEFAULT_MESSAGES = 50
-MAX_MESSAGES = 1000
-DEFAULT_TOP_K = 5
-MAX_TOP_K = 20
-
-
 async def session_history(
     memory: OwnedMemory, session: str, *, limit: int = DEFAULT_MESSAGES, before: str | None = None
 ) -> SessionHistory:
@@ -94,20 +93,6 @@ async def session_history(
         _latest_messages(memory, session, limit, before), memory.stats(session)
     )
     return SessionHistory(session_id=session, messages=tuple(messages), total_count=stats.messages)
-
-
-async def _latest_messages(
-    memory: OwnedMemory, session: str, limit: int, before: str | None
-) -> list[ObservedMessage]:
-    """Latest messages, in as many pages as necessary: a remote page is limited to one message."""
-    kept: list[ObservedMessage] = []
-    while len(kept) < limit:
-        first = kept[0].id if kept else before
-        page = await memory.history(session, limit=limit - len(kept), before=first)
-        if not page:
-            break
-        kept[:0] = page
-    return kept
 
 
 async def session_statistics(memory: OwnedMemory, session: str) -> SessionCounts:
@@ -168,6 +153,20 @@ def session_counts(
         profile_entries=by_type.get(MemoryType.PROFILE, 0),
         procedural_patterns=by_type.get(MemoryType.PROCEDURAL, 0),
     )
+
+
+async def _latest_messages(
+    memory: OwnedMemory, session: str, limit: int, before: str | None
+) -> list[ObservedMessage]:
+    """Latest messages, in as many pages as necessary: a remote page is limited to one message."""
+    kept: list[ObservedMessage] = []
+    while len(kept) < limit:
+        first = kept[0].id if kept else before
+        page = await memory.history(session, limit=limit - len(kept), before=first)
+        if not page:
+            break
+        kept[:0] = page
+    return kept
 
 
 def _session_hit(hit: ScoredMemory) -> SessionHit:

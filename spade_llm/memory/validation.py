@@ -41,6 +41,10 @@ MAX_REASON_CHARS = 1024
 MAX_QUERY_CHARS = 32 * 1024
 MAX_RELATION_CHARS = 128
 
+ROOM_SEPARATOR = " in "
+"""Separator between a person's JID and the room's JID in a subject."""
+JID_PATTERN = re.compile(r"([^@/\s]+@[^@/\s]+)(/.*)?", re.DOTALL)
+
 
 def check_draft(draft: MemoryDraft) -> None:
     """Raises InvalidArguments, naming the field."""
@@ -242,17 +246,6 @@ def parse_id(id: str, field: str = "id") -> bytes:
         raise InvalidArguments(f"{field}: {id[:64]!r} is not a UUID") from None
 
 
-def _check_tags(tags: Sequence[str]) -> None:
-    check_number("tags", len(tags), 0, MAX_TAGS)
-    for tag in tags:
-        check_text("tags", tag, MAX_TAG_CHARS)
-
-
-ROOM_SEPARATOR = " in "
-"""Separator between a person's JID and the room's JID in a subject."""
-JID_PATTERN = re.compile(r"([^@/\s]+@[^@/\s]+)(/.*)?", re.DOTALL)
-
-
 def normalize_subject(subject: str | None) -> str | None:
     """`Ada@Home/phone` is `ada@home`; what is no JID stays as it is."""
     found = JID_PATTERN.fullmatch(subject or "")
@@ -270,3 +263,9 @@ def subject_jid(subject: str) -> str:
     unknown."""
     who, _, room = subject.partition(ROOM_SEPARATOR)
     return who if JID_PATTERN.fullmatch(who) else room or who
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    check_number("tags", len(tags), 0, MAX_TAGS)
+    for tag in tags:
+        check_text("tags", tag, MAX_TAG_CHARS)

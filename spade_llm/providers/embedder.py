@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+CACHED_QUERIES = 1024
+"""1.5 KB each at 384 dimensions."""
+
 
 class Embedder(Protocol):
     """Raises ModelUnavailable when vectors cannot be had now."""
@@ -29,10 +32,6 @@ class Embedder(Protocol):
         """Embed the texts off the event loop: one L2-normalised row each, shape (len(texts),
         dimension)."""
         ...
-
-
-CACHED_QUERIES = 1024
-"""1.5 KB each at 384 dimensions."""
 
 
 class QueryVectorCache:

@@ -24,9 +24,18 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, Sampling, ToolSpec
 
+logger = logging.getLogger(__name__)
+
 PAUSE_S = 30.0
 """Pause in seconds after the first failure; it doubles with each further one."""
 MAX_PAUSE_S = 300.0
+
+ANSWER_TIMEOUT_S = 30.0
+UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
+"""Errors after which a model is not called for a while (the circuit opens)."""
+FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
+"""Errors after which another model is tried. A prompt that is too long or wrong is not among them.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,16 +75,6 @@ class CircuitBreaker:
         pause_s = max(PAUSE_S * 2.0 ** min(self._failures, 10), asked_s or 0.0)
         self._failures += 1
         self._paused_until = self.now() + min(pause_s, MAX_PAUSE_S)
-
-
-logger = logging.getLogger(__name__)
-
-ANSWER_TIMEOUT_S = 30.0
-UNAVAILABLE_ERRORS = (ModelUnavailable, RateLimited, ModelDenied)
-"""Errors after which a model is not called for a while (the circuit opens)."""
-FALLBACK_ERRORS = (*UNAVAILABLE_ERRORS, InvalidModelOutput)
-"""Errors after which another model is tried. A prompt that is too long or wrong is not among them.
-"""
 
 
 @dataclass(slots=True, kw_only=True)

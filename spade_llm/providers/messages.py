@@ -6,6 +6,12 @@ import re
 import uuid
 from typing import Literal, NotRequired, TypedDict
 
+MAX_NAME_CHARS = 64
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+
+MAX_CALL_ID_CHARS = 64
+"""Characters."""
+
 
 class FunctionCall(TypedDict):
     name: str
@@ -46,17 +52,9 @@ class ToolResultMessage(TypedDict):
 ContextMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage
 
 
-MAX_NAME_CHARS = 64
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
-
-
 def safe_name(name: str, *, max_chars: int = MAX_NAME_CHARS) -> str:
     """Every other character as `_`; may be empty."""
     return _FOREIGN.sub("_", name)[:max_chars]
-
-
-MAX_CALL_ID_CHARS = 64
-"""Characters."""
 
 
 def valid_call_id(given: str, taken: set[str]) -> str:

@@ -17,7 +17,12 @@ from spade_llm.core.errors import EmptyModelOutput, ModelError, ModelUnavailable
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+logger = logging.getLogger(__name__)
+
 LONGEST_RETRY_AFTER_S = 86_400.0
+
+RETRYABLE_ERRORS = (ModelUnavailable, RateLimited, EmptyModelOutput)
+"""Errors after which another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,28 +58,6 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) ->
     if seconds is None:
         seconds = _until(headers.get("retry-after"), now or datetime.now(UTC))
     return None if seconds is None else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)
-
-
-def _number(text: str | None, *, scale: int) -> float | None:
-    try:
-        number = float(text or "") / scale
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _until(text: str | None, now: datetime) -> float | None:
-    try:
-        at = parsedate_to_datetime(text or "")
-    except ValueError:
-        return None
-    return (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()
-
-
-logger = logging.getLogger(__name__)
-
-RETRYABLE_ERRORS = (ModelUnavailable, RateLimited, EmptyModelOutput)
-"""Errors after which another attempt may succeed."""
 
 
 class Attempts:
@@ -118,3 +101,19 @@ class Attempts:
             pause_s,
         )
         await asyncio.sleep(pause_s)
+
+
+def _number(text: str | None, *, scale: int) -> float | None:
+    try:
+        number = float(text or "") / scale
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _until(text: str | None, now: datetime) -> float | None:
+    try:
+        at = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()

@@ -31,6 +31,32 @@ _SENTENCE_MARK = re.compile(r":|[.!?…؟۔।॥։።]+(?=\s|$)|[。！？｡�
 SpokenText = tuple["ObservedMessage", str]
 """A message, and what is new of its text."""
 
+SOFT_GAP = timedelta(minutes=30)
+"""Ends an episode where the talk turns to something else, or has been long; and lets the last
+episode of a conversation rest."""
+HARD_GAP = timedelta(hours=3)
+"""Ends an episode."""
+
+MAX_RANGE_MESSAGES = 400
+"""Messages of one stretch; one with so many may go on, whatever its dates say."""
+MAX_MESSAGES = 40
+MAX_CHARS = 16_000
+"""Maximum length of an episode in characters, unless a single message is longer."""
+LONG_EPISODE_MESSAGES = 20
+"""Messages after which a soft gap alone ends an episode."""
+MIN_MESSAGES = 6
+"""Minimum number of messages before a topic shift without a pause ends an episode."""
+
+WINDOW = 4
+"""Messages on each side of a possible cut that are compared."""
+LOOKAHEAD = WINDOW + 2
+"""Messages beyond a possible cut that must be there before it is decided."""
+SOFT_SHIFT, SOFT_WORDS = 0.25, 3
+"""Thresholds of a topic shift at a soft gap: a topic overlap below the first value, if each side
+has at least so many words."""
+HARD_SHIFT, HARD_WORDS = 0.05, 10
+"""The same without a pause."""
+
 
 def episode_draft(
     stretch: MessageRange, messages: Sequence[ObservedMessage], *, content: str
@@ -62,6 +88,41 @@ def speaker_name(message: ObservedMessage) -> str:
     return (
         single_line(_SENTENCE_MARK.sub(" ", message.speaker or ""), MAX_NAME_CHARS) or message.role
     )
+
+
+def cut_episodes(
+    stretch: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
+) -> list[EpisodeDraft]:
+    """The episodes that are complete, in order; together they are the stretch's beginning.
+
+    `recalled`: content by id of the memories that messages were written with.
+    """
+    points = cut_points(stretch.messages, now=now, is_over=stretch.is_over)
+    return build_episodes(stretch, points, recalled or {})
+
+
+def build_episodes(
+    stretch: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
+) -> list[EpisodeDraft]:
+    """The episodes between the `points` that `cut_points` found."""
+    topics = topics_by_text(recalled)
+    return [_build_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
+
+
+def cut_points(
+    messages: Sequence[ObservedMessage], *, now: datetime, is_over: bool = False
+) -> list[tuple[int, int]]:
+    """Begin and end (exclusive) of each complete episode; what follows the last is still open.
+
+    `is_over`: nothing will follow, however short ago the last was said.
+    """
+    talk = _TopicShifts(messages=messages, is_closed=is_over or _is_idle(messages, now))
+    pieces: list[tuple[int, int]] = []
+    start = 0
+    while start < len(messages) and (end := _episode_end(talk, start)) is not None:
+        pieces.append((start, end))
+        start = end
+    return pieces
 
 
 def _dates(messages: Sequence[ObservedMessage]) -> str:
@@ -104,68 +165,6 @@ def _speakers(said: Sequence[SpokenText]) -> str:
     """All they said was known before."""
     names = dict.fromkeys(speaker_name(message) for message, _ in said)
     return f"{', '.join(names)}: …"
-
-
-SOFT_GAP = timedelta(minutes=30)
-"""Ends an episode where the talk turns to something else, or has been long; and lets the last
-episode of a conversation rest."""
-HARD_GAP = timedelta(hours=3)
-"""Ends an episode."""
-
-MAX_RANGE_MESSAGES = 400
-"""Messages of one stretch; one with so many may go on, whatever its dates say."""
-MAX_MESSAGES = 40
-MAX_CHARS = 16_000
-"""Maximum length of an episode in characters, unless a single message is longer."""
-LONG_EPISODE_MESSAGES = 20
-"""Messages after which a soft gap alone ends an episode."""
-MIN_MESSAGES = 6
-"""Minimum number of messages before a topic shift without a pause ends an episode."""
-
-WINDOW = 4
-"""Messages on each side of a possible cut that are compared."""
-LOOKAHEAD = WINDOW + 2
-"""Messages beyond a possible cut that must be there before it is decided."""
-SOFT_SHIFT, SOFT_WORDS = 0.25, 3
-"""Thresholds of a topic shift at a soft gap: a topic overlap below the first value, if each side
-has at least so many words."""
-HARD_SHIFT, HARD_WORDS = 0.05, 10
-"""The same without a pause."""
-
-
-def cut_episodes(
-    stretch: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
-) -> list[EpisodeDraft]:
-    """The episodes that are complete, in order; together they are the stretch's beginning.
-
-    `recalled`: content by id of the memories that messages were written with.
-    """
-    points = cut_points(stretch.messages, now=now, is_over=stretch.is_over)
-    return build_episodes(stretch, points, recalled or {})
-
-
-def build_episodes(
-    stretch: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
-) -> list[EpisodeDraft]:
-    """The episodes between the `points` that `cut_points` found."""
-    topics = topics_by_text(recalled)
-    return [_build_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
-
-
-def cut_points(
-    messages: Sequence[ObservedMessage], *, now: datetime, is_over: bool = False
-) -> list[tuple[int, int]]:
-    """Begin and end (exclusive) of each complete episode; what follows the last is still open.
-
-    `is_over`: nothing will follow, however short ago the last was said.
-    """
-    talk = _TopicShifts(messages=messages, is_closed=is_over or _is_idle(messages, now))
-    pieces: list[tuple[int, int]] = []
-    start = 0
-    while start < len(messages) and (end := _episode_end(talk, start)) is not None:
-        pieces.append((start, end))
-        start = end
-    return pieces
 
 
 def _is_idle(messages: Sequence[ObservedMessage], now: datetime) -> bool:

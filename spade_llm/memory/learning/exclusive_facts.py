@@ -130,15 +130,6 @@ def has_form(x: str, rule: FactRule, has_capitals: bool) -> bool:
             return bool(_LANGUAGE_NAME.match(x))
 
 
-def _has_capital(x: str, has_capitals: bool) -> bool:
-    """Names begin with one, unless the whole message was written without."""
-    return (
-        not has_capitals
-        or any(word[0].isupper() and word != "I" for word in x.split())
-        or not x.isascii()
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusiveValue:
     """Value that a fact gives to an exclusive slot."""
@@ -198,6 +189,15 @@ def exclusive_search_words(slot: ExclusiveFact) -> str:
     rules = [rule for rule in RULES if rule.slot is slot]
     templates = (re.sub(r"\{\w+\}(?:'s)?", " ", rule.template) for rule in rules)
     return " ".join([*templates, *(value for rule in rules for value in rule.values)])
+
+
+def _has_capital(x: str, has_capitals: bool) -> bool:
+    """Names begin with one, unless the whole message was written without."""
+    return (
+        not has_capitals
+        or any(word[0].isupper() and word != "I" for word in x.split())
+        or not x.isascii()
+    )
 
 
 def _is_value(x: str, rule: FactRule) -> bool:

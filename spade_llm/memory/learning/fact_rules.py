@@ -8,6 +8,41 @@ from enum import StrEnum
 
 from spade_llm.search.memory_query import Category
 
+_AM = r"i(?:['’]m| am) "
+_VERY = r"(?:(?:really|also|absolutely|just|generally|still) )*"
+_KIN = (
+    r"(?P<y>wife|husband|partner|girlfriend|boyfriend|boss|mother|father|mom|mum|dad|fiancée?"
+    r"|cat|dog|son|daughter|brother|sister)"
+)
+_KIN_ES = (
+    r"(?P<y>mujer|esposa|marido|esposo|pareja|novia|novio|jefe|jefa|madre|padre|gato|gata|perro|perra"
+    r"|hijo|hija|hermano|hermana)"
+)
+_DIETS = ("vegetarian", "vegan", "pescatarian")
+_DIETS_ES = (
+    *("vegetariano", "vegetariana", "vegano", "vegana"),
+    *("pescetariano", "pescetariana"),
+)
+_CONDITION = r"(?P<x>coeliac|celiac|lactose intolerant|diabetic)"
+"""Medical conditions; they do not exclude a diet or each other."""
+_CONDITION_ES = r"(?P<x>cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
+_MARITAL = ("single", "married", "engaged", "separated", "divorced", "widowed")
+_MARITAL_ES = (
+    *("soltero", "soltera", "casado", "casada", "prometido", "prometida"),
+    *("separado", "separada", "divorciado", "divorciada", "viudo", "viuda"),
+)
+_TO_ME = r"(?:a m[ií] )?"
+_PREFERENCE = Category.PREFERENCE
+
+_NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
+"""Exclusion of articles: `I study the proposal` is a current activity."""
+
+LIKE_TEMPLATES = frozenset({"{who} likes {x}", "{who}: le {y} {x}", "{who} adora {x}"})
+"""Of the templates of TASTE; the others say the contrary."""
+
+DEFAULT_SPEAKER_NAMES = {"en": "The user", "es": "El usuario"}
+"""Who, where no name is known."""
+
 
 class ExclusiveFact(StrEnum):
     """Slot that holds a single value at a time; a new fact ends the validity of the old one."""
@@ -86,34 +121,6 @@ def _any_of(values: tuple[str, ...]) -> str:
     return rf"(?P<x>{'|'.join(values)})"
 
 
-_AM = r"i(?:['’]m| am) "
-_VERY = r"(?:(?:really|also|absolutely|just|generally|still) )*"
-_KIN = (
-    r"(?P<y>wife|husband|partner|girlfriend|boyfriend|boss|mother|father|mom|mum|dad|fiancée?"
-    r"|cat|dog|son|daughter|brother|sister)"
-)
-_KIN_ES = (
-    r"(?P<y>mujer|esposa|marido|esposo|pareja|novia|novio|jefe|jefa|madre|padre|gato|gata|perro|perra"
-    r"|hijo|hija|hermano|hermana)"
-)
-_DIETS = ("vegetarian", "vegan", "pescatarian")
-_DIETS_ES = (
-    *("vegetariano", "vegetariana", "vegano", "vegana"),
-    *("pescetariano", "pescetariana"),
-)
-_CONDITION = r"(?P<x>coeliac|celiac|lactose intolerant|diabetic)"
-"""Medical conditions; they do not exclude a diet or each other."""
-_CONDITION_ES = r"(?P<x>cel[ií]ac[oa]|intolerante a la lactosa|diab[eé]tic[oa])"
-_MARITAL = ("single", "married", "engaged", "separated", "divorced", "widowed")
-_MARITAL_ES = (
-    *("soltero", "soltera", "casado", "casada", "prometido", "prometida"),
-    *("separado", "separada", "divorciado", "divorciada", "viudo", "viuda"),
-)
-_TO_ME = r"(?:a m[ií] )?"
-_PREFERENCE = Category.PREFERENCE
-
-_NO_ARTICLE = r"(?!(?:the|your|this|that|my|its?|el|la|los|las|una?|tus?|est[ea]|lo) )"
-"""Exclusion of articles: `I study the proposal` is a current activity."""
 ENGLISH = (
     _rule(
         "en",
@@ -491,9 +498,3 @@ SPANISH = (
 )
 
 RULES = (*ENGLISH, *SPANISH)
-
-LIKE_TEMPLATES = frozenset({"{who} likes {x}", "{who}: le {y} {x}", "{who} adora {x}"})
-"""Of the templates of TASTE; the others say the contrary."""
-
-DEFAULT_SPEAKER_NAMES = {"en": "The user", "es": "El usuario"}
-"""Who, where no name is known."""

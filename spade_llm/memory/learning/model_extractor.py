@@ -100,6 +100,12 @@ EXTRACTION_TOOL = ToolSpec(
     parameters=EXTRACTION_PARAMETERS,
 )
 
+DEADLINE_S = 120.0
+"""Deadline for both model calls of an episode, in seconds."""
+MAX_KNOWN = 15
+MAX_QUERY_CHARS = 2000
+TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
 
 def build_extraction_prompt(
     reading: EpisodeReading, known: Sequence[MemoryEntry]
@@ -120,27 +126,6 @@ def build_extraction_prompt(
         },
         {"role": "user", "content": text},
     ]
-
-
-def _conversation(reading: EpisodeReading) -> list[dict[str, str]]:
-    lines: list[dict[str, str]] = []
-    room = MAX_EPISODE_CHARS
-    for message in reading.messages:
-        text = message.content[: min(MAX_MESSAGE_CHARS, room)]
-        if text.strip():
-            lines.append(
-                {"at": f"{message.at:%A %Y-%m-%d %H:%M}", "speaker": speaker_name(message)}
-            )
-            lines[-1] |= {"role": message.role, "text": text}
-        room -= len(text)
-    return lines
-
-
-DEADLINE_S = 120.0
-"""Deadline for both model calls of an episode, in seconds."""
-MAX_KNOWN = 15
-MAX_QUERY_CHARS = 2000
-TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 class _FactFields(BaseModel):
@@ -181,6 +166,20 @@ class ModelExtractor:
             drafts=tuple(_fact_draft(fact, reading) for fact in found.facts),
             invalid=_superseded(found, candidates),
         )
+
+
+def _conversation(reading: EpisodeReading) -> list[dict[str, str]]:
+    lines: list[dict[str, str]] = []
+    room = MAX_EPISODE_CHARS
+    for message in reading.messages:
+        text = message.content[: min(MAX_MESSAGE_CHARS, room)]
+        if text.strip():
+            lines.append(
+                {"at": f"{message.at:%A %Y-%m-%d %H:%M}", "speaker": speaker_name(message)}
+            )
+            lines[-1] |= {"role": message.role, "text": text}
+        room -= len(text)
+    return lines
 
 
 async def _related_known(reading: EpisodeReading, known: KnownMemories) -> list[MemoryEntry]:

@@ -17,12 +17,32 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, SearchResult
 
+    Given = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
+    """Content of messages that were found lately, by id."""
+
 MAX_TOPIC_CHARS = 4000
 """Maximum number of characters of a text that are examined."""
 
-
 ACCENTED_EXCEPTIONS = frozenset({"té", "sé"})
 """Words that would be pronouns without their accents."""
+
+REPETITION_OVERLAP = 0.8
+"""A sentence with so much of its words in what was recalled says nothing new."""
+
+_NO_TOPIC: frozenset[int] = frozenset()
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+"""Quoted line, as in chat clients and mail."""
+
+Topics = Mapping[str, frozenset[int]]
+"""Topic stems of memories, by id."""
+
+MAX_IDS = 1000
+"""Looked up at once: what `peek` gives."""
+MAX_SEARCHES = 100
+"""Maximum number of searches for recalled messages, which can be searched but not looked up by id.
+"""
+MAX_HITS = 50
+MAX_QUERY_CHARS = 1000
 
 
 def topic_stems(text: str) -> frozenset[int]:
@@ -41,18 +61,6 @@ def topic_overlap(one: Set[int], other: Set[int]) -> float:
     """0…1: how much of the smaller one is in the other; 0 if one is empty."""
     smaller = min(len(one), len(other))
     return len(one & other) / smaller if smaller else 0.0
-
-
-REPETITION_OVERLAP = 0.8
-"""A sentence with so much of its words in what was recalled says nothing new."""
-
-_NO_TOPIC: frozenset[int] = frozenset()
-_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
-"""Quoted line, as in chat clients and mail."""
-
-
-Topics = Mapping[str, frozenset[int]]
-"""Topic stems of memories, by id."""
 
 
 def novel_messages(
@@ -95,37 +103,6 @@ def strip_quotes(text: str) -> str:
     return _QUOTED_LINE.sub("", text).strip()
 
 
-def _without_section(text: str, name: str) -> str:
-    """Remove a section by string search: a backtracking pattern takes seconds if sections are left
-    open."""
-    kept: list[str] = []
-    while True:
-        before, opened, rest = text.partition(f"<{name}>")
-        _, closed, after = rest.partition(f"</{name}>")
-        if not (opened and closed):
-            return "".join([*kept, text])
-        kept.append(before)
-        text = after
-
-
-def _repeats_known(sentence: str, known: frozenset[int]) -> bool:
-    words = topic_stems(sentence)
-    return bool(words) and len(words & known) >= REPETITION_OVERLAP * len(words)
-
-
-if TYPE_CHECKING:
-    Given = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
-    """Content of messages that were found lately, by id."""
-
-MAX_IDS = 1000
-"""Looked up at once: what `peek` gives."""
-MAX_SEARCHES = 100
-"""Maximum number of searches for recalled messages, which can be searched but not looked up by id.
-"""
-MAX_HITS = 50
-MAX_QUERY_CHARS = 1000
-
-
 class RecallLookup(Protocol):
     """Subset of an owner's memory that the lookup of recalled memories needs."""
 
@@ -152,6 +129,24 @@ async def recalled_texts(
     for message in searched[:MAX_SEARCHES]:
         texts |= await _search_recalled(memory, message)
     return texts
+
+
+def _without_section(text: str, name: str) -> str:
+    """Remove a section by string search: a backtracking pattern takes seconds if sections are left
+    open."""
+    kept: list[str] = []
+    while True:
+        before, opened, rest = text.partition(f"<{name}>")
+        _, closed, after = rest.partition(f"</{name}>")
+        if not (opened and closed):
+            return "".join([*kept, text])
+        kept.append(before)
+        text = after
+
+
+def _repeats_known(sentence: str, known: frozenset[int]) -> bool:
+    words = topic_stems(sentence)
+    return bool(words) and len(words & known) >= REPETITION_OVERLAP * len(words)
 
 
 async def _search_recalled(memory: RecallLookup, message: ObservedMessage) -> Mapping[str, str]:

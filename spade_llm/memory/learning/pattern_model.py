@@ -85,6 +85,9 @@ PATTERN_TOOL = ToolSpec(
     parameters=PATTERN_PARAMETERS,
 )
 
+DEADLINE_S = 120.0
+"""Deadline for both model calls, in seconds."""
+
 
 def build_pattern_prompt(occasions: Sequence[TalkSession]) -> list[ContextMessage]:
     """The instruction, and the newest conversations, numbered from 1 among all."""
@@ -104,14 +107,6 @@ def build_pattern_prompt(occasions: Sequence[TalkSession]) -> list[ContextMessag
         },
         {"role": "user", "content": data},
     ]
-
-
-def _session_text(occasion: TalkSession) -> str:
-    return "\n".join(told.episode.content for told in occasion.told)
-
-
-DEADLINE_S = 120.0
-"""Deadline for both model calls, in seconds."""
 
 
 class _PatternFields(BaseModel):
@@ -154,6 +149,10 @@ async def find_patterns_with_model(
                 content, episodes, occasions, kind="told by a model"
             )
     return drafts
+
+
+def _session_text(occasion: TalkSession) -> str:
+    return "\n".join(told.episode.content for told in occasion.told)
 
 
 def _episodes_of_pattern(

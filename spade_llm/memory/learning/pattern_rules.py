@@ -23,48 +23,6 @@ if TYPE_CHECKING:
 
 SESSION_GAP = timedelta(hours=12)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TalkSession:
-    """Conversation session: episodes with only short gaps between them."""
-
-    told: tuple[EpisodeWithMessages, ...]
-
-    @property
-    def begin(self) -> datetime:
-        return began_at(self.told[0].episode)
-
-    def said(self) -> list[tuple[str, str]]:
-        """User messages of the session: episode id and text."""
-        return [
-            (told.episode.id, strip_quotes(message.content))
-            for told in self.told
-            for message in told.messages
-            if message.role == "user"
-        ]
-
-
-def group_talk_sessions(told: Sequence[EpisodeWithMessages]) -> list[TalkSession]:
-    """Oldest first."""
-    groups: list[list[EpisodeWithMessages]] = []
-    latest: dict[str | None, list[EpisodeWithMessages]] = {}
-    for one in sorted(told, key=lambda one: (began_at(one.episode), one.episode.id)):
-        group = latest.get(one.episode.session)
-        if group is None or began_at(one.episode) - _ended_at(group[-1]) >= SESSION_GAP:
-            group = latest[one.episode.session] = []
-            groups.append(group)
-        group.append(one)
-    return [TalkSession(told=tuple(group)) for group in groups]
-
-
-def began_at(episode: MemoryEntry) -> datetime:
-    return episode.valid_at or episode.created_at
-
-
-def _ended_at(told: EpisodeWithMessages) -> datetime:
-    return max((message.at for message in told.messages), default=began_at(told.episode))
-
-
 _I = re.IGNORECASE
 
 LANGUAGES: Mapping[str, str] = {
@@ -198,7 +156,6 @@ COMMON_WORDS = frozenset(_COMMON_WORDS.split())
 
 DATE_WORDS = frozenset(_DATE_WORDS.split())
 
-
 MIN_SESSIONS = 3
 MIN_SHARE = 0.2
 MAX_PER_KIND = 5
@@ -222,6 +179,49 @@ _APOSTROPHE = re.compile("['’]")
 
 Feature = tuple[str, str]
 """Its kind, and what it is, the same however it was written."""
+
+PATTERN_SENTENCES = {
+    "style": "The user often asks for {}.",
+    "request": "The user often asks to {}.",
+    TOPIC_METADATA_KEY: "The user often talks about {}.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkSession:
+    """Conversation session: episodes with only short gaps between them."""
+
+    told: tuple[EpisodeWithMessages, ...]
+
+    @property
+    def begin(self) -> datetime:
+        return began_at(self.told[0].episode)
+
+    def said(self) -> list[tuple[str, str]]:
+        """User messages of the session: episode id and text."""
+        return [
+            (told.episode.id, strip_quotes(message.content))
+            for told in self.told
+            for message in told.messages
+            if message.role == "user"
+        ]
+
+
+def group_talk_sessions(told: Sequence[EpisodeWithMessages]) -> list[TalkSession]:
+    """Oldest first."""
+    groups: list[list[EpisodeWithMessages]] = []
+    latest: dict[str | None, list[EpisodeWithMessages]] = {}
+    for one in sorted(told, key=lambda one: (began_at(one.episode), one.episode.id)):
+        group = latest.get(one.episode.session)
+        if group is None or began_at(one.episode) - _ended_at(group[-1]) >= SESSION_GAP:
+            group = latest[one.episode.session] = []
+            groups.append(group)
+        group.append(one)
+    return [TalkSession(told=tuple(group)) for group in groups]
+
+
+def began_at(episode: MemoryEntry) -> datetime:
+    return episode.valid_at or episode.created_at
 
 
 @dataclass(slots=True)
@@ -269,11 +269,8 @@ def pattern_draft(
     )
 
 
-PATTERN_SENTENCES = {
-    "style": "The user often asks for {}.",
-    "request": "The user often asks to {}.",
-    TOPIC_METADATA_KEY: "The user often talks about {}.",
-}
+def _ended_at(told: EpisodeWithMessages) -> datetime:
+    return max((message.at for message in told.messages), default=began_at(told.episode))
 
 
 def _features(occasions: Sequence[TalkSession]) -> dict[Feature, _FeatureSightings]:

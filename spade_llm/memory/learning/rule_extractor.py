@@ -104,6 +104,40 @@ _SPLIT = re.compile(
 _BARE_VERB = re.compile(r"(?:work|live|speak|study)\b", _I)
 _FIRST_PERSON = re.compile(r"i\b", _I)
 
+CONFIDENCE = 0.8
+MAX_FACTS = 20
+"""Maximum number of facts per episode; the first ones are kept."""
+MAX_CANDIDATES = 10
+"""Known memories that one new fact is compared with."""
+TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
+
+_VALUE_END = re.compile(
+    r"\s+(?:because|since|although|though|but|so|which|who|whom|when|while|until|till|unless|btw"
+    r"|porque|aunque|pero|cuando|mientras|hasta|as[ií] que|ya que)\b.*$"
+    r"|\s*[,;:()–—].*$|\s+-\s.*$|\.\.+.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLACE_END = re.compile(
+    r"\s+(?:with|near|from|de toda|for|since|now|and|right|these|at|by|con|desde|cerca|hace|ahora"
+    r"|y|por|last|this|next|in \d{4}|en \d{4}|el|hoy|ayer|today|yesterday|a)\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_REGION = re.compile(r"^[^,]+, [A-ZÁÉÍÓÚÑ][^\s,]*(?: [A-ZÁÉÍÓÚÑ][^\s,]*)?(?=$|[,.])")
+_TRIM_CHARS = " \t\n\"'.,;:!-–—…*_~()"
+
+_THIRD_PERSON_WORDS = {
+    "my": "their", "mine": "theirs", "me": "them", "myself": "themselves", "i": "they",
+    "i'm": "they're", "i’m": "they're", "i've": "they've", "i’ve": "they've", "am": "are",
+    "our": "their", "us": "them", "mi": "su", "mis": "sus", "conmigo": "consigo",
+}  # fmt: skip
+_FIRST_PERSON_WORDS = re.compile(
+    r"\b(?:i['’](?:m|ve)|" + "|".join(k for k in _THIRD_PERSON_WORDS if k.isalpha()) + r")\b", re.I
+)
+
+_IRREGULAR = {"have": "has", "go": "goes", "do": "does", "are": "is", "be": "is"}
+
+_USER = ("user", "the user", "usuario", "el usuario", "la usuaria")
+
 
 def first_person_statements(text: str) -> list[str]:
     """Clauses in the first person that are plainly stated, without what leads in."""
@@ -116,30 +150,6 @@ def first_person_statements(text: str) -> list[str]:
         for clause in _split_clauses(sentence)
         if len(clause) <= MAX_CLAUSE_CHARS
     ]
-
-
-def _without_quotations(text: str) -> str:
-    """A quotation leaves a mark behind, so that what stands around it does not run together."""
-    return _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
-
-
-def _split_clauses(sentence: str) -> list[str]:
-    parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
-    is_own = bool(_FIRST_PERSON.match(parts[0]))
-    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
-
-
-def _with_person(clause: str, is_own: bool) -> str:
-    """`I live in Rome and work at a bank`: both are about the same person."""
-    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause
-
-
-CONFIDENCE = 0.8
-MAX_FACTS = 20
-"""Maximum number of facts per episode; the first ones are kept."""
-MAX_CANDIDATES = 10
-"""Known memories that one new fact is compared with."""
-TYPES = (MemoryType.SEMANTIC, MemoryType.PROFILE, MemoryType.PROCEDURAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +190,22 @@ def extract_stated_facts(messages: Sequence[ObservedMessage]) -> list[StatedFact
                 facts = [one for one in facts if not _is_replaced(one, fact)]
                 facts.append(fact)
     return facts[:MAX_FACTS]
+
+
+def _without_quotations(text: str) -> str:
+    """A quotation leaves a mark behind, so that what stands around it does not run together."""
+    return _QUOTATION.sub('"', _CODE.sub('"', strip_quotes(text)))
+
+
+def _split_clauses(sentence: str) -> list[str]:
+    parts = [_OPENER.sub("", part).strip() for part in _SPLIT.split(sentence)]
+    is_own = bool(_FIRST_PERSON.match(parts[0]))
+    return [_with_person(part, is_own) for part in parts if part and '"' not in part]
+
+
+def _with_person(clause: str, is_own: bool) -> str:
+    """`I live in Rome and work at a bank`: both are about the same person."""
+    return f"I {clause}" if is_own and _BARE_VERB.match(clause) else clause
 
 
 def _is_replaced(old: StatedFact, new: StatedFact) -> bool:
@@ -224,21 +250,6 @@ def _stated_fact(
     )
 
 
-_VALUE_END = re.compile(
-    r"\s+(?:because|since|although|though|but|so|which|who|whom|when|while|until|till|unless|btw"
-    r"|porque|aunque|pero|cuando|mientras|hasta|as[ií] que|ya que)\b.*$"
-    r"|\s*[,;:()–—].*$|\s+-\s.*$|\.\.+.*$",
-    re.IGNORECASE | re.DOTALL,
-)
-_PLACE_END = re.compile(
-    r"\s+(?:with|near|from|de toda|for|since|now|and|right|these|at|by|con|desde|cerca|hace|ahora"
-    r"|y|por|last|this|next|in \d{4}|en \d{4}|el|hoy|ayer|today|yesterday|a)\b.*$",
-    re.IGNORECASE | re.DOTALL,
-)
-_REGION = re.compile(r"^[^,]+, [A-ZÁÉÍÓÚÑ][^\s,]*(?: [A-ZÁÉÍÓÚÑ][^\s,]*)?(?=$|[,.])")
-_TRIM_CHARS = " \t\n\"'.,;:!-–—…*_~()"
-
-
 def _trim_value(found: str, rule: FactRule) -> str:
     """Up to where something else begins."""
     is_place = rule.form is ValueForm.PLACE
@@ -248,22 +259,9 @@ def _trim_value(found: str, rule: FactRule) -> str:
     return (_PLACE_END.sub("", text) if is_place else text).strip(_TRIM_CHARS)
 
 
-_THIRD_PERSON_WORDS = {
-    "my": "their", "mine": "theirs", "me": "them", "myself": "themselves", "i": "they",
-    "i'm": "they're", "i’m": "they're", "i've": "they've", "i’ve": "they've", "am": "are",
-    "our": "their", "us": "them", "mi": "su", "mis": "sus", "conmigo": "consigo",
-}  # fmt: skip
-_FIRST_PERSON_WORDS = re.compile(
-    r"\b(?:i['’](?:m|ve)|" + "|".join(k for k in _THIRD_PERSON_WORDS if k.isalpha()) + r")\b", re.I
-)
-
-
 def _to_third_person(text: str) -> str:
     """`walks with my dog` is `walks with their dog` when another tells it."""
     return _FIRST_PERSON_WORDS.sub(lambda found: _THIRD_PERSON_WORDS[found[0].lower()], text)
-
-
-_IRREGULAR = {"have": "has", "go": "goes", "do": "does", "are": "is", "be": "is"}
 
 
 def _third_person(text: str) -> str:
@@ -305,9 +303,6 @@ def _names(fact: StatedFact, reading: EpisodeReading) -> frozenset[str]:
     """Names of the person in facts. `the user` is included only if there is a single speaker."""
     speakers = {speaker_name(one) for one in reading.messages if one.role == "user"}
     return frozenset({fact.speaker}) if len(speakers) > 1 else frozenset({fact.speaker, *_USER})
-
-
-_USER = ("user", "the user", "usuario", "el usuario", "la usuaria")
 
 
 def _valid_since(entry: MemoryEntry) -> datetime:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel, Completion, ToolSpec
 
-MAX_PROBLEMS = 5
-
 F = TypeVar("F", bound=BaseModel)
+
+MAX_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

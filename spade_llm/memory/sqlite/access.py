@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.search.memory_query import MemoryFilter
 
+logger = logging.getLogger(__name__)
+
 GRANT_COLUMNS = "access_grant.id, grantee, access, tag, session, created_at"
 
 OWNED_GRANT = "owner = (SELECT number FROM owner WHERE jid = :owner)"
@@ -141,13 +143,6 @@ def grant_from_row(row: SqlRow) -> MemoryGrant:
     )
 
 
-def _grantee_names(jid: str) -> dict[str, SqlValue]:
-    return {"asker": jid.lower(), "domain": jid.lower().rpartition("@")[2]}
-
-
-logger = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessibleEntry:
     """Entry accessible to the caller, with its owner."""
@@ -230,19 +225,6 @@ def forget_accessible(
     return count
 
 
-def _log_missing(asker: str, count: int) -> None:
-    """Ids may have been guessed: it is said how often, not which."""
-    if count > 0:
-        logger.warning("%s named %d memories that are not there, or not its own", asker, count)
-
-
-def _require_access(found: AccessibleMemory) -> AccessibleMemory:
-    """Raises Unauthorised; the same if there is no such owner."""
-    if found.is_denied:
-        raise Unauthorised(f"{found.owner} has not granted this")
-    return found
-
-
 def accessible_entry(
     transaction: Transaction, asker: str, id: bytes, *, access: MemoryAccess, now: int
 ) -> AccessibleEntry:
@@ -264,6 +246,23 @@ def accessible_entry(
         logger.warning("%s may not write a memory of %s", asker, granted[0])
         raise Unauthorised("this memory was granted to be read, not to be written")
     return _own_entry(granted[0], row, now=now)
+
+
+def _grantee_names(jid: str) -> dict[str, SqlValue]:
+    return {"asker": jid.lower(), "domain": jid.lower().rpartition("@")[2]}
+
+
+def _log_missing(asker: str, count: int) -> None:
+    """Ids may have been guessed: it is said how often, not which."""
+    if count > 0:
+        logger.warning("%s named %d memories that are not there, or not its own", asker, count)
+
+
+def _require_access(found: AccessibleMemory) -> AccessibleMemory:
+    """Raises Unauthorised; the same if there is no such owner."""
+    if found.is_denied:
+        raise Unauthorised(f"{found.owner} has not granted this")
+    return found
 
 
 def _own_entry(owner: str, row: SqlRow, *, now: int) -> AccessibleEntry:

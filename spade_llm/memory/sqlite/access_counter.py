@@ -21,8 +21,10 @@ FLUSH_DELAY_S = 1.0
 MAX_ENTRIES = 4096
 """Maximum number of counted entries of all owners; above it the counts are written at once."""
 
-
 AccessCounts = dict[tuple[str, int], tuple[int, int]]
+
+MAX_ALIASES = 16_384
+"""The latest ones, of all owners: 3 MB."""
 
 
 class DeferredWriter(Protocol):
@@ -85,6 +87,21 @@ class AccessCounter:
             await asyncio.wait([self._written])
 
 
+class MessageAliases:
+    def __init__(self) -> None:
+        self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
+
+    def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
+        """Record the ids under which messages were returned to their owner. `found`: entries by
+        key."""
+        for key, entry in found.items():
+            if key & 1:
+                self._keys[owner, entry.id] = key
+
+    def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
+        return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]
+
+
 def _includes_accesses(entry: MemoryEntry, uses: tuple[int, int]) -> bool:
     """Check whether these accesses were written before the entry was read."""
     last = entry.last_accessed_at
@@ -101,22 +118,3 @@ def _with_accesses(entry: MemoryEntry, uses: tuple[int, int], *, now: int) -> Me
         last_accessed_at=from_microseconds(last),
         importance=effective_importance(given, count, last, now=now),
     )
-
-
-MAX_ALIASES = 16_384
-"""The latest ones, of all owners: 3 MB."""
-
-
-class MessageAliases:
-    def __init__(self) -> None:
-        self._keys: LruDict[tuple[str, str], int] = LruDict(MAX_ALIASES)
-
-    def note(self, owner: str, found: Mapping[int, MemoryEntry]) -> None:
-        """Record the ids under which messages were returned to their owner. `found`: entries by
-        key."""
-        for key, entry in found.items():
-            if key & 1:
-                self._keys[owner, entry.id] = key
-
-    def keys(self, owner: str, ids: Iterable[str]) -> Sequence[int]:
-        return [self._keys[owner, id] for id in ids if (owner, id) in self._keys]

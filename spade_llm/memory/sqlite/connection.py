@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+T = TypeVar("T")
+
 PRIMARY_CODE_MASK = 0xFF
 """SQLite's extended result codes carry the primary one in their lowest byte."""
 
@@ -30,6 +32,19 @@ ERROR_EXPLANATIONS = {
     sqlite3.SQLITE_TOOBIG: "it is too large for the memory",
 }
 
+PRIVATE_MODE = 0o600
+
+SqlValue = str | int | float | bytes | None
+SqlRow = tuple[Any, ...]
+"""SQLite's values; the columns' types are promised by the STRICT tables."""
+
+LOCK_WAIT_S = 5.0
+"""Maximum wait in seconds for another process's lock on the file before a statement fails."""
+
+CACHED_STATEMENTS = 256
+
+NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
+
 
 def storage_failed(error: sqlite3.Error) -> StorageFailed:
     """The error for the asking side: no statement, no path."""
@@ -40,9 +55,6 @@ def explain_error(error: sqlite3.Error) -> str:
     """Explain the error in one clause; empty if there is nothing that a user could act on."""
     code = getattr(error, "sqlite_errorcode", None)
     return "" if code is None else ERROR_EXPLANATIONS.get(code & PRIMARY_CODE_MASK, "")
-
-
-PRIVATE_MODE = 0o600
 
 
 def make_file_private(path: Path) -> None:
@@ -57,11 +69,6 @@ def make_file_private(path: Path) -> None:
         return
     if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
         path.chmod(PRIVATE_MODE)
-
-
-SqlValue = str | int | float | bytes | None
-SqlRow = tuple[Any, ...]
-"""SQLite's values; the columns' types are promised by the STRICT tables."""
 
 
 class Transaction:
@@ -108,14 +115,6 @@ class Transaction:
     def use(self, owner: str, keys: Iterable[int]) -> None:
         """Mark rows as accessed: caches must read their importance again."""
         self.used.setdefault(owner, set()).update(keys)
-
-
-T = TypeVar("T")
-
-LOCK_WAIT_S = 5.0
-"""Maximum wait in seconds for another process's lock on the file before a statement fails."""
-
-CACHED_STATEMENTS = 256
 
 
 class SqliteThread:
@@ -207,9 +206,6 @@ def read_snapshot(connection: sqlite3.Connection, operation: Callable[[Transacti
         return operation(Transaction(connection))
     finally:
         connection.rollback()
-
-
-NO_BUSY_TIMEOUT = "PRAGMA busy_timeout = 0"
 
 
 class InlineReader:

@@ -73,6 +73,66 @@ MAX_PREFERENCES = 5
 MAX_REJECTED = 256
 """Ids of one person; beyond, the oldest may come back."""
 
+INSERT_CONSENT = """
+    INSERT INTO consent (owner, subject, since) VALUES (:owner, :subject, :now)
+    ON CONFLICT DO NOTHING
+"""
+
+DELETE_CONSENT = """
+    DELETE FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
+"""
+
+SELECT_CONSENT = """
+    SELECT since FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
+"""
+
+SELECT_CHANGED_PERSONS = """
+    SELECT jid, subject, changed FROM consent JOIN owner ON owner.number = consent.owner
+    WHERE changed > learned LIMIT :limit
+"""
+
+SELECT_EPISODES = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND subject = :subject AND origin = 3 AND learned_at IS NOT NULL
+        AND {VISIBLE}
+    ORDER BY seq DESC LIMIT {MAX_EPISODES}
+"""
+
+SELECT_EPISODE_MESSAGES = f"""
+    SELECT {MESSAGE_COLUMNS} FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+        AND episode = :episode AND episode > 0
+    ORDER BY seq
+"""
+
+EPISODE_EXISTS = f"""
+    SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND subject = :subject AND id = :id AND origin = 3
+        AND {VISIBLE}
+"""
+
+CONSENT_EXISTS = """
+    SELECT 1 FROM consent
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
+UPDATE_PATTERN = f"""
+    UPDATE entry SET metadata = :metadata, confidence = :confidence, sources = :sources,
+        updated_at = max(updated_at, :now)
+    WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NULL
+    RETURNING seq
+"""
+
+PATTERN_IS_HIDDEN = (
+    f"SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NOT NULL"
+)
+
+UPDATE_LEARNED = """
+    UPDATE consent SET learned = max(learned, :changed)
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
+"""
+
 
 def person_preferences(
     transaction: Transaction, owner: str, subject: str, *, now: int, limit: int = MAX_PREFERENCES
@@ -121,12 +181,6 @@ def remove_stale_patterns(
     _delete_patterns(transaction, owner, gone, now=now)
 
 
-def _has_cleared_episode(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
-    """Check whether the messages of one of these episodes were cleared."""
-    which: dict[str, SqlValue] = {"owner": owner}
-    return any(transaction.first(SELECT_CLEARED_EPISODE, {**which, "id": id}) for id in episodes)
-
-
 def reject_patterns(
     transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]
 ) -> None:
@@ -146,47 +200,6 @@ def rejected_pattern_ids(transaction: Transaction, owner: str, subject: str) -> 
 def mark_person_changed(transaction: Transaction, owner: str, subject: str | None) -> None:
     """There is something new to be learned about this person, if they allow it."""
     transaction.count(COUNT_CHANGE, {"owner": owner, "subject": subject})
-
-
-def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:
-    which: dict[str, SqlValue] = {"owner": owner}
-    return transaction.all(SELECT_PATTERNS, which)
-
-
-def _delete_patterns(
-    transaction: Transaction, owner: str, rows: Sequence[SqlRow], *, now: int
-) -> None:
-    for row in rows:
-        transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
-    if rows:
-        transaction.touch(owner, [entry_key(row[0]) for row in rows])
-        audit_log.record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
-        transaction.is_erasing = True
-
-
-def _pattern_sources(row: SqlRow) -> Sequence[bytes]:
-    return _split_packed_ids(row[3])
-
-
-def _split_packed_ids(packed: bytes | None) -> Sequence[bytes]:
-    ids = packed or b""
-    return [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)]
-
-
-INSERT_CONSENT = """
-    INSERT INTO consent (owner, subject, since) VALUES (:owner, :subject, :now)
-    ON CONFLICT DO NOTHING
-"""
-
-DELETE_CONSENT = """
-    DELETE FROM consent
-    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
-"""
-
-SELECT_CONSENT = """
-    SELECT since FROM consent
-    WHERE owner = (SELECT number FROM owner WHERE jid = :jid) AND subject = :subject
-"""
 
 
 def consent_state(transaction: Transaction, jid: str, subject: str) -> Consent:
@@ -210,52 +223,6 @@ def withdraw_consent(transaction: Transaction, jid: str, subject: str, *, now: i
         audit_log.record_count(transaction, jid, "consent_withdrawn", 1, now=now)
     remove_patterns_of_person(transaction, jid, subject, now=now)
     return Consent()
-
-
-SELECT_CHANGED_PERSONS = """
-    SELECT jid, subject, changed FROM consent JOIN owner ON owner.number = consent.owner
-    WHERE changed > learned LIMIT :limit
-"""
-
-SELECT_EPISODES = f"""
-    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE {OWNED_ENTRY} AND subject = :subject AND origin = 3 AND learned_at IS NOT NULL
-        AND {VISIBLE}
-    ORDER BY seq DESC LIMIT {MAX_EPISODES}
-"""
-
-SELECT_EPISODE_MESSAGES = f"""
-    SELECT {MESSAGE_COLUMNS} FROM message
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
-        AND episode = :episode AND episode > 0
-    ORDER BY seq
-"""
-
-EPISODE_EXISTS = f"""
-    SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND subject = :subject AND id = :id AND origin = 3
-        AND {VISIBLE}
-"""
-
-CONSENT_EXISTS = """
-    SELECT 1 FROM consent
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
-"""
-
-UPDATE_PATTERN = f"""
-    UPDATE entry SET metadata = :metadata, confidence = :confidence, sources = :sources,
-        updated_at = max(updated_at, :now)
-    WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NULL
-    RETURNING seq
-"""
-
-PATTERN_IS_HIDDEN = (
-    f"SELECT 1 FROM entry WHERE {OWNED_ENTRY} AND id = :id AND deleted_at IS NOT NULL"
-)
-
-UPDATE_LEARNED = """
-    UPDATE consent SET learned = max(learned, :changed)
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND subject = :subject
-"""
 
 
 def consenting_persons(
@@ -294,6 +261,37 @@ def save_patterns(
     remove_stale_patterns(transaction, known.owner, known.subject, set(kept), now=now)
     transaction.count(UPDATE_LEARNED, {**who, "changed": known.changed})
     return [str(UUID(bytes=id)) for id in kept]
+
+
+def _has_cleared_episode(transaction: Transaction, owner: str, episodes: Sequence[bytes]) -> bool:
+    """Check whether the messages of one of these episodes were cleared."""
+    which: dict[str, SqlValue] = {"owner": owner}
+    return any(transaction.first(SELECT_CLEARED_EPISODE, {**which, "id": id}) for id in episodes)
+
+
+def _patterns_of_owner(transaction: Transaction, owner: str) -> Sequence[SqlRow]:
+    which: dict[str, SqlValue] = {"owner": owner}
+    return transaction.all(SELECT_PATTERNS, which)
+
+
+def _delete_patterns(
+    transaction: Transaction, owner: str, rows: Sequence[SqlRow], *, now: int
+) -> None:
+    for row in rows:
+        transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
+    if rows:
+        transaction.touch(owner, [entry_key(row[0]) for row in rows])
+        audit_log.record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
+        transaction.is_erasing = True
+
+
+def _pattern_sources(row: SqlRow) -> Sequence[bytes]:
+    return _split_packed_ids(row[3])
+
+
+def _split_packed_ids(packed: bytes | None) -> Sequence[bytes]:
+    ids = packed or b""
+    return [ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES)]
 
 
 def _episodes_about(

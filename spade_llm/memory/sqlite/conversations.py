@@ -54,55 +54,6 @@ SELECT_EPISODE_MESSAGES = f"""
     ORDER BY seq
 """
 
-
-def append_messages(
-    transaction: Transaction,
-    jid: str,
-    conversation: str,
-    messages: Sequence[Mapping[str, SqlValue]],
-    *,
-    subject: str | None,
-) -> int:
-    """Append those that are new; returns how many were."""
-    owner = owner_number(transaction, jid)
-    number = _conversation_number(transaction, owner, conversation)
-    where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
-    new = [row for one in messages for row in transaction.all(INSERT_MESSAGE, {**where, **one})]
-    transaction.touch(jid, [message_key(seq) for (seq,) in new])
-    return len(new)
-
-
-def message_history(
-    transaction: Transaction, owner: str, conversation: str, *, limit: int, before: str | None
-) -> Sequence[ObservedMessage]:
-    """The latest, oldest first; none before a message that is not there."""
-    which: Mapping[str, SqlValue] = {
-        "owner": owner,
-        "conversation": conversation,
-        "limit": limit,
-        "before": before,
-    }
-    return [message_from_row(row) for row in reversed(transaction.all(SELECT_HISTORY, which))]
-
-
-def close_conversation(transaction: Transaction, jid: str, conversation: str) -> None:
-    owner = owner_number(transaction, jid)
-    number = _conversation_number(transaction, owner, conversation)
-    transaction.count(CLOSE_CONVERSATION, {"owner": owner, "number": number})
-
-
-def episode_messages(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
-    """The messages that it was cut from, oldest first."""
-    rows = transaction.all(SELECT_EPISODE_MESSAGES, {"owner": owner, "episode": seq})
-    return [message_from_row(row) for row in rows]
-
-
-def _conversation_number(transaction: Transaction, owner: int, conversation: str) -> int:
-    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
-    transaction.count(INSERT_CONVERSATION, which)
-    return int(transaction.all(SELECT_CONVERSATION, which)[0][0])
-
-
 KEEP_CLEARED_DAYS = 7
 """However long the learner takes: what is hidden so long is removed unlearned."""
 
@@ -154,6 +105,48 @@ DELETE_EMPTY_CONVERSATION = """
 """
 
 
+def append_messages(
+    transaction: Transaction,
+    jid: str,
+    conversation: str,
+    messages: Sequence[Mapping[str, SqlValue]],
+    *,
+    subject: str | None,
+) -> int:
+    """Append those that are new; returns how many were."""
+    owner = owner_number(transaction, jid)
+    number = _conversation_number(transaction, owner, conversation)
+    where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
+    new = [row for one in messages for row in transaction.all(INSERT_MESSAGE, {**where, **one})]
+    transaction.touch(jid, [message_key(seq) for (seq,) in new])
+    return len(new)
+
+
+def message_history(
+    transaction: Transaction, owner: str, conversation: str, *, limit: int, before: str | None
+) -> Sequence[ObservedMessage]:
+    """The latest, oldest first; none before a message that is not there."""
+    which: Mapping[str, SqlValue] = {
+        "owner": owner,
+        "conversation": conversation,
+        "limit": limit,
+        "before": before,
+    }
+    return [message_from_row(row) for row in reversed(transaction.all(SELECT_HISTORY, which))]
+
+
+def close_conversation(transaction: Transaction, jid: str, conversation: str) -> None:
+    owner = owner_number(transaction, jid)
+    number = _conversation_number(transaction, owner, conversation)
+    transaction.count(CLOSE_CONVERSATION, {"owner": owner, "number": number})
+
+
+def episode_messages(transaction: Transaction, owner: str, seq: int) -> Sequence[ObservedMessage]:
+    """The messages that it was cut from, oldest first."""
+    rows = transaction.all(SELECT_EPISODE_MESSAGES, {"owner": owner, "episode": seq})
+    return [message_from_row(row) for row in rows]
+
+
 def clear_messages(
     transaction: Transaction,
     owner: str,
@@ -171,18 +164,6 @@ def clear_messages(
         audit_log.record_count(transaction, owner, "clear_messages", count, now=now)
         purge_cleared(transaction, now=now, is_learned_from=is_learned_from, limit=-1)
     return count
-
-
-def _hide_messages(transaction: Transaction, owner: str, conversation: str, *, now: int) -> int:
-    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
-    rows = transaction.all(SELECT_SHOWN, which)
-    if rows:
-        number, last = rows[-1]
-        transaction.count(
-            HIDE_MESSAGES, {"owner": owner, "number": number, "last": last, "now": now}
-        )
-        transaction.touch(owner, [message_key(seq) for _, seq in rows])
-    return len(rows)
 
 
 def purge_cleared(
@@ -226,3 +207,21 @@ def due_cleared(
         "limit": limit,
     }
     return [(owner, seq) for owner, seq in transaction.all(SELECT_DUE, which)]
+
+
+def _conversation_number(transaction: Transaction, owner: int, conversation: str) -> int:
+    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
+    transaction.count(INSERT_CONVERSATION, which)
+    return int(transaction.all(SELECT_CONVERSATION, which)[0][0])
+
+
+def _hide_messages(transaction: Transaction, owner: str, conversation: str, *, now: int) -> int:
+    which: Mapping[str, SqlValue] = {"owner": owner, "conversation": conversation}
+    rows = transaction.all(SELECT_SHOWN, which)
+    if rows:
+        number, last = rows[-1]
+        transaction.count(
+            HIDE_MESSAGES, {"owner": owner, "number": number, "last": last, "now": now}
+        )
+        transaction.touch(owner, [message_key(seq) for _, seq in rows])
+    return len(rows)

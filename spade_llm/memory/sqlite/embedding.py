@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlRow, SqlValue, Transaction
     from spade_llm.providers.embedder import Embedder
 
+    Progress = Callable[[int, int], None]
+    """Told how many are done, and of how many."""
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
 SELECT_FRESH = """
     SELECT row FROM vector_wanted WHERE row IN (SELECT value FROM json_each(:keys)) LIMIT :limit
 """
@@ -55,11 +62,51 @@ INSERT_VECTOR = """
 INSERT_ENTRY_VECTOR = INSERT_VECTOR.format(table="entry")
 INSERT_MESSAGE_VECTOR = INSERT_VECTOR.format(table="message")
 
-
 SET_SURPRISE = """
     UPDATE entry SET surprise = :surprise
     WHERE seq = :seq AND content_hash = :content_hash AND surprise IS NULL
 """
+
+BATCH = 32
+"""Rows per transaction. How many texts go at once is the embedder's to know."""
+QUIET_PERIOD_S = 0.25
+"""Quiet period in seconds: vectors are computed after so long without a search or write. A waiting
+search needs the cores, and later rows can share the batch."""
+MAX_DELAY_S = 2.0
+"""Maximum delay in seconds after the first row without a vector, even under load; there is no delay
+if a caller waits for vectors."""
+MAX_FRESH = 4096
+"""Keys of new rows that are remembered; the file knows all."""
+BATCH_TIMEOUT_S = 120.0
+FIRST_PAUSE_S = 1.0
+MAX_PAUSE_S = 60.0
+BEHIND_AFTER_S = 10.0
+"""A backlog that is older makes a search say that it is degraded."""
+KNOWN_NEIGHBOURS = 8
+"""Entries looked at for the one that a new entry resembles most: some are its own sources."""
+
+HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
+"""Condition for rows with missing terms, or terms of an older version (fourth byte)."""
+
+PAGE_ROWS = 500
+
+OLD_ENTRY_TERMS = f"""
+    SELECT seq, content, context, tags FROM entry
+    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
+"""
+OLD_MESSAGE_TERMS = f"""
+    SELECT seq, content, speaker, NULL FROM message
+    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
+"""
+SET_ENTRY_TERMS = "UPDATE entry SET terms = :terms WHERE seq = :seq"
+SET_MESSAGE_TERMS = "UPDATE message SET terms = :terms WHERE seq = :seq"
+
+REQUEST_ALL_VECTORS = (
+    "DELETE FROM vector",
+    "DELETE FROM model",
+    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 FROM entry",
+    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 + 1 FROM message",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,84 +160,6 @@ def save_vectors(
 def other_vector_models(transaction: Transaction, model: str) -> list[str]:
     """Names of other models with vectors in the file."""
     return [name for (name,) in transaction.all(SELECT_OTHER_MODELS, {"model": model})]
-
-
-def _row_keys(transaction: Transaction, sql: str, which: Mapping[str, SqlValue]) -> dict[int, None]:
-    return {row: None for (row,) in transaction.all(sql, which)}
-
-
-def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
-    row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
-    if row is None:
-        return None
-    owner, content, content_hash, subject, sources, surprise = row
-    return RowToEmbed(
-        key=key,
-        owner=owner,
-        content=content,
-        content_hash=content_hash,
-        subject=subject,
-        sources=tuple(_source_keys(transaction, owner, sources)),
-        has_surprise=surprise is not None,
-    )
-
-
-def _source_keys(transaction: Transaction, owner: str, packed: bytes | None) -> Iterator[int]:
-    for at in range(0, len(packed or b""), 16):
-        id = (packed or b"")[at : at + 16]
-        for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id}):
-            yield seq * 2
-
-
-def _model_number(transaction: Transaction, model: str, dimension: int) -> int:
-    transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
-    ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
-    if known != dimension:
-        raise StorageFailed(
-            f"vectors of {model!r} had {known} numbers, and now have {dimension}: reindex"
-        )
-    return int(number)
-
-
-def _save_vector(transaction: Transaction, one: EmbeddedRow, number: int) -> None:
-    which: Mapping[str, SqlValue] = {
-        "key": one.wanted.key,
-        "seq": one.wanted.key >> 1,
-        "content_hash": one.wanted.content_hash,
-        "number": number,
-        "data": one.data,
-        "surprise": one.surprise,
-    }
-    transaction.count(INSERT_MESSAGE_VECTOR if one.wanted.key & 1 else INSERT_ENTRY_VECTOR, which)
-    if one.surprise is not None:
-        transaction.count(SET_SURPRISE, which)
-
-
-if TYPE_CHECKING:
-    Progress = Callable[[int, int], None]
-    """Told how many are done, and of how many."""
-
-T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
-
-BATCH = 32
-"""Rows per transaction. How many texts go at once is the embedder's to know."""
-QUIET_PERIOD_S = 0.25
-"""Quiet period in seconds: vectors are computed after so long without a search or write. A waiting
-search needs the cores, and later rows can share the batch."""
-MAX_DELAY_S = 2.0
-"""Maximum delay in seconds after the first row without a vector, even under load; there is no delay
-if a caller waits for vectors."""
-MAX_FRESH = 4096
-"""Keys of new rows that are remembered; the file knows all."""
-BATCH_TIMEOUT_S = 120.0
-FIRST_PAUSE_S = 1.0
-MAX_PAUSE_S = 60.0
-BEHIND_AFTER_S = 10.0
-"""A backlog that is older makes a search say that it is degraded."""
-KNOWN_NEIGHBOURS = 8
-"""Entries looked at for the one that a new entry resembles most: some are its own sources."""
 
 
 class EmbeddingStorage(Protocol):
@@ -373,37 +342,6 @@ class EmbeddingWorker:
         return 1.0 - min(max([0.0, *before, *beside]), 1.0)
 
 
-def _is_earlier_similar(other: RowToEmbed, row: RowToEmbed) -> bool:
-    """An entry of the same batch, which no index knows yet."""
-    is_same = (other.owner, other.subject) == (row.owner, row.subject)
-    is_entry = other.key & 1 == 0
-    return is_same and is_entry and other.key < row.key and other.key not in row.sources
-
-
-HAS_OLD_TERMS = f"(terms IS NULL OR substr(terms, 4, 1) <> x'{TERMS_VERSION:02X}')"
-"""Condition for rows with missing terms, or terms of an older version (fourth byte)."""
-
-PAGE_ROWS = 500
-
-OLD_ENTRY_TERMS = f"""
-    SELECT seq, content, context, tags FROM entry
-    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
-"""
-OLD_MESSAGE_TERMS = f"""
-    SELECT seq, content, speaker, NULL FROM message
-    WHERE seq > :after AND {HAS_OLD_TERMS} ORDER BY seq LIMIT {PAGE_ROWS}
-"""
-SET_ENTRY_TERMS = "UPDATE entry SET terms = :terms WHERE seq = :seq"
-SET_MESSAGE_TERMS = "UPDATE message SET terms = :terms WHERE seq = :seq"
-
-REQUEST_ALL_VECTORS = (
-    "DELETE FROM vector",
-    "DELETE FROM model",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 FROM entry",
-    "INSERT OR IGNORE INTO vector_wanted SELECT seq * 2 + 1 FROM message",
-)
-
-
 async def rebuild_terms(storage: EmbeddingStorage) -> None:
     """Page by page, so that other writes come in between."""
     for find, change in (
@@ -420,6 +358,64 @@ async def rebuild_terms(storage: EmbeddingStorage) -> None:
 def request_all_vectors(transaction: Transaction) -> None:
     for statement in REQUEST_ALL_VECTORS:
         transaction.count(statement)
+
+
+def _row_keys(transaction: Transaction, sql: str, which: Mapping[str, SqlValue]) -> dict[int, None]:
+    return {row: None for (row,) in transaction.all(sql, which)}
+
+
+def _row_to_embed(transaction: Transaction, key: int) -> RowToEmbed | None:
+    row = transaction.first(SELECT_MESSAGE if key & 1 else SELECT_ENTRY, {"seq": key >> 1})
+    if row is None:
+        return None
+    owner, content, content_hash, subject, sources, surprise = row
+    return RowToEmbed(
+        key=key,
+        owner=owner,
+        content=content,
+        content_hash=content_hash,
+        subject=subject,
+        sources=tuple(_source_keys(transaction, owner, sources)),
+        has_surprise=surprise is not None,
+    )
+
+
+def _source_keys(transaction: Transaction, owner: str, packed: bytes | None) -> Iterator[int]:
+    for at in range(0, len(packed or b""), 16):
+        id = (packed or b"")[at : at + 16]
+        for (seq,) in transaction.all(SELECT_SEQ_BY_ID, {"owner": owner, "id": id}):
+            yield seq * 2
+
+
+def _model_number(transaction: Transaction, model: str, dimension: int) -> int:
+    transaction.count(INSERT_MODEL, {"model": model, "dimension": dimension})
+    ((number, known),) = transaction.all(SELECT_MODEL, {"model": model})
+    if known != dimension:
+        raise StorageFailed(
+            f"vectors of {model!r} had {known} numbers, and now have {dimension}: reindex"
+        )
+    return int(number)
+
+
+def _save_vector(transaction: Transaction, one: EmbeddedRow, number: int) -> None:
+    which: Mapping[str, SqlValue] = {
+        "key": one.wanted.key,
+        "seq": one.wanted.key >> 1,
+        "content_hash": one.wanted.content_hash,
+        "number": number,
+        "data": one.data,
+        "surprise": one.surprise,
+    }
+    transaction.count(INSERT_MESSAGE_VECTOR if one.wanted.key & 1 else INSERT_ENTRY_VECTOR, which)
+    if one.surprise is not None:
+        transaction.count(SET_SURPRISE, which)
+
+
+def _is_earlier_similar(other: RowToEmbed, row: RowToEmbed) -> bool:
+    """An entry of the same batch, which no index knows yet."""
+    is_same = (other.owner, other.subject) == (row.owner, row.subject)
+    is_entry = other.key & 1 == 0
+    return is_same and is_entry and other.key < row.key and other.key not in row.sources
 
 
 def _rebuild_page(transaction: Transaction, *, find: str, change: str, after: int) -> int | None:

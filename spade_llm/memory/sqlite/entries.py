@@ -69,6 +69,40 @@ INSERT_ENTRY_KEY = """
 MAX_SOURCES = 64
 """Maximum number of sources of an entry; the latest are kept."""
 
+SELECT_LINKED_SEQ = f"SELECT seq FROM entry WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}"
+
+INSERT_LINK = """
+    INSERT INTO link (source, target, relation, owner, created_at)
+    SELECT :source, :target, :relation, number, :now FROM owner WHERE jid = :owner
+    ON CONFLICT DO NOTHING
+"""
+
+COUNT_LINKS = "SELECT count(*) FROM link WHERE source = :seq OR target = :seq"
+
+DELETE_LINKS = """
+    DELETE FROM link
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND ((source, target) = (:source, :target) OR (target, source) = (:source, :target))
+        AND (:relation IS NULL OR relation = :relation)
+"""
+
+# Ends that are deleted or expired are not shown.
+SELECT_ENTRY_LINKS = """
+    SELECT one.id, other.id, relation, link.created_at
+    FROM link JOIN entry AS one ON one.seq = source JOIN entry AS other ON other.seq = target
+    WHERE link.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND (source = :seq OR target = :seq)
+        AND one.deleted_at IS NULL AND (one.expires_at IS NULL OR one.expires_at > :now)
+        AND other.deleted_at IS NULL AND (other.expires_at IS NULL OR other.expires_at > :now)
+        {condition}
+    ORDER BY link.created_at, other.seq, one.seq
+"""
+
+ONE_LINK = "AND (source, target, relation) = (:source, :target, :relation)"
+
+MAX_LINKS = 1000
+"""Maximum number of links of an entry."""
+
 
 def owner_number(transaction: Transaction, jid: str) -> int:
     """Its number, given to it now if it has none."""
@@ -106,80 +140,6 @@ def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, 
     transaction.each(INSERT_ENTRY, owned)
     keys = [transaction.all(SELECT_SEQ_BY_ID, row)[0][0] for row in owned]
     transaction.touch(jid, map(entry_key, keys))
-
-
-def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
-    """The entry that this id led to when it was written before."""
-    found = transaction.first(SELECT_SEQ_BY_ID, owned) or transaction.first(
-        SELECT_SEQ_BY_KEY, owned
-    )
-    return None if found is None else int(found[0])
-
-
-def _insert_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int:
-    transaction.count(INSERT_ENTRY, owned)
-    return int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
-
-
-def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
-    found = transaction.first(SELECT_SAME_CONTENT, owned)
-    if found is None:
-        return None
-    seq, sources, tags = found
-    changed = {
-        "seq": seq,
-        "sources": _merge_lists(sources, owned["sources"]),
-        "new_terms": _entry_terms(owned, tags) if owned["context"] else None,
-    }
-    transaction.count(REINFORCE_ENTRY, {**owned, **changed})
-    if owned["is_keyed"]:
-        transaction.count(INSERT_ENTRY_KEY, {**owned, **changed})
-    return int(seq)
-
-
-def _entry_terms(owned: Mapping[str, SqlValue], tags: str | None) -> bytes:
-    return encode_terms(str(owned["content"]), str(owned["context"]), json.loads(tags or "[]"))
-
-
-def _merge_lists(there: bytes | None, new: SqlValue) -> bytes | None:
-    new_ids = unpack_ids(new) if isinstance(new, bytes) else ()
-    together = dict.fromkeys((*unpack_ids(there), *new_ids))
-    return pack_ids(tuple(together)[-MAX_SOURCES:])
-
-
-SELECT_LINKED_SEQ = f"SELECT seq FROM entry WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}"
-
-INSERT_LINK = """
-    INSERT INTO link (source, target, relation, owner, created_at)
-    SELECT :source, :target, :relation, number, :now FROM owner WHERE jid = :owner
-    ON CONFLICT DO NOTHING
-"""
-
-COUNT_LINKS = "SELECT count(*) FROM link WHERE source = :seq OR target = :seq"
-
-DELETE_LINKS = """
-    DELETE FROM link
-    WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND ((source, target) = (:source, :target) OR (target, source) = (:source, :target))
-        AND (:relation IS NULL OR relation = :relation)
-"""
-
-# Ends that are deleted or expired are not shown.
-SELECT_ENTRY_LINKS = """
-    SELECT one.id, other.id, relation, link.created_at
-    FROM link JOIN entry AS one ON one.seq = source JOIN entry AS other ON other.seq = target
-    WHERE link.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND (source = :seq OR target = :seq)
-        AND one.deleted_at IS NULL AND (one.expires_at IS NULL OR one.expires_at > :now)
-        AND other.deleted_at IS NULL AND (other.expires_at IS NULL OR other.expires_at > :now)
-        {condition}
-    ORDER BY link.created_at, other.seq, one.seq
-"""
-
-ONE_LINK = "AND (source, target, relation) = (:source, :target, :relation)"
-
-MAX_LINKS = 1000
-"""Maximum number of links of an entry."""
 
 
 def add_link(
@@ -223,6 +183,45 @@ def entry_links(
     """Oldest first. Raises NotFound."""
     seq = _linked_seq(transaction, owner, id, now=now)
     return _select_links(transaction, "", {"owner": owner, "seq": seq, "now": now})
+
+
+def _existing_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
+    """The entry that this id led to when it was written before."""
+    found = transaction.first(SELECT_SEQ_BY_ID, owned) or transaction.first(
+        SELECT_SEQ_BY_KEY, owned
+    )
+    return None if found is None else int(found[0])
+
+
+def _insert_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int:
+    transaction.count(INSERT_ENTRY, owned)
+    return int(transaction.all(SELECT_SEQ_BY_ID, owned)[0][0])
+
+
+def _reinforce_entry(transaction: Transaction, owned: Mapping[str, SqlValue]) -> int | None:
+    found = transaction.first(SELECT_SAME_CONTENT, owned)
+    if found is None:
+        return None
+    seq, sources, tags = found
+    changed = {
+        "seq": seq,
+        "sources": _merge_lists(sources, owned["sources"]),
+        "new_terms": _entry_terms(owned, tags) if owned["context"] else None,
+    }
+    transaction.count(REINFORCE_ENTRY, {**owned, **changed})
+    if owned["is_keyed"]:
+        transaction.count(INSERT_ENTRY_KEY, {**owned, **changed})
+    return int(seq)
+
+
+def _entry_terms(owned: Mapping[str, SqlValue], tags: str | None) -> bytes:
+    return encode_terms(str(owned["content"]), str(owned["context"]), json.loads(tags or "[]"))
+
+
+def _merge_lists(there: bytes | None, new: SqlValue) -> bytes | None:
+    new_ids = unpack_ids(new) if isinstance(new, bytes) else ()
+    together = dict.fromkeys((*unpack_ids(there), *new_ids))
+    return pack_ids(tuple(together)[-MAX_SOURCES:])
 
 
 def _linked_seq(transaction: Transaction, owner: str, id: bytes, *, now: int) -> int:

@@ -42,55 +42,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-
-def validate_batch(
-    items: Sequence[T], check: Callable[[T], object], on_error: OnError
-) -> tuple[Sequence[tuple[int, T]], tuple[BatchError, ...]]:
-    """Those to be done, with their indexes, and what is wrong with others."""
-    good: list[tuple[int, T]] = []
-    errors: list[BatchError] = []
-    for index, item in enumerate(items):
-        error = _batch_error(index, item, check)
-        if error is None:
-            good.append((index, item))
-        else:
-            errors.append(error)
-            if on_error is OnError.STOP:
-                break
-    is_undone = bool(errors) and on_error is OnError.ROLLBACK
-    return ([] if is_undone else good), tuple(errors)
-
-
-def _batch_error(index: int, item: T, check: Callable[[T], object]) -> BatchError | None:
-    try:
-        check(item)
-    except ServiceError as error:
-        return BatchError(index=index, code=error.code, reason=str(error))
-    return None
-
-
 FSRS_SCHEDULER = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
 """A memory is not learned in steps of minutes, and the same past gives the same future."""
-
-
-def next_review_state(
-    stability: float | None, difficulty: float | None, reviewed_at: int | None, *, at: datetime
-) -> tuple[float, float]:
-    """Its stability (days) and difficulty (1…10) after a review now; None: the first one.
-
-    A clock that was set back counts as no time passed.
-    """
-    before = None if reviewed_at is None else min(from_microseconds(reviewed_at), at)
-    card = Card(
-        card_id=0,
-        state=State.Learning if before is None else State.Review,
-        stability=stability,
-        difficulty=difficulty,
-        last_review=before,
-    )
-    after, _ = FSRS_SCHEDULER.review_card(card, Rating.Good, at.astimezone(UTC))
-    return float(after.stability or 0.0), float(after.difficulty or 0.0)
-
 
 UPDATE_ENTRY = f"""
     UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,
@@ -119,6 +72,52 @@ UPDATE_REVIEW_STATE = f"""
     UPDATE entry SET stability = :stability, difficulty = :difficulty, reviewed_at = :now
     WHERE {OWNED_ENTRY} AND seq = :seq
 """
+
+UPDATE_MERGED_ENTRY = f"""
+    UPDATE entry SET tags = :tags, terms = :terms, metadata = :metadata,
+        confidence = :confidence, importance = :importance,
+        importance_reason = coalesce(importance_reason, :reason),
+        access_count = :access_count, last_accessed_at = :last_accessed_at,
+        updated_at = max(updated_at, :now)
+    WHERE {queries.OWNED_ENTRY} AND seq = :seq
+"""
+
+
+def validate_batch(
+    items: Sequence[T], check: Callable[[T], object], on_error: OnError
+) -> tuple[Sequence[tuple[int, T]], tuple[BatchError, ...]]:
+    """Those to be done, with their indexes, and what is wrong with others."""
+    good: list[tuple[int, T]] = []
+    errors: list[BatchError] = []
+    for index, item in enumerate(items):
+        error = _batch_error(index, item, check)
+        if error is None:
+            good.append((index, item))
+        else:
+            errors.append(error)
+            if on_error is OnError.STOP:
+                break
+    is_undone = bool(errors) and on_error is OnError.ROLLBACK
+    return ([] if is_undone else good), tuple(errors)
+
+
+def next_review_state(
+    stability: float | None, difficulty: float | None, reviewed_at: int | None, *, at: datetime
+) -> tuple[float, float]:
+    """Its stability (days) and difficulty (1…10) after a review now; None: the first one.
+
+    A clock that was set back counts as no time passed.
+    """
+    before = None if reviewed_at is None else min(from_microseconds(reviewed_at), at)
+    card = Card(
+        card_id=0,
+        state=State.Learning if before is None else State.Review,
+        stability=stability,
+        difficulty=difficulty,
+        last_review=before,
+    )
+    after, _ = FSRS_SCHEDULER.review_card(card, Rating.Good, at.astimezone(UTC))
+    return float(after.stability or 0.0), float(after.difficulty or 0.0)
 
 
 def update_entry(
@@ -202,6 +201,55 @@ def review_entries(
         _review_entry(transaction, owner, id, at=at)
 
 
+def supersede_entries(
+    transaction: Transaction,
+    owner: str,
+    ids: Sequence[bytes],
+    row: Mapping[str, SqlValue],
+    *,
+    keep: bool,
+    now: int,
+) -> SqlRow:
+    """The ENTRY_COLUMNS of the new entry. Raises NotFound if one of the others is missing.
+
+    When the same key replaced them before, they are gone, and that is no error.
+    """
+    known = entries.existing_row(transaction, owner, row)
+    if known is not None:
+        return known
+    _require_entries(transaction, owner, ids, now=now)
+    sources = row["sources"] or b"".join(ids[-entries.MAX_SOURCES :]) or None
+    added = entries.add_entry(transaction, owner, {**row, "sources": sources}, merge=False)
+    if not keep:
+        removal.hide_entries(transaction, owner, ANY_MEMORY, ids, scopes=None, now=now)
+    return added
+
+
+def merge_entries(
+    transaction: Transaction, owner: str, into: bytes, others: Sequence[bytes], *, now: int
+) -> MemoryEntry:
+    """The entry that took them in. Raises NotFound, InvalidArguments."""
+    rest = [id for id in dict.fromkeys(others) if id != into]
+    ((seq, first), *found) = _require_entries(transaction, owner, [into, *rest], now=now)
+    entries = [first, *(entry for _, entry in found)]
+    if len({entry.subject for entry in entries}) > 1:
+        raise InvalidArguments("ids: memories about different subjects cannot be merged")
+    which: Mapping[str, SqlValue] = {"owner": owner, "seq": seq, "now": now}
+    transaction.count(UPDATE_MERGED_ENTRY, {**_merged_columns(entries), **which})
+    transaction.touch(owner, [entry_key(seq)])
+    if rest:
+        removal.hide_entries(transaction, owner, ANY_MEMORY, rest, scopes=None, now=now)
+    return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
+
+
+def _batch_error(index: int, item: T, check: Callable[[T], object]) -> BatchError | None:
+    try:
+        check(item)
+    except ServiceError as error:
+        return BatchError(index=index, code=error.code, reason=str(error))
+    return None
+
+
 def _review_entry(transaction: Transaction, owner: str, id: bytes, *, at: datetime) -> None:
     now = to_microseconds(at)
     found = transaction.first(SELECT_REVIEW_STATE, {"owner": owner, "id": id, "now": now})
@@ -250,57 +298,6 @@ def _changed_end(entry: MemoryEntry, wanted: MemoryChange) -> datetime | None:
 def _check_changed_size(transaction: Transaction, there: AccessibleEntry) -> SqlRow:
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
     return transaction.all(queries.SELECT_BY_SEQ, which)[0]
-
-
-UPDATE_MERGED_ENTRY = f"""
-    UPDATE entry SET tags = :tags, terms = :terms, metadata = :metadata,
-        confidence = :confidence, importance = :importance,
-        importance_reason = coalesce(importance_reason, :reason),
-        access_count = :access_count, last_accessed_at = :last_accessed_at,
-        updated_at = max(updated_at, :now)
-    WHERE {queries.OWNED_ENTRY} AND seq = :seq
-"""
-
-
-def supersede_entries(
-    transaction: Transaction,
-    owner: str,
-    ids: Sequence[bytes],
-    row: Mapping[str, SqlValue],
-    *,
-    keep: bool,
-    now: int,
-) -> SqlRow:
-    """The ENTRY_COLUMNS of the new entry. Raises NotFound if one of the others is missing.
-
-    When the same key replaced them before, they are gone, and that is no error.
-    """
-    known = entries.existing_row(transaction, owner, row)
-    if known is not None:
-        return known
-    _require_entries(transaction, owner, ids, now=now)
-    sources = row["sources"] or b"".join(ids[-entries.MAX_SOURCES :]) or None
-    added = entries.add_entry(transaction, owner, {**row, "sources": sources}, merge=False)
-    if not keep:
-        removal.hide_entries(transaction, owner, ANY_MEMORY, ids, scopes=None, now=now)
-    return added
-
-
-def merge_entries(
-    transaction: Transaction, owner: str, into: bytes, others: Sequence[bytes], *, now: int
-) -> MemoryEntry:
-    """The entry that took them in. Raises NotFound, InvalidArguments."""
-    rest = [id for id in dict.fromkeys(others) if id != into]
-    ((seq, first), *found) = _require_entries(transaction, owner, [into, *rest], now=now)
-    entries = [first, *(entry for _, entry in found)]
-    if len({entry.subject for entry in entries}) > 1:
-        raise InvalidArguments("ids: memories about different subjects cannot be merged")
-    which: Mapping[str, SqlValue] = {"owner": owner, "seq": seq, "now": now}
-    transaction.count(UPDATE_MERGED_ENTRY, {**_merged_columns(entries), **which})
-    transaction.touch(owner, [entry_key(seq)])
-    if rest:
-        removal.hide_entries(transaction, owner, ANY_MEMORY, rest, scopes=None, now=now)
-    return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
 
 
 def _require_entries(

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from spade_llm.search.memory_query import MemoryFilter
     from spade_llm.search.memory_records import GrantScope, IndexHit
 
-T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_BYTES = 512 * 1024 * 1024
 """Maximum size of all indexes together in bytes; a single larger one is kept alone."""
@@ -388,6 +388,13 @@ class IndexRanker:
         return self._reading.now().timestamp()
 
 
+def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
+    """Add these rows, or put them in the place of what is there."""
+    index.put(rows.columns)
+    if rows.vectors:
+        index.set_packed(list(rows.vectors), list(rows.vectors.values()))
+
+
 def _as_keyword_query(query: MemoryQuery) -> MemoryQuery:
     """Keyword query that replaces a semantic query if there is no vector."""
     is_semantic = query.mode is SearchMode.SEMANTIC
@@ -396,13 +403,6 @@ def _as_keyword_query(query: MemoryQuery) -> MemoryQuery:
 
 def _text_to_embed(index: OwnerIndex, query: MemoryQuery) -> str:
     return index.without_names(query.text) if query.mode is SearchMode.RECALL else query.text
-
-
-def put_rows(index: OwnerIndex, rows: IndexRows) -> None:
-    """Add these rows, or put them in the place of what is there."""
-    index.put(rows.columns)
-    if rows.vectors:
-        index.set_packed(list(rows.vectors), list(rows.vectors.values()))
 
 
 def _load_index(transaction: Transaction, *, owner: str, model: str, now: int) -> OwnerIndex:

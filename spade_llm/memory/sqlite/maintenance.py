@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.sqlite.connection import SqlRow, Transaction
     from spade_llm.memory.sqlite.database import MemoryDatabase
 
+logger = logging.getLogger(__name__)
+
 UPSERT_POLICY = """
     INSERT INTO decay (owner, is_enabled, older_than_s, below_importance, tiers)
     VALUES (:owner, :is_enabled, :older_than_s, :below_importance, :tiers)
@@ -56,6 +58,13 @@ UPDATE_LAST_RUN = """
     UPDATE decay SET last_run_at = :now, last_deleted = :count
     WHERE owner = (SELECT number FROM owner WHERE jid = :owner)
 """
+
+PURGE_BATCH = 500
+"""Memories; other writes come between."""
+
+SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
+
+PURGE_INTERVAL_S = 86_400.0
 
 
 def configure_decay(
@@ -129,24 +138,6 @@ def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[byt
     return ids
 
 
-def _policy_status(
-    transaction: Transaction, owner: str, policy: DecayPolicy, last: SqlRow, *, now: int
-) -> DecayStatus:
-    last_run_at, last_deleted = last
-    return DecayStatus(
-        policy=policy,
-        last_run_at=None if last_run_at is None else from_microseconds(last_run_at),
-        last_deleted=last_deleted,
-        due=len(due_decay(transaction, owner, policy, now=now)),
-    )
-
-
-PURGE_BATCH = 500
-"""Memories; other writes come between."""
-
-SELECT_DECAYING_OWNERS = "SELECT jid FROM decay JOIN owner ON number = owner WHERE is_enabled"
-
-
 async def purge_memory(database: MemoryDatabase, *, keep_deleted_days: float) -> int:
     """Let go of what owners' policies say, remove what is due; how many memories were removed."""
     now = to_microseconds(database.now())
@@ -165,34 +156,6 @@ async def purge_memory(database: MemoryDatabase, *, keep_deleted_days: float) ->
         purged = await database.write(operation)
         count += purged
     return count
-
-
-async def _purge_cleared(database: MemoryDatabase, *, now: int) -> None:
-    """Messages; looked for before anything is written."""
-    is_waiting = database.is_learned_from
-    while await database.read(
-        partial(conversations.due_cleared, now=now, is_learned_from=is_waiting)
-    ):
-        await database.write(
-            partial(conversations.purge_cleared, now=now, is_learned_from=is_waiting)
-        )
-
-
-def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool:
-    """A memory that is opened without need should not write."""
-    due = {"deleted_before": now - round(days * DAY_US), "now": now, "limit": 1}
-    return bool(transaction.all(removal.SELECT_DUE, due) or transaction.all(SELECT_DECAYING_OWNERS))
-
-
-def _run_due_decay(transaction: Transaction, *, now: int) -> None:
-    for (owner,) in transaction.all(SELECT_DECAYING_OWNERS):
-        run_decay(transaction, owner, now=now)
-    audit_log.purge_audit_log(transaction, now=now)
-
-
-logger = logging.getLogger(__name__)
-
-PURGE_INTERVAL_S = 86_400.0
 
 
 class PurgeableMemory(Protocol):
@@ -234,3 +197,38 @@ class DailyPurge:
                 logger.info("the daily purge removed %d memories", count)
             except ServiceError as error:
                 logger.warning("the daily purge failed, the next one is tomorrow: %s", error)
+
+
+def _policy_status(
+    transaction: Transaction, owner: str, policy: DecayPolicy, last: SqlRow, *, now: int
+) -> DecayStatus:
+    last_run_at, last_deleted = last
+    return DecayStatus(
+        policy=policy,
+        last_run_at=None if last_run_at is None else from_microseconds(last_run_at),
+        last_deleted=last_deleted,
+        due=len(due_decay(transaction, owner, policy, now=now)),
+    )
+
+
+async def _purge_cleared(database: MemoryDatabase, *, now: int) -> None:
+    """Messages; looked for before anything is written."""
+    is_waiting = database.is_learned_from
+    while await database.read(
+        partial(conversations.due_cleared, now=now, is_learned_from=is_waiting)
+    ):
+        await database.write(
+            partial(conversations.purge_cleared, now=now, is_learned_from=is_waiting)
+        )
+
+
+def _is_anything_due(transaction: Transaction, *, now: int, days: float) -> bool:
+    """A memory that is opened without need should not write."""
+    due = {"deleted_before": now - round(days * DAY_US), "now": now, "limit": 1}
+    return bool(transaction.all(removal.SELECT_DUE, due) or transaction.all(SELECT_DECAYING_OWNERS))
+
+
+def _run_due_decay(transaction: Transaction, *, now: int) -> None:
+    for (owner,) in transaction.all(SELECT_DECAYING_OWNERS):
+        run_decay(transaction, owner, now=now)
+    audit_log.purge_audit_log(transaction, now=now)

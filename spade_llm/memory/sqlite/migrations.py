@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.learning.exclusive_facts import ExclusiveValue
 
+    Step = str | Callable[[sqlite3.Connection], None]
+
 SELECT_DIET_FACTS = "SELECT owner, subject, content, sources FROM entry WHERE origin = 2"
 
 SELECT_TIME = "SELECT coalesce(valid_at, created_at) FROM entry WHERE owner = ? AND id = ?"
@@ -59,73 +61,6 @@ _DIET = re.compile(
 _CLOSABLE = re.compile(r"(?P<who>.{1,60}?) (?:is|es) .+", re.IGNORECASE | re.DOTALL)
 """Facts that these rules took for another diet."""
 _USER_NAMES = ("user", "the user", "usuario", "el usuario", "la usuaria")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DietEpisode:
-    """An episode that told a diet."""
-
-    owner: int
-    subject: str | None
-    names: Sequence[str]
-    episode: bytes
-    at: int
-
-
-def reopen_facts(connection: sqlite3.Connection) -> None:
-    for closing in list(_diet_episodes(connection)):
-        _reopen_fact(connection, closing)
-
-
-def _diet_episodes(connection: sqlite3.Connection) -> Iterator[_DietEpisode]:
-    for owner, subject, content, sources in connection.execute(SELECT_DIET_FACTS):
-        diet = _DIET.fullmatch(content)
-        if diet is None or not sources:
-            continue
-        names = (diet["who"].casefold(), *_USER_NAMES)
-        for start in range(0, len(sources), ID_BYTES):
-            episode = sources[start : start + ID_BYTES]
-            for (at,) in connection.execute(SELECT_TIME, (owner, episode)):
-                yield _DietEpisode(
-                    owner=owner, subject=subject, names=names, episode=episode, at=at
-                )
-
-
-def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
-    # Here, so that only a start that migrates compiles the rules.
-    from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
-
-    whose = (closing.owner, closing.subject)
-    told = connection.execute(SELECT_EPISODE_TEXT, (*whose, closing.episode)).fetchall()
-    told_slots = [parse_exclusive_fact(content, closing.names) for (content,) in told]
-    for seq, content, since in connection.execute(SELECT_CLOSED, (*whose, closing.at)).fetchall():
-        found = _CLOSABLE.fullmatch(content)
-        if found is None or found["who"].casefold() not in closing.names:
-            continue
-        slot = parse_exclusive_fact(content, closing.names)
-        if any(slot and other and other.contradicts(slot) for other in told_slots):
-            continue
-        true_now = connection.execute(SELECT_STILL_TRUE, whose).fetchall()
-        if content not in (text for text, _ in true_now):
-            later = [
-                (parse_exclusive_fact(text, closing.names), begin)
-                for text, begin in true_now
-                if begin > since
-            ]
-            connection.execute(UPDATE_END, (_contradicted_at(slot, later), seq))
-
-
-def _contradicted_at(
-    slot: ExclusiveValue | None, later: Sequence[tuple[ExclusiveValue | None, int]]
-) -> int | None:
-    """Time of the first later fact that contradicts it; None: it is still true."""
-    return min(
-        (at for other, at in later if slot and other and other.contradicts(slot)), default=None
-    )
-
-
-if TYPE_CHECKING:
-    Step = str | Callable[[sqlite3.Connection], None]
 
 TO_NEWEST: Sequence[str] = (
     "DROP TABLE entry_text",
@@ -201,14 +136,31 @@ TO_4: Sequence[str] = (
 )
 """Messages that are hidden until they have been learned from."""
 
+VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
+"""Version of the file after each migration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DietEpisode:
+    """An episode that told a diet."""
+
+    owner: int
+    subject: str | None
+    names: Sequence[str]
+    episode: bytes
+    at: int
+
+
+def reopen_facts(connection: sqlite3.Connection) -> None:
+    for closing in list(_diet_episodes(connection)):
+        _reopen_fact(connection, closing)
+
+
 TO_5: Sequence[Step] = (reopen_facts,)
 
 MIGRATIONS: Mapping[int, Sequence[Step]] = {0: SCHEMA, 1: TO_NEWEST, 2: TO_3, 3: TO_4, 4: TO_5}
 """Migration steps by the version of the file. An empty file (0) and version 1 go directly to the
 newest version: their tables are created anew."""
-
-VERSION_AFTER: Mapping[int, int] = {0: SCHEMA_VERSION, 1: SCHEMA_VERSION, 2: 3, 3: 4, 4: 5}
-"""Version of the file after each migration."""
 
 
 def migrate(connection: sqlite3.Connection, *, path: str) -> None:
@@ -234,6 +186,53 @@ def migrate(connection: sqlite3.Connection, *, path: str) -> None:
         connection.execute("COMMIT")
     finally:
         connection.rollback()
+
+
+def _diet_episodes(connection: sqlite3.Connection) -> Iterator[_DietEpisode]:
+    for owner, subject, content, sources in connection.execute(SELECT_DIET_FACTS):
+        diet = _DIET.fullmatch(content)
+        if diet is None or not sources:
+            continue
+        names = (diet["who"].casefold(), *_USER_NAMES)
+        for start in range(0, len(sources), ID_BYTES):
+            episode = sources[start : start + ID_BYTES]
+            for (at,) in connection.execute(SELECT_TIME, (owner, episode)):
+                yield _DietEpisode(
+                    owner=owner, subject=subject, names=names, episode=episode, at=at
+                )
+
+
+def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
+    # Here, so that only a start that migrates compiles the rules.
+    from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
+
+    whose = (closing.owner, closing.subject)
+    told = connection.execute(SELECT_EPISODE_TEXT, (*whose, closing.episode)).fetchall()
+    told_slots = [parse_exclusive_fact(content, closing.names) for (content,) in told]
+    for seq, content, since in connection.execute(SELECT_CLOSED, (*whose, closing.at)).fetchall():
+        found = _CLOSABLE.fullmatch(content)
+        if found is None or found["who"].casefold() not in closing.names:
+            continue
+        slot = parse_exclusive_fact(content, closing.names)
+        if any(slot and other and other.contradicts(slot) for other in told_slots):
+            continue
+        true_now = connection.execute(SELECT_STILL_TRUE, whose).fetchall()
+        if content not in (text for text, _ in true_now):
+            later = [
+                (parse_exclusive_fact(text, closing.names), begin)
+                for text, begin in true_now
+                if begin > since
+            ]
+            connection.execute(UPDATE_END, (_contradicted_at(slot, later), seq))
+
+
+def _contradicted_at(
+    slot: ExclusiveValue | None, later: Sequence[tuple[ExclusiveValue | None, int]]
+) -> int | None:
+    """Time of the first later fact that contradicts it; None: it is still true."""
+    return min(
+        (at for other, at in later if slot and other and other.contradicts(slot)), default=None
+    )
 
 
 def _apply_migration(connection: sqlite3.Connection, version: int) -> None:

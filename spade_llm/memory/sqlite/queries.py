@@ -48,6 +48,73 @@ VALID_AT = (
 
 HAS_TAG = "EXISTS (SELECT 1 FROM json_each(entry.tags) WHERE value = :{name})"
 
+OWNED_ENTRY = "entry.owner = (SELECT number FROM owner WHERE jid = :owner)"
+
+SELECT_ENTRY_OWNER = f"""
+    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner WHERE id = :id AND {VISIBLE}
+"""
+
+# The page is cut on the index before whole rows are read.
+SELECT_PAGE = f"""
+    SELECT {ENTRY_COLUMNS} FROM (
+        SELECT seq AS hit FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}
+        ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
+    ) JOIN entry ON entry.seq = hit JOIN owner ON owner.number = entry.owner
+    ORDER BY created_at DESC, entry.seq DESC
+"""
+
+SELECT_COUNT = f"SELECT count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}"
+
+SELECT_BY_ID = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}
+"""
+
+SELECT_BY_SEQ = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+# The plus: by number, not by what leads to all rows of the owner.
+SELECT_BY_KEYS = f"""
+    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
+    WHERE +{OWNED_ENTRY} AND {VISIBLE}
+        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
+"""
+
+SELECT_MESSAGES_BY_KEYS = f"""
+    SELECT {FOUND_MESSAGE_COLUMNS}, message.seq, name, message.subject
+    FROM message JOIN conversation ON conversation.number = message.conversation
+    WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq
+        AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
+"""
+
+COUNT_ENTRIES = f"""
+    SELECT type, tier, count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
+    GROUP BY type, tier
+"""
+
+COUNT_MESSAGES = """
+    SELECT count(*), coalesce(sum(length(content)), 0) FROM conversation
+        JOIN message ON message.owner = conversation.owner AND conversation = number
+    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND seq > cleared_at_seq {in_session}
+"""
+
+# Few are wanted at any time: they are looked up one by one.
+COUNT_WITHOUT_VECTOR = f"""
+    SELECT count(*) FROM vector_wanted CROSS JOIN entry ON seq = row / 2
+    WHERE row % 2 = 0 AND {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
+"""
+
+COUNT_MESSAGES_WITHOUT_VECTOR = """
+    SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
+        JOIN conversation ON number = message.conversation
+    WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
+        AND message.seq > cleared_at_seq AND (:session IS NULL OR name = :session)
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCondition:
@@ -112,91 +179,6 @@ def join_conditions(conditions: Sequence[SqlCondition]) -> SqlCondition:
         sql=" AND ".join(one.sql for one in conditions) or "true",
         parameters={name: value for one in conditions for name, value in one.parameters.items()},
     )
-
-
-def _equality(column: str, value: SqlValue) -> SqlCondition:
-    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
-
-
-def _tag_condition(number: int, tag: str) -> SqlCondition:
-    name = f"tag_{number}"
-    return SqlCondition(sql=HAS_TAG.format(name=name), parameters={name: tag})
-
-
-def _type_conditions(which: MemoryFilter) -> SqlCondition:
-    types = {f"type_{number}": TYPE_CODES.number(one) for number, one in enumerate(which.types)}
-    if not types:
-        return join_conditions([])
-    return SqlCondition(
-        sql=f"type IN ({', '.join(f':{name}' for name in types)})", parameters=types
-    )
-
-
-def _date_conditions(which: MemoryFilter) -> list[SqlCondition]:
-    """Both ends belong to it, as in a search."""
-    bounds = (
-        ("created_after", ">=", which.created_after),
-        ("created_before", "<=", which.created_before),
-    )
-    return [
-        SqlCondition(sql=f"created_at {sign} :{name}", parameters={name: to_microseconds(at)})
-        for name, sign, at in bounds
-        if at is not None
-    ]
-
-
-def _one_scope(number: int, scope: GrantScope) -> SqlCondition:
-    parts = []
-    if scope.tag is not None:
-        parts.append(_tag_condition(1000 + number, scope.tag))
-    if scope.session is not None:
-        name = f"session_{number}"
-        parts.append(SqlCondition(sql=f"session = :{name}", parameters={name: scope.session}))
-    together = join_conditions(parts)
-    return SqlCondition(sql=f"({together.sql})", parameters=together.parameters)
-
-
-OWNED_ENTRY = "entry.owner = (SELECT number FROM owner WHERE jid = :owner)"
-
-SELECT_ENTRY_OWNER = f"""
-    SELECT jid FROM entry JOIN owner ON owner.number = entry.owner WHERE id = :id AND {VISIBLE}
-"""
-
-# The page is cut on the index before whole rows are read.
-SELECT_PAGE = f"""
-    SELECT {ENTRY_COLUMNS} FROM (
-        SELECT seq AS hit FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}
-        ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset
-    ) JOIN entry ON entry.seq = hit JOIN owner ON owner.number = entry.owner
-    ORDER BY created_at DESC, entry.seq DESC
-"""
-
-SELECT_COUNT = f"SELECT count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} AND {{condition}}"
-
-SELECT_BY_ID = f"""
-    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE {OWNED_ENTRY} AND id = :id AND {VISIBLE}
-"""
-
-SELECT_BY_SEQ = f"""
-    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE {OWNED_ENTRY} AND seq = :seq
-"""
-
-# The plus: by number, not by what leads to all rows of the owner.
-SELECT_BY_KEYS = f"""
-    SELECT {ENTRY_COLUMNS} FROM entry JOIN owner ON owner.number = entry.owner
-    WHERE +{OWNED_ENTRY} AND {VISIBLE}
-        AND seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 0)
-"""
-
-SELECT_MESSAGES_BY_KEYS = f"""
-    SELECT {FOUND_MESSAGE_COLUMNS}, message.seq, name, message.subject
-    FROM message JOIN conversation ON conversation.number = message.conversation
-    WHERE +message.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND message.seq > cleared_at_seq
-        AND message.seq IN (SELECT value >> 1 FROM json_each(:keys) WHERE value & 1 = 1)
-"""
 
 
 def list_entries(
@@ -267,38 +249,6 @@ def entry_not_found(id: bytes) -> NotFound:
     return NotFound(f"there is no memory {UUID(bytes=id)}")
 
 
-def _count_entries(
-    transaction: Transaction, condition: SqlCondition, common: Mapping[str, SqlValue]
-) -> int:
-    return int(transaction.all(SELECT_COUNT.format(condition=condition.sql), common)[0][0])
-
-
-COUNT_ENTRIES = f"""
-    SELECT type, tier, count(*) FROM entry WHERE {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
-    GROUP BY type, tier
-"""
-
-COUNT_MESSAGES = """
-    SELECT count(*), coalesce(sum(length(content)), 0) FROM conversation
-        JOIN message ON message.owner = conversation.owner AND conversation = number
-    WHERE conversation.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND seq > cleared_at_seq {in_session}
-"""
-
-# Few are wanted at any time: they are looked up one by one.
-COUNT_WITHOUT_VECTOR = f"""
-    SELECT count(*) FROM vector_wanted CROSS JOIN entry ON seq = row / 2
-    WHERE row % 2 = 0 AND {OWNED_ENTRY} AND {VISIBLE} {{in_session}}
-"""
-
-COUNT_MESSAGES_WITHOUT_VECTOR = """
-    SELECT count(*) FROM vector_wanted CROSS JOIN message ON message.seq = row / 2
-        JOIN conversation ON number = message.conversation
-    WHERE row % 2 = 1 AND message.owner = (SELECT number FROM owner WHERE jid = :owner)
-        AND message.seq > cleared_at_seq AND (:session IS NULL OR name = :session)
-"""
-
-
 def memory_statistics(
     transaction: Transaction, owner: str, session: str | None, *, now: int
 ) -> MemoryStatistics:
@@ -323,3 +273,51 @@ def memory_statistics(
         by_tier=by_tier,
         without_vector=without_vector,
     )
+
+
+def _equality(column: str, value: SqlValue) -> SqlCondition:
+    return SqlCondition(sql=f"{column} = :{column}", parameters={column: value})
+
+
+def _tag_condition(number: int, tag: str) -> SqlCondition:
+    name = f"tag_{number}"
+    return SqlCondition(sql=HAS_TAG.format(name=name), parameters={name: tag})
+
+
+def _type_conditions(which: MemoryFilter) -> SqlCondition:
+    types = {f"type_{number}": TYPE_CODES.number(one) for number, one in enumerate(which.types)}
+    if not types:
+        return join_conditions([])
+    return SqlCondition(
+        sql=f"type IN ({', '.join(f':{name}' for name in types)})", parameters=types
+    )
+
+
+def _date_conditions(which: MemoryFilter) -> list[SqlCondition]:
+    """Both ends belong to it, as in a search."""
+    bounds = (
+        ("created_after", ">=", which.created_after),
+        ("created_before", "<=", which.created_before),
+    )
+    return [
+        SqlCondition(sql=f"created_at {sign} :{name}", parameters={name: to_microseconds(at)})
+        for name, sign, at in bounds
+        if at is not None
+    ]
+
+
+def _one_scope(number: int, scope: GrantScope) -> SqlCondition:
+    parts = []
+    if scope.tag is not None:
+        parts.append(_tag_condition(1000 + number, scope.tag))
+    if scope.session is not None:
+        name = f"session_{number}"
+        parts.append(SqlCondition(sql=f"session = :{name}", parameters={name: scope.session}))
+    together = join_conditions(parts)
+    return SqlCondition(sql=f"({together.sql})", parameters=together.parameters)
+
+
+def _count_entries(
+    transaction: Transaction, condition: SqlCondition, common: Mapping[str, SqlValue]
+) -> int:
+    return int(transaction.all(SELECT_COUNT.format(condition=condition.sql), common)[0][0])

@@ -112,7 +112,6 @@ SELECT_DUE = """
     LIMIT :limit
 """
 
-
 NO_LIMIT = -1
 """SQLite's value for no limit."""
 
@@ -194,20 +193,6 @@ def forget_subject(
     )
 
 
-def _forget_subject(
-    transaction: Transaction, owner: str, subject: str, *, now: int
-) -> RemovedCounts:
-    about = _column_condition("subject", subject)
-    doomed = _entries_to_delete(transaction, owner, about)
-    messages = _erase_messages(
-        transaction, owner, ABOUT_SUBJECT, about.parameters, doomed=doomed, now=now
-    )
-    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
-    consent.withdraw_consent(transaction, owner, subject, now=now)
-    return _removed_counts(doomed, messages)
-
-
 def forget_session(
     transaction: Transaction, owner: str, session: str, *, now: int
 ) -> RemovedCounts:
@@ -219,12 +204,6 @@ def forget_session(
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
     _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
     return _removed_counts(doomed, messages)
-
-
-def _removed_counts(doomed: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
-    return RemovedCounts(
-        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in doomed)
-    )
 
 
 def retract_messages(
@@ -252,6 +231,26 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
         audit_log.record_action(transaction, owner, "purge", ids, now=now)
     transaction.is_erasing = transaction.is_erasing or bool(rows)
     return len(rows)
+
+
+def _forget_subject(
+    transaction: Transaction, owner: str, subject: str, *, now: int
+) -> RemovedCounts:
+    about = _column_condition("subject", subject)
+    doomed = _entries_to_delete(transaction, owner, about)
+    messages = _erase_messages(
+        transaction, owner, ABOUT_SUBJECT, about.parameters, doomed=doomed, now=now
+    )
+    transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
+    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
+    consent.withdraw_consent(transaction, owner, subject, now=now)
+    return _removed_counts(doomed, messages)
+
+
+def _removed_counts(doomed: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
+    return RemovedCounts(
+        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in doomed)
+    )
 
 
 def _entries_to_delete(

@@ -21,6 +21,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+HALF_LIFE_DAYS = 30.0
+"""A memory that was not used for so long is half as recent."""
+
+HALF_IMPORTANCE_USES = 5.0
+"""Uses after which half of what use can give is reached."""
+
+KEY_NAMESPACE = UUID("5c2a1c1e-6f0b-5d7a-9f5e-0d6a5f8a3b11")
+"""Ids of keyed writes are uuid5 of it: the same owner and key give the same id for ever."""
+
+MESSAGE_NAMESPACE = UUID("0f1de2a6-52c3-5f0e-8a1b-6a3c1f0e9d42")
+"""UUID namespace of messages; their own ids come from other programs."""
+
+ID_BYTES = 16
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+DAY_US = 86_400_000_000
+
+ENTRY_COLUMNS = (
+    "entry.seq, entry.id, jid, content, type, category, context, confidence, subject, session,"
+    " tier, content_type, tags, metadata, importance, importance_reason, surprise, origin, sources,"
+    " created_at, updated_at, access_count, last_accessed_at, expires_at, valid_at, invalid_at"
+)
+"""Columns for `entry_from_row`, of entry JOIN owner."""
+
+MESSAGE_COLUMNS = "message.id, role, content, at, speaker, recalled"
+"""Columns for `message_from_row`."""
+
+FOUND_MESSAGE_COLUMNS = "message.id, role, content, at, speaker, NULL"
+"""Columns of a found message, without the ids of the memories it was written with: there are
+dozens, and search results do not need them."""
+
 
 class EnumCodes(Generic[T]):
     """Each value's number is its place, from 1."""
@@ -59,13 +91,6 @@ ROLE_CODES = EnumCodes(("user", "assistant"))
 ACCESS_CODES = EnumCodes((MemoryAccess.READ, MemoryAccess.WRITE))
 
 
-HALF_LIFE_DAYS = 30.0
-"""A memory that was not used for so long is half as recent."""
-
-HALF_IMPORTANCE_USES = 5.0
-"""Uses after which half of what use can give is reached."""
-
-
 def importance_from_use(access_count: int, idle_days: float) -> float:
     """0…1 in thousandths, the mean of how recently and how often it was used; 0.5 if it is new.
 
@@ -74,33 +99,6 @@ def importance_from_use(access_count: int, idle_days: float) -> float:
     recency: float = 2.0 ** (-max(idle_days, 0.0) / HALF_LIFE_DAYS)
     use = access_count / (access_count + HALF_IMPORTANCE_USES)
     return round((recency + use) / 2, 3)
-
-
-KEY_NAMESPACE = UUID("5c2a1c1e-6f0b-5d7a-9f5e-0d6a5f8a3b11")
-"""Ids of keyed writes are uuid5 of it: the same owner and key give the same id for ever."""
-
-MESSAGE_NAMESPACE = UUID("0f1de2a6-52c3-5f0e-8a1b-6a3c1f0e9d42")
-"""UUID namespace of messages; their own ids come from other programs."""
-
-ID_BYTES = 16
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
-DAY_US = 86_400_000_000
-
-ENTRY_COLUMNS = (
-    "entry.seq, entry.id, jid, content, type, category, context, confidence, subject, session,"
-    " tier, content_type, tags, metadata, importance, importance_reason, surprise, origin, sources,"
-    " created_at, updated_at, access_count, last_accessed_at, expires_at, valid_at, invalid_at"
-)
-"""Columns for `entry_from_row`, of entry JOIN owner."""
-
-MESSAGE_COLUMNS = "message.id, role, content, at, speaker, recalled"
-"""Columns for `message_from_row`."""
-
-FOUND_MESSAGE_COLUMNS = "message.id, role, content, at, speaker, NULL"
-"""Columns of a found message, without the ids of the memories it was written with: there are
-dozens, and search results do not need them."""
 
 
 def new_id(owner: str, key: str | None) -> bytes:
@@ -112,13 +110,6 @@ def message_id(owner: str, conversation: str, id: str) -> str:
     """Id of a message in search results: a UUID derived from owner, conversation and message id."""
     name = f"{owner}\0{conversation}\0{id}".encode()
     return _uuid5_from_digest(sha1(MESSAGE_NAMESPACE.bytes + name, usedforsecurity=False).digest())
-
-
-def _uuid5_from_digest(digest: bytes) -> str:
-    """Format a digest like `str(uuid5(…))`, in a third of its time; a turn has 16."""
-    digits = digest[:ID_BYTES].hex()
-    variant = "89ab"[digest[8] >> 4 & 3]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def entry_key(seq: int) -> int:
@@ -202,11 +193,6 @@ def unpack_ids(packed: bytes | None) -> tuple[str, ...]:
     return tuple(
         _format_uuid(digits[at : at + 2 * ID_BYTES]) for at in range(0, len(digits), 2 * ID_BYTES)
     )
-
-
-def _format_uuid(digits: str) -> str:
-    """Format digits like `str(UUID(hex=…))`, ten times faster; a found message may have dozens."""
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def entry_from_row(row: SqlRow, *, now: int) -> MemoryEntry:
@@ -303,6 +289,18 @@ def message_as_entry(
         created_at=message.at,
         updated_at=message.at,
     )
+
+
+def _uuid5_from_digest(digest: bytes) -> str:
+    """Format a digest like `str(uuid5(…))`, in a third of its time; a turn has 16."""
+    digits = digest[:ID_BYTES].hex()
+    variant = "89ab"[digest[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def _format_uuid(digits: str) -> str:
+    """Format digits like `str(UUID(hex=…))`, ten times faster; a found message may have dozens."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _time_or_none(microseconds: int | None) -> datetime | None:

@@ -26,6 +26,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from spade_llm.core.errors import InvalidArguments
 
+ArgumentsT = TypeVar("ArgumentsT", bound="ToolArguments")
+
 MAX_DEPTH = 32
 """Levels of objects and lists within each other in metadata."""
 MAX_IDS = 1000
@@ -50,7 +52,9 @@ _ERROR_TEXTS = {
 }
 """Kinds of values, by the type of pydantic's error."""
 
-ArgumentsT = TypeVar("ArgumentsT", bound="ToolArguments")
+Id = Annotated[str, StringConstraints(strict=True, pattern=_UUID, to_lower=True)]
+
+Fraction = Annotated[StrictFloat, Field(ge=0.0, le=1.0)]
 
 
 class ToolArguments(BaseModel):
@@ -142,6 +146,34 @@ def shorten_value(value: object) -> str:
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
+def _float_as_int(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _check_unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode text") from None
+    return text
+
+
+def _parse_date(value: object) -> datetime:
+    """Date in UTC; without an offset it is UTC already."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "no string")
+    try:
+        found = datetime.fromisoformat(value)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        form = "a date in ISO 8601 form, as 2025-01-15T10:30:00Z"
+        raise ValueError(f"must be {form}, not {shorten_value(value)}") from None
+
+
+def unique_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))
+
+
 def _unknown_arguments(unknown: Sequence[object], known: Sequence[str]) -> str:
     names = ", ".join(repr(str(name)[:64]) for name in unknown[:MAX_UNKNOWN_NAMED])
     more = (
@@ -172,34 +204,6 @@ def _plain_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
     if "items" in schema:
         schema["items"] = _plain_schema(schema["items"], definitions)
     return {name: schema[name] for name in _KEYWORDS if name in schema}
-
-
-def _float_as_int(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _check_unicode(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("must be valid Unicode text") from None
-    return text
-
-
-def _parse_date(value: object) -> datetime:
-    """Date in UTC; without an offset it is UTC already."""
-    if not isinstance(value, str):
-        raise PydanticCustomError("string_type", "no string")
-    try:
-        found = datetime.fromisoformat(value)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        form = "a date in ISO 8601 form, as 2025-01-15T10:30:00Z"
-        raise ValueError(f"must be {form}, not {shorten_value(value)}") from None
-
-
-def unique_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(values))
 
 
 def _check_count(ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -233,11 +237,10 @@ def _nested_values(value: object) -> Sequence[object]:
 
 
 Text = Annotated[StrictStr, AfterValidator(_check_unicode)]
-Id = Annotated[str, StringConstraints(strict=True, pattern=_UUID, to_lower=True)]
+
 Ids = Annotated[tuple[Id, ...], AfterValidator(unique_values), AfterValidator(_check_count)]
 Texts = Annotated[tuple[Text, ...], AfterValidator(unique_values)]
 Date = Annotated[datetime, BeforeValidator(_parse_date)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(_check_json_object)]
 FLOAT_AS_INT = BeforeValidator(_float_as_int)
 Whole = Annotated[StrictInt, FLOAT_AS_INT]
-Fraction = Annotated[StrictFloat, Field(ge=0.0, le=1.0)]

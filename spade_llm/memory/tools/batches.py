@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryDraft
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
-MAX_BATCH = 100
-
 ItemT = TypeVar("ItemT")
+
+MAX_BATCH = 100
 
 OnErrorArgument = Annotated[
     OnError,
@@ -47,15 +47,6 @@ class StoreBatchArguments(ToolArguments):
 class UpdateBatchArguments(ToolArguments):
     updates: list[Any] = Field(description="Changes to make")
     on_error: OnErrorArgument = OnError.ROLLBACK
-
-
-@cache
-def _models(most: int) -> tuple[type[StoreBatchArguments], type[UpdateBatchArguments]]:
-    """Arguments of both tools, for batches of this size."""
-    return (
-        narrow_arguments(StoreBatchArguments, "items", list_of(DraftArguments, most)),
-        narrow_arguments(UpdateBatchArguments, "updates", list_of(ChangeArguments, most)),
-    )
 
 
 class BatchTools:
@@ -115,6 +106,15 @@ class BatchTools:
         ]
         good = [(index, change) for index, change in batch.good if change.id in there]
         return _Batch(good=good, errors=sorted([*batch.errors, *unknown], key=_error_index))
+
+
+@cache
+def _models(most: int) -> tuple[type[StoreBatchArguments], type[UpdateBatchArguments]]:
+    """Arguments of both tools, for batches of this size."""
+    return (
+        narrow_arguments(StoreBatchArguments, "items", list_of(DraftArguments, most)),
+        narrow_arguments(UpdateBatchArguments, "updates", list_of(ChangeArguments, most)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

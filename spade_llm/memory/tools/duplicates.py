@@ -33,6 +33,9 @@ _NEGATIONS = frozenset(NEGATIONS.split())
 _NEGATION_CHARS = frozenset("不没沒无無非ない")
 _WORD = re.compile(r"n['’]t\b|[^\W\d_]+?(?=n['’]t\b)|[^\W\d_]+")
 
+MAX_SIMILAR_PER_ENTRY = 50
+"""Similar ones looked at for each memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
@@ -77,31 +80,6 @@ def are_duplicates(one: MemoryEntry, other: MemoryEntry) -> bool:
         and extract_facts(one.content) == extract_facts(other.content)
         and _negations(one.content) == _negations(other.content)
     )
-
-
-def _group_by_text(entries: Iterable[MemoryEntry]) -> dict[object, list[MemoryEntry]]:
-    found: dict[object, list[MemoryEntry]] = {}
-    for entry in entries:
-        found.setdefault(_text_key(entry), []).append(entry)
-    return found
-
-
-def _text_key(entry: MemoryEntry) -> object:
-    """Case and space make no difference."""
-    return entry.subject, entry.content_type, " ".join(entry.content.casefold().split())
-
-
-def _creation_order(entry: MemoryEntry) -> tuple[datetime, str]:
-    return entry.created_at, entry.id
-
-
-def _negations(text: str) -> int:
-    words = sum(word.replace("’", "'") in _NEGATIONS for word in _WORD.findall(text.lower()))
-    return words + sum(char in _NEGATION_CHARS for char in text)
-
-
-MAX_SIMILAR_PER_ENTRY = 50
-"""Similar ones looked at for each memory."""
 
 
 class Similar(MemoryIdArguments):
@@ -214,6 +192,27 @@ class DeduplicateTool:
 def is_missing(error: NotFound | RequestError) -> bool:
     code = error.wire_code if isinstance(error, RequestError) else error.code
     return error_type(code) == NOT_FOUND_ERROR
+
+
+def _group_by_text(entries: Iterable[MemoryEntry]) -> dict[object, list[MemoryEntry]]:
+    found: dict[object, list[MemoryEntry]] = {}
+    for entry in entries:
+        found.setdefault(_text_key(entry), []).append(entry)
+    return found
+
+
+def _text_key(entry: MemoryEntry) -> object:
+    """Case and space make no difference."""
+    return entry.subject, entry.content_type, " ".join(entry.content.casefold().split())
+
+
+def _creation_order(entry: MemoryEntry) -> tuple[datetime, str]:
+    return entry.created_at, entry.id
+
+
+def _negations(text: str) -> int:
+    words = sum(word.replace("’", "'") in _NEGATIONS for word in _WORD.findall(text.lower()))
+    return words + sum(char in _NEGATION_CHARS for char in text)
 
 
 def _duplicates_object(one: DuplicateGroup) -> dict[str, object]:

@@ -41,6 +41,8 @@ ContentTypeFilter = Annotated[
     ContentType | None, Field(description="Only memories of this content type")
 ]
 
+MAX_TTL_S = 100 * 365 * 86_400
+
 
 class MemoryIdArguments(ToolArguments):
     id: Id = Field(description="Memory ID (UUID), as another memory tool gave it")
@@ -76,9 +78,6 @@ def check_not_blank(content: str) -> str:
     if not content.strip():
         raise InvalidArguments("Content cannot be empty")
     return content
-
-
-MAX_TTL_S = 100 * 365 * 86_400
 
 
 class StoreArguments(DraftArguments):

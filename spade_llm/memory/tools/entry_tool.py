@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, MemoryStore, ScoredMemory, SearchResult
     from spade_llm.memory.tools.arguments import ToolArguments
 
+logger = logging.getLogger(__name__)
+
 VALIDATION_ERROR, NOT_FOUND_ERROR = "ValidationError", "NotFoundError"
 
 _TYPE_OF_CODE = {
@@ -48,6 +50,12 @@ _MESSAGE_OF_TYPE = {
     UNAVAILABLE_ERROR: "the memory is not available now",
     MODEL_ERROR: "no summary came from the model; summary_strategy 'extractive' needs none",
 }
+
+MAX_CHARS = 60_000
+"""Maximum length of a tool result in a turn, in characters."""
+ELLIPSIS = "…"
+
+ToolAnswer = Mapping[str, object]
 
 
 def error_object(error: ServiceError | RequestError | ModelError) -> dict[str, object]:
@@ -135,11 +143,6 @@ def search_answer(results: SearchResult) -> dict[str, object]:
     return {"results": [result_object(hit) for hit in results.hits], "total": len(results.hits)}
 
 
-MAX_CHARS = 60_000
-"""Maximum length of a tool result in a turn, in characters."""
-ELLIPSIS = "…"
-
-
 def answer_as_text(answer: Mapping[str, object], max_chars: int = MAX_CHARS) -> str:
     """Format the answer as JSON of at most `max_chars`, by leaving out items or shortening the
     content of a single memory."""
@@ -152,45 +155,6 @@ def answer_as_text(answer: Mapping[str, object], max_chars: int = MAX_CHARS) -> 
         return _to_json(_truncate_item(answer, max_chars))
     room = max_chars - len(text) + _json_length(items)
     return _to_json(_with_page(answer, name, _first_items(items, room)))
-
-
-def _first_items(items: Sequence[object], room: int) -> list[object]:
-    """First items that fit; at least one, shortened, so that the next page advances."""
-    kept: list[object] = []
-    used = 2
-    for item in items:
-        used += _json_length(item) + 2
-        if used > room:
-            break
-        kept.append(item)
-    return kept or [_truncate_item(item, room - 4) for item in items[:1]]
-
-
-def _truncate_item(item: object, room: int) -> object:
-    """Halve the content of an item until its JSON fits; escapes make some texts longer."""
-    while (
-        isinstance(item, dict) and _json_length(item) > room and len(item.get("content") or "") > 1
-    ):
-        content = item["content"].removesuffix(ELLIPSIS)
-        item = {**item, "content": content[: len(content) // 2] + ELLIPSIS}
-    return item
-
-
-def _with_page(answer: Mapping[str, object], name: str, items: list[object]) -> dict[str, object]:
-    """A page is as long as what is shown, so that `offset` + `limit` is where the next begins."""
-    page = {"limit": len(items)} if "limit" in answer else {}
-    return {**answer, name: items, **page}
-
-
-def _json_length(value: object) -> int:
-    return len(_to_json(value))
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-ToolAnswer = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,9 +186,6 @@ class EntryTool:
             return await self.run(self.arguments.read(arguments))
         except (ServiceError, RequestError, ModelError) as error:
             return error_object(error)
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,3 +230,39 @@ class SubjectScope:
 
     def _is_ours(self, entry: MemoryEntry) -> bool:
         return self.subject is None or entry.subject == normalize_subject(self.subject)
+
+
+def _first_items(items: Sequence[object], room: int) -> list[object]:
+    """First items that fit; at least one, shortened, so that the next page advances."""
+    kept: list[object] = []
+    used = 2
+    for item in items:
+        used += _json_length(item) + 2
+        if used > room:
+            break
+        kept.append(item)
+    return kept or [_truncate_item(item, room - 4) for item in items[:1]]
+
+
+def _truncate_item(item: object, room: int) -> object:
+    """Halve the content of an item until its JSON fits; escapes make some texts longer."""
+    while (
+        isinstance(item, dict) and _json_length(item) > room and len(item.get("content") or "") > 1
+    ):
+        content = item["content"].removesuffix(ELLIPSIS)
+        item = {**item, "content": content[: len(content) // 2] + ELLIPSIS}
+    return item
+
+
+def _with_page(answer: Mapping[str, object], name: str, items: list[object]) -> dict[str, object]:
+    """A page is as long as what is shown, so that `offset` + `limit` is where the next begins."""
+    page = {"limit": len(items)} if "limit" in answer else {}
+    return {**answer, name: items, **page}
+
+
+def _json_length(value: object) -> int:
+    return len(_to_json(value))
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

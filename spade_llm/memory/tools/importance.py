@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from spade_llm.memory.contract import DecayPolicy, DecayStatus, DecayStore
     from spade_llm.memory.tools.entry_tool import SubjectScope, ToolAnswer
 
+DAY_S = 86_400.0
+MAX_LISTED = 1000
+"""Ids in one answer; the count is of all."""
+
 
 class SetScore(MemoryIdArguments):
     score: Fraction = Field(description="New importance, 0.0 (none) to 1.0 (highest)")
@@ -64,11 +68,6 @@ class ScoreTools:
             "previous_score": format_score(before),
             "new_score": format_score(new),
         }
-
-
-DAY_S = 86_400.0
-MAX_LISTED = 1000
-"""Ids in one answer; the count is of all."""
 
 
 class ConfigureDecayArguments(ToolArguments):

@@ -89,15 +89,6 @@ class LinkTools:
         return [link for link in links if {link.source, link.target} <= ours]
 
 
-def _link_object(link: MemoryLink) -> dict[str, object]:
-    return {
-        "source_id": link.source,
-        "target_id": link.target,
-        "relation": link.relation,
-        "created_at": format_date(link.created_at),
-    }
-
-
 class NewGrant(ToolArguments):
     to: Text = Field(
         description="Who is let in: a JID (ada@example.org) or a whole domain (example.org)"
@@ -154,6 +145,15 @@ class GrantTools:
     async def list(self, _arguments: ToolArguments) -> ToolAnswer:
         grants = [_grant_object(grant) for grant in await self._grants.grants()]
         return {"grants": grants, "total": len(grants)}
+
+
+def _link_object(link: MemoryLink) -> dict[str, object]:
+    return {
+        "source_id": link.source,
+        "target_id": link.target,
+        "relation": link.relation,
+        "created_at": format_date(link.created_at),
+    }
 
 
 def _grant_object(grant: MemoryGrant) -> dict[str, object]:

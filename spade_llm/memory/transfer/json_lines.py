@@ -31,11 +31,12 @@ from spade_llm.search.memory_query import Category, ContentType, MemoryType, Ori
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+T = TypeVar("T")
+
 FORMAT = "spade-llm memory"
 VERSION = 1
 HEADER = json.dumps({"format": FORMAT, "version": VERSION})
 
-T = TypeVar("T")
 EncodeValue = Callable[[SqlValue], object]
 DecodeValue = Callable[[object], SqlValue]
 
@@ -90,6 +91,11 @@ def decode_record(line: str) -> tuple[str, dict[str, SqlValue]]:
     }
 
 
+def read_tags(value: SqlValue) -> Sequence[str]:
+    """The tags in a record's field."""
+    return json.loads(value) if isinstance(value, str) else ()
+
+
 def _parse_object(line: str) -> dict[str, object]:
     try:
         line.encode()
@@ -110,11 +116,6 @@ def _decode_field(name: str, field: FieldCodec, value: object) -> SqlValue:
         return field.read(value)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise InvalidArguments(f"{name}: {str(value)[:40]!r} is not what belongs there") from None
-
-
-def read_tags(value: SqlValue) -> Sequence[str]:
-    """The tags in a record's field."""
-    return json.loads(value) if isinstance(value, str) else ()
 
 
 def _unchanged(value: SqlValue) -> object:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+logger = logging.getLogger(__name__)
+
 SQLITE_HEADER = b"SQLite format 3\0"
 MAX_JSON_BYTES = 256 * 1024 * 1024
 INTERACTION = "interaction"
@@ -38,6 +40,9 @@ SELECT_LEGACY_ROWS = """
         access_count
     FROM agent_memories ORDER BY rowid
 """
+
+MIGRATED_SUFFIX = ".memory"
+"""Suffix that is appended to the name of the old file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +132,39 @@ def read_legacy_interactions(path: Path, target: ImportTarget) -> Iterator[Legac
                     _record_of_note, note, target=target, agent=agent, conversation=conversation
                 ),
             )
+
+
+def migrated_path(path: Path) -> Path:
+    """The file of ours for `path`: itself, unless spade_llm made it. Reads and writes files.
+
+    Raises ConfigurationError: the old file cannot be read.
+    """
+    return (
+        migrate_legacy_file(path, path.with_name(path.name + MIGRATED_SUFFIX))
+        if is_legacy_database(path)
+        else path
+    )
+
+
+def migrate_legacy_file(old: Path, ours: Path) -> Path:
+    """`ours`, filled from the old file when it is made; what is wrong there is logged.
+
+    Raises ConfigurationError: the old file cannot be read.
+    """
+    if ours.exists() or not old.exists():
+        return ours
+    unfinished = ours.with_name(f".{ours.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        _import_into(unfinished, old)
+        unfinished.rename(ours)
+    except (InvalidArguments, OSError) as error:
+        raise ConfigurationError(
+            f"{str(old)!r} cannot be taken over: {error}; move it away to begin without it"
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return ours
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -262,45 +300,6 @@ def _parse_time(field: str, text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         raise InvalidArguments(f"{field}: {text[:40]!r} is no ISO date and time") from None
-
-
-logger = logging.getLogger(__name__)
-
-MIGRATED_SUFFIX = ".memory"
-"""Suffix that is appended to the name of the old file."""
-
-
-def migrated_path(path: Path) -> Path:
-    """The file of ours for `path`: itself, unless spade_llm made it. Reads and writes files.
-
-    Raises ConfigurationError: the old file cannot be read.
-    """
-    return (
-        migrate_legacy_file(path, path.with_name(path.name + MIGRATED_SUFFIX))
-        if is_legacy_database(path)
-        else path
-    )
-
-
-def migrate_legacy_file(old: Path, ours: Path) -> Path:
-    """`ours`, filled from the old file when it is made; what is wrong there is logged.
-
-    Raises ConfigurationError: the old file cannot be read.
-    """
-    if ours.exists() or not old.exists():
-        return ours
-    unfinished = ours.with_name(f".{ours.name}.unfinished")
-    unfinished.unlink(missing_ok=True)
-    try:
-        _import_into(unfinished, old)
-        unfinished.rename(ours)
-    except (InvalidArguments, OSError) as error:
-        raise ConfigurationError(
-            f"{str(old)!r} cannot be taken over: {error}; move it away to begin without it"
-        ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return ours
 
 
 def _import_into(path: Path, old: Path) -> None:

@@ -188,7 +188,6 @@ FILE_STATISTICS = """
         (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
 """
 
-
 OnTransferProgress = Callable[[int, int], None]
 """Takes how many are done, and of how many."""
 
@@ -295,6 +294,28 @@ def statistics_lines(path: Path) -> Iterator[str]:
     yield f"file: {size} bytes, schema {SCHEMA_VERSION}"
 
 
+@contextmanager
+def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
+    """A memory's file of this version. Raises StorageFailed, also for what the block does."""
+    mode = "ro" if is_read_only else "rw"
+    try:
+        with closing(
+            sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=LOCK_WAIT_S,
+                isolation_level=None,
+            )
+        ) as connection:
+            connection.execute("PRAGMA foreign_keys = ON")
+            _check_version(connection, path)
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageFailed(
+            f"{str(path)!r}: {explain_error(error) or 'SQLite refuses it'}"
+        ) from error
+
+
 def _import_records(connection: sqlite3.Connection, lines: Iterable[str]) -> ImportSummary:
     added, number = 0, 0
     for number, line in enumerate(lines, start=1):
@@ -356,28 +377,6 @@ def _write_transaction(path: Path, *, is_dry_run: bool) -> Iterator[sqlite3.Conn
         yield connection
         connection.execute("ROLLBACK" if is_dry_run else "COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-@contextmanager
-def open_memory_file(path: Path, *, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
-    """A memory's file of this version. Raises StorageFailed, also for what the block does."""
-    mode = "ro" if is_read_only else "rw"
-    try:
-        with closing(
-            sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}",
-                uri=True,
-                timeout=LOCK_WAIT_S,
-                isolation_level=None,
-            )
-        ) as connection:
-            connection.execute("PRAGMA foreign_keys = ON")
-            _check_version(connection, path)
-            yield connection
-    except sqlite3.Error as error:
-        raise StorageFailed(
-            f"{str(path)!r}: {explain_error(error) or 'SQLite refuses it'}"
-        ) from error
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

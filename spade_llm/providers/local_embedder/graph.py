@@ -31,51 +31,15 @@ FLOAT, INT8, INT32, INT64 = 1, 3, 6, 7
 _TYPE_OF = {"float32": FLOAT, "int8": INT8, "int32": INT32, "int64": INT64}
 _IR_VERSION, _OPSET, _MICROSOFT_OPSET = 8, 17, 1
 
+Weights = dict[str, "NDArray[np.float32]"]
 
-def _varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    encoded = bytearray()
-    while number > 127:
-        encoded.append(number & 127 | 128)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _int_field(field: int, number: int) -> bytes:
-    return _varint(field << 3) + _varint(number)
-
-
-def _bytes_field(field: int, content: bytes | str) -> bytes:
-    raw = content.encode() if isinstance(content, str) else content
-    return _varint(field << 3 | 2) + _varint(len(raw)) + raw
-
-
-def _float_field(field: int, number: float) -> bytes:
-    return _varint(field << 3 | 5) + struct.pack("<f", number)
-
-
-def _tensor(name: str, array: NDArray[np.generic]) -> bytes:
-    dims = b"".join(_int_field(1, size) for size in array.shape)
-    kind = _int_field(2, _TYPE_OF[array.dtype.name])
-    return dims + kind + _bytes_field(8, name) + _bytes_field(9, array.tobytes())
-
-
-def _attribute(name: str, value: Attribute) -> bytes:
-    head = _bytes_field(1, name)
-    if isinstance(value, float):
-        return head + _float_field(2, value) + _int_field(20, 1)
-    if isinstance(value, int):
-        return head + _int_field(3, value) + _int_field(20, 2)
-    return head + b"".join(_int_field(8, number) for number in value) + _int_field(20, 7)
-
-
-def _value_info(name: str, kind: int, dims: Sequence[int | str]) -> bytes:
-    """A ValueInfoProto; a dimension that is a str is a variable."""
-    sizes = (_bytes_field(2, d) if isinstance(d, str) else _int_field(1, d) for d in dims)
-    shape = b"".join(_bytes_field(1, size) for size in sizes)
-    tensor_type = _int_field(1, kind) + _bytes_field(2, shape)
-    return _bytes_field(1, name) + _bytes_field(2, _bytes_field(1, tensor_type))
+GRAPH_VERSION = 2
+"""Raise it when the graph changes: cached graphs carry it in their name."""
+VECTORS_VERSION = 1
+"""Raise it when vectors of the new graph do not compare with those of the old one any more: the
+model carries it in its name, and files with vectors of the old one must be reindexed."""
+EPSILON = 1e-12
+HEADS = 12
 
 
 class GraphBuilder:
@@ -148,9 +112,6 @@ class GraphBuilder:
         return outputs
 
 
-Weights = dict[str, "NDArray[np.float32]"]
-
-
 def read_float_tensors(path: Path) -> Weights:
     """Every F32 tensor by name, mapped into memory rather than copied.
 
@@ -163,27 +124,6 @@ def read_float_tensors(path: Path) -> Weights:
         raise ConfigurationError(
             f"{path.name} is not a safetensors file; fetch it anew."
         ) from error
-
-
-def _read_header(file: NDArray[np.uint8]) -> Weights:
-    (length,) = struct.unpack("<Q", file[:8].tobytes())
-    header = json.loads(file[8 : 8 + length].tobytes())
-    body = file[8 + length :]
-    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
-    return {
-        name: body[slice(*entry["data_offsets"])].view(np.float32).reshape(entry["shape"])
-        for name, entry in tensors.items()
-        if entry["dtype"] == "F32"
-    }
-
-
-GRAPH_VERSION = 2
-"""Raise it when the graph changes: cached graphs carry it in their name."""
-VECTORS_VERSION = 1
-"""Raise it when vectors of the new graph do not compare with those of the old one any more: the
-model carries it in its name, and files with vectors of the old one must be reindexed."""
-EPSILON = 1e-12
-HEADS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +238,64 @@ def quantise(
     largest = np.abs(matrix).max(axis=axis, keepdims=True)
     scales = np.where(largest == 0, 1, largest / 127).astype(np.float32)
     return np.rint(matrix / scales).astype(np.int8), scales
+
+
+def _varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _int_field(field: int, number: int) -> bytes:
+    return _varint(field << 3) + _varint(number)
+
+
+def _bytes_field(field: int, content: bytes | str) -> bytes:
+    raw = content.encode() if isinstance(content, str) else content
+    return _varint(field << 3 | 2) + _varint(len(raw)) + raw
+
+
+def _float_field(field: int, number: float) -> bytes:
+    return _varint(field << 3 | 5) + struct.pack("<f", number)
+
+
+def _tensor(name: str, array: NDArray[np.generic]) -> bytes:
+    dims = b"".join(_int_field(1, size) for size in array.shape)
+    kind = _int_field(2, _TYPE_OF[array.dtype.name])
+    return dims + kind + _bytes_field(8, name) + _bytes_field(9, array.tobytes())
+
+
+def _attribute(name: str, value: Attribute) -> bytes:
+    head = _bytes_field(1, name)
+    if isinstance(value, float):
+        return head + _float_field(2, value) + _int_field(20, 1)
+    if isinstance(value, int):
+        return head + _int_field(3, value) + _int_field(20, 2)
+    return head + b"".join(_int_field(8, number) for number in value) + _int_field(20, 7)
+
+
+def _value_info(name: str, kind: int, dims: Sequence[int | str]) -> bytes:
+    """A ValueInfoProto; a dimension that is a str is a variable."""
+    sizes = (_bytes_field(2, d) if isinstance(d, str) else _int_field(1, d) for d in dims)
+    shape = b"".join(_bytes_field(1, size) for size in sizes)
+    tensor_type = _int_field(1, kind) + _bytes_field(2, shape)
+    return _bytes_field(1, name) + _bytes_field(2, _bytes_field(1, tensor_type))
+
+
+def _read_header(file: NDArray[np.uint8]) -> Weights:
+    (length,) = struct.unpack("<Q", file[:8].tobytes())
+    header = json.loads(file[8 : 8 + length].tobytes())
+    body = file[8 + length :]
+    tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    return {
+        name: body[slice(*entry["data_offsets"])].view(np.float32).reshape(entry["shape"])
+        for name, entry in tensors.items()
+        if entry["dtype"] == "F32"
+    }
 
 
 def _shape_of(weights: Weights, heads: int) -> BertShape:

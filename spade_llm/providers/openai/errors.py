@@ -43,6 +43,13 @@ TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 
+ADVICE = {
+    401: "{server} does not accept the API key: check it",
+    403: "{server} does not allow this API key to use {model}",
+    404: "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
+    429: "{server}: the account's quota is used up",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
@@ -146,13 +153,6 @@ def _refused(error: openai.APIStatusError, status: int, asked: RequestInfo) -> M
     said = asked.redact(error.message)[:SERVER_MESSAGE_CHARS]
     return ModelError(f"{asked.server} refused the request (HTTP {status}): {said!r}.")
 
-
-ADVICE = {
-    401: "{server} does not accept the API key: check it",
-    403: "{server} does not allow this API key to use {model}",
-    404: "{server} knows no model {model}, or base_url is not the API's path (usually …/v1)",
-    429: "{server}: the account's quota is used up",
-}
 
 TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Exception, RequestInfo], ModelError]], ...] = (
     (openai.APITimeoutError, _timed_out),

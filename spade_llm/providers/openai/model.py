@@ -30,6 +30,11 @@ logger = logging.getLogger(__name__)
 
 KEPT_REFUSALS = 32
 
+OPENAI_URL = "https://api.openai.com/v1"
+NO_KEY = "not-needed"
+"""Placeholder key for local servers: the SDK requires a key, and they ignore it."""
+DEFAULT_TIMEOUT_S = 60.0
+
 
 def _unsupported(field: str) -> re.Pattern[str]:
     named = rf"\b{field}\b"
@@ -79,17 +84,6 @@ class OptionalFields:
         for field in fields:
             logger.warning("The model's server %s takes no %s; without it.", self._server, field)
         return bool(fields)
-
-
-def _refusal_key(body: RequestBody, field: str) -> str:
-    """Another schema may be taken where one is refused; hence the value."""
-    return f"{field} {json.dumps(body[field], sort_keys=True)}" if field in body else ""
-
-
-OPENAI_URL = "https://api.openai.com/v1"
-NO_KEY = "not-needed"
-"""Placeholder key for local servers: the SDK requires a key, and they ignore it."""
-DEFAULT_TIMEOUT_S = 60.0
 
 
 class OpenAIModel:
@@ -297,3 +291,8 @@ def server_name(base_url: str) -> str:
             "give one such as http://localhost:11434/v1."
         )
     return f"{host}:{port}" if port else host
+
+
+def _refusal_key(body: RequestBody, field: str) -> str:
+    """Another schema may be taken where one is refused; hence the value."""
+    return f"{field} {json.dumps(body[field], sort_keys=True)}" if field in body else ""

@@ -22,6 +22,11 @@ _NAMED = {"properties", "$defs", "definitions"}
 """Keywords with values that hold schemas under user-defined names."""
 _LEFT_OUT = {"default", "examples", "additionalProperties"}
 
+RequestBody = dict[str, object]
+TOKEN_LIMIT_FIELD = "max_tokens"
+"""Default name of the field for the maximum number of tokens of an answer; some servers use another
+one."""
+
 
 def response_format(schema: Mapping[str, object]) -> RequestBody:
     """`strict`, which binds the model, where every object's fields are known."""
@@ -41,6 +46,32 @@ def strict_form(schema: Mapping[str, object]) -> object | None:
 
 class _NotStrict(Exception):
     """Raised for an object with arbitrary field names, which has no strict form."""
+
+
+def build_request(
+    messages: Sequence[ContextMessage],
+    tools: Sequence[ToolSpec],
+    *,
+    settings: RequestBody,
+    tool_choice: str,
+    response_schema: Mapping[str, object] | None = None,
+    sampling: Sampling | None = None,
+    bound: str = TOKEN_LIMIT_FIELD,
+) -> RequestBody:
+    """`settings` holds the model and whatever else is the same in every request."""
+    body: RequestBody = {**settings, **_with_sampling(settings, sampling, bound)}
+    body["messages"] = list(messages)
+    if tools:
+        body["tools"] = [_tool(spec) for spec in tools]
+        body["tool_choice"] = _choice(tool_choice)
+    if response_schema is not None:
+        body["response_format"] = response_format(response_schema)
+    return body
+
+
+def with_stream(body: RequestBody) -> RequestBody:
+    """Ask for the answer as a stream, with the token counts at its end."""
+    return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
 def _name(schema: Mapping[str, object]) -> str:
@@ -78,38 +109,6 @@ def _closed(node: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(fields, Mapping) or node.get("additionalProperties") not in (None, False):
         raise _NotStrict
     return {"required": list(fields), "additionalProperties": False}
-
-
-RequestBody = dict[str, object]
-TOKEN_LIMIT_FIELD = "max_tokens"
-"""Default name of the field for the maximum number of tokens of an answer; some servers use another
-one."""
-
-
-def build_request(
-    messages: Sequence[ContextMessage],
-    tools: Sequence[ToolSpec],
-    *,
-    settings: RequestBody,
-    tool_choice: str,
-    response_schema: Mapping[str, object] | None = None,
-    sampling: Sampling | None = None,
-    bound: str = TOKEN_LIMIT_FIELD,
-) -> RequestBody:
-    """`settings` holds the model and whatever else is the same in every request."""
-    body: RequestBody = {**settings, **_with_sampling(settings, sampling, bound)}
-    body["messages"] = list(messages)
-    if tools:
-        body["tools"] = [_tool(spec) for spec in tools]
-        body["tool_choice"] = _choice(tool_choice)
-    if response_schema is not None:
-        body["response_format"] = response_format(response_schema)
-    return body
-
-
-def with_stream(body: RequestBody) -> RequestBody:
-    """Ask for the answer as a stream, with the token counts at its end."""
-    return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
 def _with_sampling(settings: RequestBody, sampling: Sampling | None, bound: str) -> RequestBody:
