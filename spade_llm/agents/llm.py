@@ -26,12 +26,14 @@ from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.history.remote_sessions import SessionsService
 from spade_llm.assistant.history.sessions import ConversationDeletion, sessions_for
-from spade_llm.assistant.middleware.conversation_end import ConversationEndMiddleware
+from spade_llm.assistant.middleware.conversation_end import (
+    ConversationEndMiddleware,
+    TerminationMarkers,
+)
 from spade_llm.assistant.middleware.file_sharing import FileSharing
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import QuotaGroups
 from spade_llm.assistant.middleware.routing import routing_middleware
-from spade_llm.assistant.middleware.termination_markers import TerminationMarkers
 from spade_llm.assistant.middleware.usage import UsageTracking
 from spade_llm.assistant.presentation.reply_presenter import ReplyPresenter
 from spade_llm.assistant.tool_discovery import ToolAgentDiscovery

@@ -11,7 +11,7 @@ from spade_llm.assistant.commands.personal_memory import (
     PersonalMemoryCommands,
     parse_personal_command,
 )
-from spade_llm.assistant.presentation.long_answers import LongAnswerSender, export_name
+from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.learning.learner import Learner
 from spade_llm.memory.remote import MemoryService

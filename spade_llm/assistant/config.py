@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, NO_QUOTA, GroupQuotas, PeerQuota
-from spade_llm.assistant.turn.memory_selection import DEFAULT_TOKENS
+from spade_llm.assistant.turn.recall import DEFAULT_TOKENS
 from spade_llm.assistant.turn.tool_calls import APPROVAL_EXPIRY_S
 
 if TYPE_CHECKING:

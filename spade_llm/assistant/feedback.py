@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 STEP = 0.2
 """Change of a memory's confidence for each reaction. It is small since an answer may be bad for
 other reasons than its memories: only the third 👎 in a row marks a memory as low confidence
-(turn/memory_selection.py)."""
+(turn/recall.py)."""
 LOWEST = 0.2
 """Lower bound of a confidence reduced by reactions: they never cause a memory to be forgotten."""
 SETTLE_S = 10.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.chat import messages, reply_pagination, reports
+from spade_llm.assistant.chat import messages, reports
 from spade_llm.assistant.history import remote_sessions
 from spade_llm.assistant.turn.options import ContextOptions
 from spade_llm.memory import (
@@ -108,8 +108,8 @@ CHAT_EXAMPLES = (
         thread=THREAD,
     ),
     Example(
-        request=reply_pagination.ReplyPageRequest(id="00000000000000000000000000000000", page=0),
-        answer=reply_pagination.ReplyPage,
+        request=messages.ReplyPageRequest(id="00000000000000000000000000000000", page=0),
+        answer=messages.ReplyPage,
         about="Fetches a page of what did not fit into a `Reply`: where `rest` is not empty, pages "
         "0 to `rest_pages` - 1, joined, are the JSON text of a `Rest`. An unknown or expired id is "
         "refused, as here.",

@@ -229,7 +229,7 @@ def _collect(cls: type, found: dict[str, type]) -> None:
 @cache
 def _types_by_name() -> Mapping[str, type]:
     """Record types of the packages whose records travel."""
-    from spade_llm.assistant.chat import messages, reply_pagination
+    from spade_llm.assistant.chat import messages
     from spade_llm.assistant.middleware import quota
     from spade_llm.assistant.turn import options, turn_recorder, usage_ledger
     from spade_llm.memory import contract as memory_contract
@@ -243,7 +243,7 @@ def _types_by_name() -> Mapping[str, type]:
 
     modules = (
         *(quota, turn_recorder, usage_ledger, options, sessions, memory_contract, model),
-        *(answers, rag_contract, chunking, request_history, messages, reply_pagination, toolbox),
+        *(answers, rag_contract, chunking, request_history, messages, toolbox),
     )
     return {
         name: value

@@ -15,8 +15,8 @@ from spade_llm.assistant.chat.messages import (
     ChatReply,
     CompletionRequest,
     SayRequest,
+    fetch_whole_reply,
 )
-from spade_llm.assistant.chat.reply_pagination import fetch_whole_reply
 from spade_llm.assistant.chat.reports import (
     ExplanationReport,
     ExplanationRequest,

@@ -22,11 +22,11 @@ from spade_llm.assistant.chat.messages import (
     ApproveRequest,
     ChatReply,
     CompletionRequest,
+    ReplyPagination,
     SayRequest,
     ToolCallReport,
 )
 from spade_llm.assistant.chat.notices import describe_stop, room_hint
-from spade_llm.assistant.chat.reply_pagination import ReplyPagination
 from spade_llm.assistant.commands.registry import STOP, parse_command, parse_plain_word
 from spade_llm.assistant.history.conversations import conversation_key
 from spade_llm.assistant.middleware.quota import QuotaGroupsOf, no_quota_groups

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from spade_llm.assistant.commands.registry import parse_command
 from spade_llm.assistant.middleware.chain import TurnOutcome
 from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_supported_file
-from spade_llm.assistant.presentation.long_answers import LongAnswerSender, export_name
+from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError

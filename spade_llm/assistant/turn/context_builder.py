@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spade_llm.assistant.turn.memory_selection import is_message
-from spade_llm.assistant.turn.prompt import citation, speaker_of
+from spade_llm.assistant.turn.prompt import citation, is_message, speaker_of
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context.truncation import truncate_middle
 from spade_llm.core.text import single_line

@@ -7,7 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.memory_selection import is_message
 from spade_llm.providers.messages import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
@@ -17,6 +16,7 @@ from spade_llm.providers.quoted_context import (
     quote_context,
 )
 from spade_llm.rag.answers import citation_label
+from spade_llm.search.memory_query import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,6 +137,10 @@ def _quoted_memory(found: ScoredMemory) -> QuotedMemory:
         said = f"{speaker_of(entry)}: {entry.content}"
         return QuotedMemory(kind=MESSAGE, text=said, date=date)
     return QuotedMemory(kind=entry.category or entry.type, text=entry.content, date=date)
+
+
+def is_message(memory: ScoredMemory) -> bool:
+    return memory.entry.origin is Origin.MESSAGE
 
 
 def speaker_of(entry: MemoryEntry) -> str:

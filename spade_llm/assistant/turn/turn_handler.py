@@ -31,10 +31,10 @@ from spade_llm.assistant.turn.context_preparation import (
     TokenCounterCache,
 )
 from spade_llm.assistant.turn.document_access import check_namespace_access
-from spade_llm.assistant.turn.memory_selection import select_memories
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
 from spade_llm.assistant.turn.options import offered_tools
 from spade_llm.assistant.turn.prompt import citation, user_message, without_text
+from spade_llm.assistant.turn.recall import select_memories
 from spade_llm.assistant.turn.tool_calls import Approver
 from spade_llm.assistant.turn.tool_loop import Turn, TurnLimits, TurnOptions, TurnResult
 from spade_llm.context import NoContextManagement

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.memory_selection import is_message
-from spade_llm.assistant.turn.prompt import citation
+from spade_llm.assistant.turn.prompt import citation, is_message
 from spade_llm.assistant.turn.usage_ledger import UsageTotals
 from spade_llm.core import tracing
 from spade_llm.core.errors import StorageFailed

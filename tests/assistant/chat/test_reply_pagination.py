@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spade_llm.assistant.chat.messages import ONTOLOGY, AnswerSource, BuiltContext, ToolRoundReport
-from spade_llm.assistant.chat.reply_pagination import (
+from spade_llm.assistant.chat.messages import (
+    ONTOLOGY,
     STORED_S,
+    AnswerSource,
+    BuiltContext,
     ReplyPage,
     ReplyPageRequest,
     ReplyPagination,
     ReplyRemainder,
+    ToolRoundReport,
     fetch_whole_reply,
 )
 from spade_llm.assistant.chat.service import (

@@ -16,9 +16,10 @@ from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.middleware.chain import TurnOutcome
-from spade_llm.assistant.middleware.conversation_end import ENDED_TEXT, ConversationEndMiddleware
-from spade_llm.assistant.middleware.termination_markers import (
+from spade_llm.assistant.middleware.conversation_end import (
+    ENDED_TEXT,
     FAREWELL,
+    ConversationEndMiddleware,
     TerminationMarkers,
     _MarkerBuffer,
     markers_start,

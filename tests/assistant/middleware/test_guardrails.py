@@ -16,9 +16,11 @@ from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
 from spade_llm.assistant.middleware.chain import TurnOutcome
-from spade_llm.assistant.middleware.conversation_end import ConversationEndMiddleware
+from spade_llm.assistant.middleware.conversation_end import (
+    ConversationEndMiddleware,
+    TerminationMarkers,
+)
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
-from spade_llm.assistant.middleware.termination_markers import TerminationMarkers
 from spade_llm.assistant.turn.approval import ApprovalVerdict
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.assistant.chat.notices import NOTHING_TO_STOP
-from spade_llm.assistant.middleware.conversation_end import ConversationEndMiddleware
+from spade_llm.assistant.middleware.conversation_end import (
+    ConversationEndMiddleware,
+    TerminationMarkers,
+)
 from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.assistant.middleware.routing import RoutingDecider, RoutingMiddleware
-from spade_llm.assistant.middleware.termination_markers import TerminationMarkers
 from spade_llm.assistant.middleware.usage import UsageTracking
 from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult

@@ -8,9 +8,13 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.assistant.turn.memory_selection import QUOTING_TOKENS, select_memories, used_memories
 from spade_llm.assistant.turn.prompt import build_prompt
-from spade_llm.assistant.turn.recall import RecallResult
+from spade_llm.assistant.turn.recall import (
+    QUOTING_TOKENS,
+    RecallResult,
+    select_memories,
+    used_memories,
+)
 from spade_llm.context import NoContextManagement
 from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.providers.quoted_context import read_context

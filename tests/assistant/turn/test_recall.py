@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spade_llm.assistant.turn.memory_selection import is_message
 from spade_llm.assistant.turn.options import ContextOptions
-from spade_llm.assistant.turn.prompt import build_prompt, citation, user_message
-from spade_llm.assistant.turn.recall import CIRCUIT_BREAKER_S, Recall, RecallBudget, RecallResult
+from spade_llm.assistant.turn.prompt import build_prompt, citation, is_message, user_message
+from spade_llm.assistant.turn.recall import (
+    CIRCUIT_BREAKER_S,
+    Recall,
+    RecallBudget,
+    RecallResult,
+)
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
