@@ -1,4 +1,4 @@
-"""Tool call execution: arguments, approval by a person, concurrent calls, time limit."""
+"""Tool call execution: arguments, approval by a person, time limit, truncated results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XMPP connection: reconnect with exponential back-off, keep-alive pings, graceful shutdown."""
+"""XMPP connection: reconnect (exponential back-off, jitter), keep-alive, graceful shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounced answers: sends answers again that another server returned, with back-off.
+"""Bounced answers: sends answers again that another server returned, with back-off and jitter.
 
 An answer keeps its id, and is sent again until it arrives.
 

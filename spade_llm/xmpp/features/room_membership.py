@@ -1,4 +1,4 @@
-"""Room membership: join, self-ping (XEP-0410), rejoin with back-off; saved rooms (SQLite)."""
+"""Room membership: join, self-ping (XEP-0410), rejoin with back-off and jitter; saved rooms."""
 
 from __future__ import annotations
 
