@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -143,3 +144,8 @@ async def closing_stream(pieces: AsyncIterator[TextDelta | Completion]) -> Async
     finally:
         if isinstance(pieces, AsyncGenerator):
             await pieces.aclose()
+
+
+def split_words(text: str) -> list[TextDelta]:
+    """The text in the pieces that a streaming model would send."""
+    return [TextDelta(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelError
 from spade_llm.providers.messages import ContextMessage
-from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec
+from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolSpec, split_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -112,11 +111,6 @@ class ScriptedProvider:
             f"The script is over: it has no answer to request {len(self._requests)}; "
             "give ScriptedProvider more answers."
         )
-
-
-def split_words(text: str) -> list[TextDelta]:
-    """The text in the pieces that a streaming model would send."""
-    return [TextDelta(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)]
 
 
 def _resolve(answer: ScriptedAnswer, request: ScriptedRequest) -> Completion:

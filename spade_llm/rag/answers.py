@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelError
 from spade_llm.core.text import replace_lone_surrogates
-from spade_llm.providers.offline.turn import excerpt
+from spade_llm.providers.offline.intents import excerpt
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.contract import RetrievalOptions, ScoredChunk
 

@@ -19,7 +19,7 @@ from tests.messaging.node_harness import Member
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from spade_llm.assistant.middleware.chain import TurnMiddleware
+    from spade_llm.assistant.turn.turn_result import TurnMiddleware
     from spade_llm.messaging import InMemoryNetwork
     from spade_llm.providers.model import ChatModel
     from spade_llm.tools.toolbox import Toolbox

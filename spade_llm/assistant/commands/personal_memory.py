@@ -19,8 +19,7 @@ from spade_llm.assistant.commands.memory_list import (
 )
 from spade_llm.assistant.commands.registry import is_confirmed, means_all
 from spade_llm.core.text import pluralize
-from spade_llm.providers.offline.language import language_of
-from spade_llm.providers.offline.time_zones import fold_accents
+from spade_llm.providers.offline.language import fold_accents, language_of
 
 if TYPE_CHECKING:
     from spade_llm.memory.contract import MemoryEntry, SubjectStore

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from spade_llm.assistant.commands.registry import parse_command
-from spade_llm.assistant.middleware.chain import TurnOutcome
 from spade_llm.assistant.middleware.file_messages import FILE_MESSAGES, is_supported_file
 from spade_llm.assistant.presentation.reply_presenter import LongAnswerSender, export_name
 from spade_llm.assistant.turn.prompt import render_prompt
 from spade_llm.assistant.turn.tool_loop import TurnResult
+from spade_llm.assistant.turn.turn_result import TurnOutcome
 from spade_llm.core.errors import ModelError, NotFound, PeerUnavailable, RequestError
 from spade_llm.core.text import replace_lone_surrogates
 from spade_llm.messaging import Encoding
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import FileSharingOptions
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.middleware.chain import CallNext
     from spade_llm.assistant.middleware.file_messages import FileMessages
+    from spade_llm.assistant.turn.turn_result import CallNext
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
     from spade_llm.rag.contract import DocumentPage, Ingested

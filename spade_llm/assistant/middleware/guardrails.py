@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.middleware.chain import TurnOutcome
 from spade_llm.assistant.turn.approval import ApprovalVerdict
 from spade_llm.assistant.turn.context_builder import AssembledContext
 from spade_llm.assistant.turn.prompt import without_text
@@ -15,7 +14,7 @@ from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.assistant.turn.structured_output import AnswerSchemaError
 from spade_llm.assistant.turn.tool_loop import TurnResult
 from spade_llm.assistant.turn.turn_recorder import current_recorder, record_phase
-from spade_llm.assistant.turn.turn_result import AnswerBuffer
+from spade_llm.assistant.turn.turn_result import AnswerBuffer, TurnOutcome
 from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails.chain import ChainResult, part_guard_of, run_chain
 from spade_llm.guardrails.guardrail import GuardrailDirection, default_message
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.middleware.chain import CallNext
     from spade_llm.assistant.turn.approval import ApprovalQuestion, AskApproval
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_loop import OnDelta
+    from spade_llm.assistant.turn.turn_result import CallNext
     from spade_llm.guardrails import Guardrail, PartGuard
     from spade_llm.guardrails.chain import OnTrigger
     from spade_llm.providers.messages import ContextMessage

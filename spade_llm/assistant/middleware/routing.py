@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import AssistantConfig
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.assistant.middleware.chain import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.assistant.routing import RoutingFunction
+    from spade_llm.assistant.turn.turn_result import CallNext, TurnMiddleware, TurnOutcome
     from spade_llm.messaging import AclMessage
     from spade_llm.messaging.outgoing_messages import OutgoingMessages, SpawnTask
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.chat.reports import ExplanationReport, ReportService
 from spade_llm.assistant.commands.usage_and_why import NO_ANSWER_YET, UsageCommand, WhyCommand
 from spade_llm.assistant.history.conversations import thread_of_key
-from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, QuotaMiddleware, no_quota_groups
+from spade_llm.assistant.middleware.quota import NO_GROUP_QUOTAS, QuotaMiddleware
 from spade_llm.assistant.turn.turn_recorder import TurnRecorder, recording
-from spade_llm.assistant.turn.usage_ledger import LEDGER_FILES, UsageLedger
+from spade_llm.assistant.turn.usage_ledger import LEDGER_FILES, UsageLedger, no_quota_groups
 from spade_llm.core.errors import NotFound, StorageFailed
 from spade_llm.core.limits import LruDict
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from spade_llm.assistant.commands.usage_and_why import ReactionLine
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.middleware.chain import CallNext, TurnMiddleware, TurnOutcome
-    from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota, QuotaGroupsOf
+    from spade_llm.assistant.middleware.quota import GroupQuotas, PeerQuota
     from spade_llm.assistant.turn.turn_recorder import TurnRecord
+    from spade_llm.assistant.turn.turn_result import CallNext, TurnMiddleware, TurnOutcome
+    from spade_llm.assistant.turn.usage_ledger import QuotaGroupsOf
     from spade_llm.messaging.rpc import RpcService
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.turn_recorder import record_phase
 from spade_llm.context import ContextManagement, counter_for
-from spade_llm.context.strategy import ensure_system_prompt
 from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.assistant.history.conversations import Conversation
-    from spade_llm.context import ContextStats
     from spade_llm.providers.messages import ContextMessage
 
 logger = logging.getLogger(__name__)
@@ -115,28 +113,6 @@ async def _worked_ahead(strategy: ContextManagement, conversation: Conversation)
     except (ModelError, TimeoutError) as error:
         key = conversation.key
         logger.warning("conversation %s: nothing was worked out ahead: %s", key, error)
-
-
-class CachedContext(ContextManagement):
-    """Holds the latest context; a history that has grown since gets another one."""
-
-    def __init__(self, strategy: ContextManagement) -> None:
-        self._strategy = strategy
-        self._asked: tuple[list[ContextMessage], str | None] | None = None
-        self._kept: list[ContextMessage] = []
-
-    def apply_context_strategy(
-        self, messages: list[ContextMessage], system_prompt: str | None = None
-    ) -> list[ContextMessage]:
-        asked = (list(messages), system_prompt)
-        if self._asked != asked:
-            kept = self._strategy.apply_context_strategy(messages, system_prompt)
-            self._kept = ensure_system_prompt(kept, system_prompt)
-            self._asked = asked
-        return list(self._kept)
-
-    def get_stats(self, total_messages: int) -> ContextStats:
-        return self._strategy.get_stats(total_messages)
 
 
 class TokenCounterCache:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from spade_llm.core.errors import InvalidArguments
 from spade_llm.memory.session_context import MAX_TOKENS, MIN_TOKENS
 from spade_llm.memory.validation import check_number
 from spade_llm.rag.names import check_namespace
 from spade_llm.search.memory_query import MemoryType
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spade_llm.providers.model import ToolSpec
 
 AUTO, NONE, REQUIRED = "auto", "none", "required"
 CHOICES_WITHOUT_NAME = frozenset({AUTO, NONE, REQUIRED})
@@ -80,30 +74,3 @@ class ContextOptions:
         check_number("context.max_tokens", self.max_tokens, MIN_TOKENS, MAX_TOKENS)
         for name in self.namespaces:
             check_namespace(name)
-
-
-def offered_tools(specs: Sequence[ToolSpec], wishes: ToolOptions) -> tuple[ToolSpec, ...]:
-    """Select the tools offered to the model.
-
-    Raises:
-        InvalidArguments: a requested tool does not exist, or a tool is required and there is none.
-    """
-    names = {spec.name for spec in specs}
-    _check_known("tools", wishes.tools or (), names)
-    if wishes.tool_choice == NONE:
-        return ()
-    chosen = tuple(s for s in specs if wishes.tools is None or s.name in wishes.tools)
-    _check_choice(wishes.tool_choice, {spec.name for spec in chosen})
-    return chosen
-
-
-def _check_choice(choice: str, names: set[str]) -> None:
-    if choice == REQUIRED and not names:
-        raise InvalidArguments("tool_choice: required, but there is no tool: use auto")
-    _check_known("tool_choice", {choice} - CHOICES_WITHOUT_NAME, names)
-
-
-def _check_known(field: str, wanted: Sequence[str] | set[str], names: set[str]) -> None:
-    if missing := sorted(set(wanted) - names):
-        known = ", ".join(sorted(names)) or "none"
-        raise InvalidArguments(f"{field}: there is no tool {missing[0]!r} now; there are: {known}")

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from spade_llm.context import ContextManagement
+from spade_llm.context.strategy import ensure_system_prompt
 from spade_llm.providers.messages import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spade_llm.assistant.turn.recall import RecallResult
-    from spade_llm.context import ContextManagement
+    from spade_llm.context import ContextStats
     from spade_llm.memory.contract import MemoryEntry, ScoredMemory
     from spade_llm.providers.messages import (
         AssistantMessage,
@@ -156,3 +158,25 @@ def _quoted_passage(found: ScoredChunk) -> QuotedPassage:
 def citation(found: ScoredChunk) -> str:
     """Name of a passage, as people and models are told it everywhere."""
     return citation_label(found.chunk)
+
+
+class CachedContext(ContextManagement):
+    """Holds the latest context; a history that has grown since gets another one."""
+
+    def __init__(self, strategy: ContextManagement) -> None:
+        self._strategy = strategy
+        self._asked: tuple[list[ContextMessage], str | None] | None = None
+        self._kept: list[ContextMessage] = []
+
+    def apply_context_strategy(
+        self, messages: list[ContextMessage], system_prompt: str | None = None
+    ) -> list[ContextMessage]:
+        asked = (list(messages), system_prompt)
+        if self._asked != asked:
+            kept = self._strategy.apply_context_strategy(messages, system_prompt)
+            self._kept = ensure_system_prompt(kept, system_prompt)
+            self._asked = asked
+        return list(self._kept)
+
+    def get_stats(self, total_messages: int) -> ContextStats:
+        return self._strategy.get_stats(total_messages)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.chat.messages import ChatReply
 from spade_llm.assistant.history.conversations import Conversation
-from spade_llm.assistant.middleware.chain import TurnOutcome, with_middleware
 from spade_llm.assistant.turn.options import DEFAULT_TOOL_OPTIONS
 from spade_llm.assistant.turn.prompt import user_message
 from spade_llm.assistant.turn.tool_calls import NO_APPROVER, ToolCallRunner
 from spade_llm.assistant.turn.tool_loop import ToolLoop, ToolLoopRequest
-from spade_llm.assistant.turn.turn_result import TurnResult
+from spade_llm.assistant.turn.turn_result import TurnOutcome, TurnResult, with_middleware
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.tools.combined import CombinedToolbox
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.chat.service import ChatTurnInput
     from spade_llm.assistant.config import TurnLimits
-    from spade_llm.assistant.middleware.chain import TurnMiddleware
+    from spade_llm.assistant.turn.turn_result import TurnMiddleware
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ChatModel
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn import turn_recorder
 from spade_llm.assistant.turn.approval import ApprovalQuestion, ApprovalVerdict, shown_arguments
+from spade_llm.assistant.turn.options import CHOICES_WITHOUT_NAME, NONE, REQUIRED
 from spade_llm.assistant.turn.prompt import prompt_template
 from spade_llm.assistant.turn.usage_ledger import UsageTotals
 from spade_llm.core import tracing
-from spade_llm.core.errors import RequestError, ServiceError
+from spade_llm.core.errors import InvalidArguments, RequestError, ServiceError
 from spade_llm.tools.toolbox import CallContext, ToolResult
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from spade_llm.assistant.turn.approval import AskApproval
+    from spade_llm.assistant.turn.options import ToolOptions
     from spade_llm.providers.model import ToolCall, ToolSpec
     from spade_llm.tools.toolbox import Toolbox
 
@@ -313,3 +315,30 @@ def _truncated(text: str) -> str:
     if len(text) <= MAX_RESULT_CHARS:
         return text
     return f"{text[:MAX_RESULT_CHARS]}\n[{len(text) - MAX_RESULT_CHARS} characters were cut]"
+
+
+def offered_tools(specs: Sequence[ToolSpec], wishes: ToolOptions) -> tuple[ToolSpec, ...]:
+    """Select the tools offered to the model.
+
+    Raises:
+        InvalidArguments: a requested tool does not exist, or a tool is required and there is none.
+    """
+    names = {spec.name for spec in specs}
+    _check_known("tools", wishes.tools or (), names)
+    if wishes.tool_choice == NONE:
+        return ()
+    chosen = tuple(s for s in specs if wishes.tools is None or s.name in wishes.tools)
+    _check_choice(wishes.tool_choice, {spec.name for spec in chosen})
+    return chosen
+
+
+def _check_choice(choice: str, names: set[str]) -> None:
+    if choice == REQUIRED and not names:
+        raise InvalidArguments("tool_choice: required, but there is no tool: use auto")
+    _check_known("tool_choice", {choice} - CHOICES_WITHOUT_NAME, names)
+
+
+def _check_known(field: str, wanted: Sequence[str] | set[str], names: set[str]) -> None:
+    if missing := sorted(set(wanted) - names):
+        known = ", ".join(sorted(names)) or "none"
+        raise InvalidArguments(f"{field}: there is no tool {missing[0]!r} now; there are: {known}")

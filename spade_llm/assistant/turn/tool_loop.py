@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.assistant.config import TurnLimits
 from spade_llm.assistant.turn import turn_recorder
-from spade_llm.assistant.turn.options import AUTO, DEFAULT_TOOL_OPTIONS, offered_tools
+from spade_llm.assistant.turn.options import AUTO, DEFAULT_TOOL_OPTIONS
 from spade_llm.assistant.turn.prompt import (
     build_prompt,
     call_message,
@@ -24,7 +24,12 @@ from spade_llm.assistant.turn.structured_output import (
     AnswerSchemaError,
     schema_message,
 )
-from spade_llm.assistant.turn.tool_calls import NO_APPROVER, ToolCallRunner, failed_call
+from spade_llm.assistant.turn.tool_calls import (
+    NO_APPROVER,
+    ToolCallRunner,
+    failed_call,
+    offered_tools,
+)
 from spade_llm.assistant.turn.tool_choice import complete_with_tool_choice
 from spade_llm.assistant.turn.turn_result import TurnResult
 from spade_llm.core.errors import InvalidAnswer

@@ -18,7 +18,6 @@ from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallR
 from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
 from spade_llm.assistant.commands.registry import STOP, CommandRegistry
 from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
-from spade_llm.assistant.middleware.chain import TurnOutcome, with_middleware
 from spade_llm.assistant.routing.rules import is_forwarded
 from spade_llm.assistant.turn.context_builder import (
     AssembledContext,
@@ -26,17 +25,16 @@ from spade_llm.assistant.turn.context_builder import (
     assemble_context,
 )
 from spade_llm.assistant.turn.context_preparation import (
-    CachedContext,
     ContextPreparationBehaviour,
     TokenCounterCache,
 )
 from spade_llm.assistant.turn.document_access import check_namespace_access
 from spade_llm.assistant.turn.memory_toolbox import MemoryToolbox
-from spade_llm.assistant.turn.options import offered_tools
-from spade_llm.assistant.turn.prompt import citation, user_message, without_text
+from spade_llm.assistant.turn.prompt import CachedContext, citation, user_message, without_text
 from spade_llm.assistant.turn.recall import select_memories
-from spade_llm.assistant.turn.tool_calls import Approver
+from spade_llm.assistant.turn.tool_calls import Approver, offered_tools
 from spade_llm.assistant.turn.tool_loop import Turn, TurnLimits, TurnOptions, TurnResult
+from spade_llm.assistant.turn.turn_result import TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
 from spade_llm.tools.combined import CombinedToolbox
@@ -47,13 +45,13 @@ if TYPE_CHECKING:
 
     from spade_llm.assistant.history.conversations import Conversation
     from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
-    from spade_llm.assistant.middleware.chain import TurnMiddleware
     from spade_llm.assistant.turn.context_preparation import BillingScope
     from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
     from spade_llm.assistant.turn.options import ContextOptions
     from spade_llm.assistant.turn.recall import RecallResult
     from spade_llm.assistant.turn.structured_output import AnswerSchema
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
+    from spade_llm.assistant.turn.turn_result import TurnMiddleware
     from spade_llm.context import ContextManagement, ContextStats
     from spade_llm.providers.messages import ContextMessage, UserMessage
     from spade_llm.providers.model import ChatModel, ToolSpec

@@ -1,15 +1,21 @@
-"""Turn result and answer buffer: streamed text, paragraphs, truncation, finish reason."""
+"""Result and outcome of a turn, and the middleware chain around it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from spade_llm.assistant.turn.prompt import prompt_template
+from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.providers.model import Usage
 
 if TYPE_CHECKING:
+    from spade_llm.assistant.chat.service import ChatTurnInput
+    from spade_llm.assistant.history.conversations import Conversation
+    from spade_llm.assistant.turn.context_builder import AssembledContext
     from spade_llm.assistant.turn.tool_calls import ExecutedToolCall
     from spade_llm.providers.messages import ContextMessage
 
@@ -169,3 +175,46 @@ class TurnResult:
         self.text = PARAGRAPH_BREAK.join([text, *notes])
         content = PARAGRAPH_BREAK.join([said, *notes])
         self.added.append({"role": "assistant", "content": content})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOutcome:
+    """Outcome of a turn."""
+
+    question: str
+    """Question as given to the model and stored in history and memory."""
+    result: TurnResult = field(default_factory=TurnResult)
+    recalled: RecallResult = RecallResult()
+    missing: tuple[str, ...] = ()
+    """Services that could not be asked."""
+    is_kept: bool = True
+    """False: nothing of it goes into the conversation's history or to memory."""
+    said: str | None = None
+    """Text for the sender if it differs from the result's text."""
+    routed_to: tuple[str, ...] = ()
+    """Recipients of the answer; empty: the sender."""
+    built: AssembledContext | None = None
+    """Context given to the model, if the request had context options."""
+    is_for_asker: bool = True
+    """False: it went to others only; a program's request ends with it all the same."""
+
+
+CallNext = Callable[["ChatTurnInput"], Awaitable[TurnOutcome]]
+
+
+class TurnMiddleware(Protocol):
+    async def __call__(
+        self, utterance: ChatTurnInput, conversation: Conversation, proceed: CallNext
+    ) -> TurnOutcome:
+        """`proceed` runs what is within, once at most. Raises what it raises."""
+        ...
+
+
+def with_middleware(
+    layers: Sequence[TurnMiddleware], conversation: Conversation, innermost: CallNext
+) -> CallNext:
+    """`innermost` with the layers around it, the first of them outermost."""
+    proceed = innermost
+    for layer in reversed(layers):
+        proceed = partial(layer, conversation=conversation, proceed=proceed)
+    return proceed

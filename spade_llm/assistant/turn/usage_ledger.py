@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
 from spade_llm.core.sqlite_file import SqliteFile
+from spade_llm.memory.validation import subject_jid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 LEDGER_FILES = "usage-*.db"
@@ -195,3 +197,29 @@ def _usage_totals(row: Sequence[object]) -> UsageTotals:
         estimated_tokens=estimated,
         model_seconds=float(seconds),
     )
+
+
+QuotaGroupsOf = Callable[[str], tuple[str, ...]]
+"""The quota groups of a peer (bare JID, or its seat in a room), decided anew at each call."""
+
+
+ALL_GUESTS = "*"
+"""Quota group of all guests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaGroups:
+    own_domain: str
+    """Peers of this domain belong to no group of a domain."""
+    is_guest: Callable[[str], bool]
+    """Whether a bare JID is let in as a guest only."""
+
+    def of(self, peer: str) -> tuple[str, ...]:
+        """The groups of its domain, if it is another one, and of all guests, if it is a guest."""
+        domain = subject_jid(peer).rpartition("@")[2]
+        together = (f"@{domain}",) if self.own_domain and domain != self.own_domain else ()
+        return (*together, ALL_GUESTS) if self.is_guest(subject_jid(peer)) else together
+
+
+def no_quota_groups(_peer: str) -> tuple[str, ...]:
+    return ()

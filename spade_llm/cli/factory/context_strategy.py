@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
+from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import (
     AdaptiveSmartContext,
     AdaptiveWindow,

@@ -91,7 +91,7 @@ async def _judge(
 ) -> Guardrail:
     """Build a guardrail that asks a model. Its usage counts towards the person that wrote the
     text."""
-    from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
+    from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
     from spade_llm.guardrails import LLMGuardrail
     from spade_llm.providers import OfflineProvider
 

@@ -1,10 +1,9 @@
-"""Language detection (English or Spanish), stop words and synonyms."""
+"""Language detection (English or Spanish), stop words, synonyms and accents."""
 
 from __future__ import annotations
 
 import re
-
-from spade_llm.providers.offline.time_zones import fold_accents
+import unicodedata
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -63,3 +62,14 @@ def with_synonyms(words: frozenset[str]) -> frozenset[str]:
 
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def fold_accents(text: str) -> str:
+    """Lower case, without accents, with single spaces."""
+    bare = text.lower() if text.isascii() else _without_accents(text)
+    return " ".join(bare.replace("_", " ").split())
+
+
+def _without_accents(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spade_llm.providers.model import Completion, Sampling, TextDelta, ToolCall, ToolSpec
+from spade_llm.providers.model import (
+    Completion,
+    Sampling,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+    split_words,
+)
 from spade_llm.providers.offline.intents import (
     CalculateIntent,
     GreetingIntent,
@@ -23,23 +30,20 @@ from spade_llm.providers.offline.intents import (
     RememberIntent,
     TimeIntent,
     UnmatchedIntent,
-    recognise_intent,
-)
-from spade_llm.providers.offline.language import key_words, with_synonyms
-from spade_llm.providers.offline.time_zones import time_zone_of
-from spade_llm.providers.offline.turn import (
     excerpt,
     read_turn,
+    recognise_intent,
     relevant_memories,
     relevant_passages,
 )
-from spade_llm.providers.scripted import split_words
+from spade_llm.providers.offline.language import key_words, with_synonyms
+from spade_llm.providers.offline.time_zones import time_zone_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from spade_llm.providers.messages import ContextMessage
-    from spade_llm.providers.offline.turn import OfflineTurn
+    from spade_llm.providers.offline.intents import OfflineTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

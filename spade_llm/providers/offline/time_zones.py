@@ -1,10 +1,11 @@
-"""Time zones by city name, in English and Spanish; accent folding."""
+"""Time zones by city name, in English and Spanish."""
 
 from __future__ import annotations
 
-import unicodedata
 from functools import lru_cache
 from zoneinfo import available_timezones
+
+from spade_llm.providers.offline.language import fold_accents
 
 AREAS = frozenset(
     ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe"]
@@ -82,17 +83,6 @@ def time_zone_of(city: str) -> str | None:
     zones = _zones()
     whole = fold_accents(city)
     return zones.get(whole) or zones.get(whole.partition(",")[0].strip())
-
-
-def fold_accents(text: str) -> str:
-    """Lower case, without accents, with single spaces."""
-    bare = text.lower() if text.isascii() else _without_accents(text)
-    return " ".join(bare.replace("_", " ").split())
-
-
-def _without_accents(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 @lru_cache(maxsize=1)

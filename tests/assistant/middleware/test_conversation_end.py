@@ -15,7 +15,6 @@ from spade_llm.assistant.chat.service import ONTOLOGY
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
-from spade_llm.assistant.middleware.chain import TurnOutcome
 from spade_llm.assistant.middleware.conversation_end import (
     ENDED_TEXT,
     FAREWELL,
@@ -28,7 +27,7 @@ from spade_llm.assistant.middleware.conversation_end import (
 from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.tool_loop import TurnLimits
 from spade_llm.assistant.turn.turn_handler import LLMBehaviour
-from spade_llm.assistant.turn.turn_result import TurnResult
+from spade_llm.assistant.turn.turn_result import TurnOutcome, TurnResult
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ConversationEnded, ModelUnavailable
 from spade_llm.messaging import Encoding

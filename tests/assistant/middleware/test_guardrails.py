@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict
 from spade_llm.assistant.history.conversations import Conversation
 from spade_llm.assistant.history.memory_behaviour import MemoryBehaviour
 from spade_llm.assistant.history.memory_outbox import MemoryOutbox
-from spade_llm.assistant.middleware.chain import TurnOutcome
 from spade_llm.assistant.middleware.conversation_end import (
     ConversationEndMiddleware,
     TerminationMarkers,
@@ -26,7 +25,7 @@ from spade_llm.assistant.turn.memory_toolbox import MemoryOffer
 from spade_llm.assistant.turn.structured_output import PydanticAnswerSchema
 from spade_llm.assistant.turn.tool_loop import TurnLimits
 from spade_llm.assistant.turn.turn_handler import LLMBehaviour
-from spade_llm.assistant.turn.turn_result import TurnResult
+from spade_llm.assistant.turn.turn_result import TurnOutcome, TurnResult
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import Failure, InvalidAnswer, Refusal
 from spade_llm.guardrails import (

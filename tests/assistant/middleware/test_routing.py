@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spade_llm.assistant.chat.service import ChatReply
-    from spade_llm.assistant.middleware.chain import TurnMiddleware
     from spade_llm.assistant.routing import RoutedMessage, RoutingFunction
+    from spade_llm.assistant.turn.turn_result import TurnMiddleware
     from spade_llm.providers.messages import ContextMessage
     from spade_llm.providers.model import ToolSpec
 

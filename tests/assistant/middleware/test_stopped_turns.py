@@ -18,7 +18,7 @@ from spade_llm.assistant.middleware.guardrails import GuardrailMiddleware
 from spade_llm.assistant.middleware.quota import PeerQuota
 from spade_llm.assistant.middleware.routing import RoutingDecider, RoutingMiddleware
 from spade_llm.assistant.middleware.usage import UsageTracking
-from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
+from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.guardrails import Guardrail, GuardrailAction, GuardrailResult
 from spade_llm.messaging import InMemoryNetwork
 from spade_llm.messaging.outgoing_messages import chat_message

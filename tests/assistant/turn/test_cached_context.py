@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.context_preparation import CachedContext
-from spade_llm.assistant.turn.prompt import user_message
+from spade_llm.assistant.turn.prompt import CachedContext, user_message
 from spade_llm.context import WindowSizeContext
 
 if TYPE_CHECKING:

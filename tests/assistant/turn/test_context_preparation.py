@@ -12,7 +12,7 @@ from spade_llm.assistant.middleware.quota import NO_QUOTA
 from spade_llm.assistant.middleware.usage import UsageTracking
 from spade_llm.assistant.turn import context_preparation
 from spade_llm.assistant.turn.context_preparation import ContextPreparationBehaviour
-from spade_llm.assistant.turn.instrumented_model import InstrumentedModel
+from spade_llm.assistant.turn.turn_recorder import InstrumentedModel
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.providers import ScriptedProvider
