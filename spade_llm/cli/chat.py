@@ -29,6 +29,9 @@ ReadReply = Callable[[], Awaitable[str]]
 
 QUIT_COMMANDS = frozenset({"/quit", "/exit"})
 
+LINES_AHEAD = 100
+"""Maximum number of lines read ahead; then the program that writes them has to wait."""
+
 
 async def write_answer(
     person: ChatAgent, peer: str, text: str, write: Callable[[str], None], listen: ReadReply
@@ -42,6 +45,52 @@ async def write_answer(
     return await _write_answer(
         person, peer, text, lambda piece: write(sanitize_text(piece)), listen
     )
+
+
+def unwritten_text(whole: str, written: str) -> str:
+    """Rest of the answer to print. If it differs from the streamed text, it is printed again
+    completely."""
+    if whole.startswith(written):
+        return whole[len(written) :]
+    return "\n" + whole
+
+
+async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
+    """False if some line was not answered."""
+    is_answered = True
+    lines = _input_lines()
+
+    async def listen() -> str:
+        return await anext(lines, "")
+
+    async for line in lines:
+        if line in QUIT_COMMANDS:
+            break
+        if line and not await write_answer(person, peer, line, _write_output, listen):
+            is_answered = False
+    return is_answered
+
+
+def main(options: argparse.Namespace) -> int:
+    return run_until_stopped(_chat(options))
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
+    """Chat until the person leaves. `history` is the folder of the input history.
+
+    Returns 1 if a line of a script was not answered, else 0.
+    """
+    if is_terminal():
+        from spade_llm.cli.chat_terminal import converse_in_terminal
+
+        await converse_in_terminal(person, peer, history=history / "chat-history")
+        return 0
+
+    return 0 if await converse_by_lines(person, peer) else 1
 
 
 async def _write_answer(
@@ -83,36 +132,8 @@ async def _ask_approval(
         write(f"({error})\n")
 
 
-def unwritten_text(whole: str, written: str) -> str:
-    """Rest of the answer to print. If it differs from the streamed text, it is printed again
-    completely."""
-    if whole.startswith(written):
-        return whole[len(written) :]
-    return "\n" + whole
-
-
 def _source_line(sources: tuple[str, ...]) -> str:
     return f"\n(read: {', '.join(sources)})" if sources else ""
-
-
-LINES_AHEAD = 100
-"""Maximum number of lines read ahead; then the program that writes them has to wait."""
-
-
-async def converse_by_lines(person: ChatAgent, peer: str) -> bool:
-    """False if some line was not answered."""
-    is_answered = True
-    lines = _input_lines()
-
-    async def listen() -> str:
-        return await anext(lines, "")
-
-    async for line in lines:
-        if line in QUIT_COMMANDS:
-            break
-        if line and not await write_answer(person, peer, line, _write_output, listen):
-            is_answered = False
-    return is_answered
 
 
 def _write_output(text: str) -> None:
@@ -148,29 +169,7 @@ def _read_lines() -> Iterator[str]:
         yield pending.decode(errors="replace")
 
 
-def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_chat(options))
-
-
 async def _chat(options: argparse.Namespace) -> int:
     place = find_context(options)
     async with login(person_jid(options, place), place) as person:
         return await converse(person, assistant_jid(options, place), history=place.data)
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-async def converse(person: ChatAgent, peer: str, *, history: Path) -> int:
-    """Chat until the person leaves. `history` is the folder of the input history.
-
-    Returns 1 if a line of a script was not answered, else 0.
-    """
-    if is_terminal():
-        from spade_llm.cli.chat_terminal import converse_in_terminal
-
-        await converse_in_terminal(person, peer, history=history / "chat-history")
-        return 0
-
-    return 0 if await converse_by_lines(person, peer) else 1

@@ -36,7 +36,6 @@ ALL_TOOL_FAMILIES = "all"
 SETTINGS_KEYS = ("mcpServers", "servers")
 """Under which MCP clients keep their list of servers: most of them, and some editors."""
 
-
 DATA_HELP = "directory of all state (default: $SPADE_LLM_DATA, else ./spade-llm-data)"
 EXIT_SIGPIPE = 141
 """Exit code of a shell for SIGPIPE."""
@@ -44,9 +43,29 @@ HTTP_HELP = "where the gateway listens (default: its [http], else 127.0.0.1:8000
 ALLOW_HOST_HELP = "a name that clients reach us by"
 SERVER_HELP = "where to log in, if not at the server that `spade-llm up` runs on the same data"
 
-
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A disk, a quota or a limit of the process that was reached."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+Commands = argparse._SubParsersAction  # the only name that argparse has for it
+
+RAG_QUERY_ACTIONS = {
+    "search": "Show the best passages.",
+    "answer": "Answer from documents, with its sources.",
+}
+
+MEMORY_ACTIONS = {
+    "stats": "Say how much is remembered, by owner and kind.",
+    "verify": "Check that the file is whole.",
+    "export": "Write everything as JSON Lines, without vectors.",
+    "import": "Read such a file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
+    "backup": "Copy the memory as it is now, while it is used.",
+    "reindex": "Compute again what memories are found by, with the agent's embeddings of today.",
+}
+
+MAX_NUMBER = 1_000_000
+"""Maximum number for any count argument: days, lines, uses."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,21 +92,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _os_error_text(error: OSError) -> str:
-    """Describe a system error, with the file name if there is one."""
-    where = f" for {error.filename!r}" if error.filename else ""
-    if error.errno in _DISK_FULL:
-        return f"no room on the disk{where}: {error.strerror}"
-    return f"{error.strerror or error}{where}"
-
-
-def _discard_output() -> int:
-    """Redirect stdout to /dev/null after a broken pipe (`… | head`), so that buffered output is
-    discarded."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_SIGPIPE
-
-
 def build_parser() -> argparse.ArgumentParser:
     parser = _CommandParser(
         prog="spade-llm", description="A network of LLM agents on XMPP.", allow_abbrev=False
@@ -112,7 +116,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+def _os_error_text(error: OSError) -> str:
+    """Describe a system error, with the file name if there is one."""
+    where = f" for {error.filename!r}" if error.filename else ""
+    if error.errno in _DISK_FULL:
+        return f"no room on the disk{where}: {error.strerror}"
+    return f"{error.strerror or error}{where}"
+
+
+def _discard_output() -> int:
+    """Redirect stdout to /dev/null after a broken pipe (`… | head`), so that buffered output is
+    discarded."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_SIGPIPE
 
 
 class _CommandParser(argparse.ArgumentParser):
@@ -158,9 +174,6 @@ def _any_text(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty")
     return text
-
-
-Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 
 def _add(
@@ -241,12 +254,6 @@ def _add_rag(commands: Commands[argparse.ArgumentParser]) -> None:
     _add_rag_sharing(actions)
 
 
-RAG_QUERY_ACTIONS = {
-    "search": "Show the best passages.",
-    "answer": "Answer from documents, with its sources.",
-}
-
-
 def _add_rag_add(actions: Commands[argparse.ArgumentParser]) -> None:
     add = _add_rag_action(actions, "add", "Add documents: files, or folders of them.")
     add.add_argument("path", nargs="+", metavar="PATH")
@@ -274,16 +281,6 @@ def _add_rag_action(
     action.add_argument("--to", metavar="JID", dest="rag", default="rag", help="the RAG agent")
     _add_server(action)
     return action
-
-
-MEMORY_ACTIONS = {
-    "stats": "Say how much is remembered, by owner and kind.",
-    "verify": "Check that the file is whole.",
-    "export": "Write everything as JSON Lines, without vectors.",
-    "import": "Read such a file (all of it or nothing), or one of spade_llm 0.2 or 0.3.",
-    "backup": "Copy the memory as it is now, while it is used.",
-    "reindex": "Compute again what memories are found by, with the agent's embeddings of today.",
-}
 
 
 def _add_memory(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -331,10 +328,6 @@ def _add_decisions(review: argparse.ArgumentParser) -> None:
     review.add_argument("--accept", action="append", metavar="NAME", help=name)
     review.add_argument("--reject", action="append", metavar="NAME", help=f"never offer it: {name}")
     review.add_argument("--all", action="store_true", help="show rejected ones, too")
-
-
-MAX_NUMBER = 1_000_000
-"""Maximum number for any count argument: days, lines, uses."""
 
 
 def _positive(text: str) -> int:

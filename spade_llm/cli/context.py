@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from spade_llm.core.settings import AgentSettings
     from spade_llm.xmpp.connection.settings import ConnectionSettings
 
+MIN_FREE_BYTES = 4_000_000
+"""Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder
+needs 25 MB more."""
+OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
+
+DEFAULT_PERSON = "you"
+DEFAULT_ASSISTANT = "assistant"
+
 
 def agent_directories(data: Path) -> list[Path]:
     """Folders of all agents that ever ran on this data, named by their JIDs, in order."""
@@ -49,16 +57,6 @@ def agent_file(agent: str, name: str, data: Path, *, what: str) -> Path:
         )
     names = ", ".join(path.parent.name for path in named)
     raise ConfigurationError(f"there are several such agents ({names}): give a whole JID")
-
-
-def _local(path: Path) -> str:
-    return path.parent.name.partition("@")[0]
-
-
-MIN_FREE_BYTES = 4_000_000
-"""Minimum free disk space in bytes for databases, logs and passwords of a first start; an embedder
-needs 25 MB more."""
-OWN_SERVER_KINDS = frozenset({"auto", "embedded", "prosody"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,47 +132,8 @@ def find_context(options: argparse.Namespace, settings: AgentSettings | None = N
     return _running_context(data)
 
 
-def _remote_address(server: str) -> str | None:
-    return None if server in OWN_SERVER_KINDS else server
-
-
 def absolute_path(text: str | None) -> Path | None:
     return Path(text).absolute() if text else None
-
-
-def _context_of_agent(
-    settings: AgentSettings, data: Path, options: argparse.Namespace
-) -> CliContext:
-    server = settings.server
-    folder = Path(options.file).absolute().parent
-    return CliContext(
-        data=data,
-        host=server.host or "",
-        port=server.port,
-        others=tuple(parse_address(one, named="[server] endpoints") for one in server.endpoints),
-        domain=server.domain or _domain_of(settings.jid) or server.host or "",
-        ca=folder / server.ca if server.ca else None,
-    )
-
-
-def _domain_of(jid: str) -> str:
-    return jid.partition("@")[2]
-
-
-def _running_context(data: Path) -> CliContext:
-    record = read_run_record(data)
-    if record is None:
-        raise ConfigurationError(
-            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
-            " name its directory with --data, or another server with --server HOST[:PORT]"
-        )
-    return CliContext(
-        data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
-    )
-
-
-DEFAULT_PERSON = "you"
-DEFAULT_ASSISTANT = "assistant"
 
 
 def person_jid(options: argparse.Namespace, place: CliContext) -> str:
@@ -208,3 +167,42 @@ async def login(jid: str, place: CliContext) -> AsyncIterator[ChatAgent]:
         yield agent
     finally:
         await shield_from_stop(agent.stop())
+
+
+def _local(path: Path) -> str:
+    return path.parent.name.partition("@")[0]
+
+
+def _remote_address(server: str) -> str | None:
+    return None if server in OWN_SERVER_KINDS else server
+
+
+def _context_of_agent(
+    settings: AgentSettings, data: Path, options: argparse.Namespace
+) -> CliContext:
+    server = settings.server
+    folder = Path(options.file).absolute().parent
+    return CliContext(
+        data=data,
+        host=server.host or "",
+        port=server.port,
+        others=tuple(parse_address(one, named="[server] endpoints") for one in server.endpoints),
+        domain=server.domain or _domain_of(settings.jid) or server.host or "",
+        ca=folder / server.ca if server.ca else None,
+    )
+
+
+def _domain_of(jid: str) -> str:
+    return jid.partition("@")[2]
+
+
+def _running_context(data: Path) -> CliContext:
+    record = read_run_record(data)
+    if record is None:
+        raise ConfigurationError(
+            f"nothing runs on the data in {str(data)!r}: start `spade-llm up` there,"
+            " name its directory with --data, or another server with --server HOST[:PORT]"
+        )
+    return CliContext(
+        data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
+    )

@@ -69,14 +69,6 @@ def check_running_models(data: Path) -> list[Check]:
     return [_check_running_model(jid, record) for jid, record in records.items()]
 
 
-def _check_running_model(jid: str, record: ModelRecord) -> Check:
-    what = f"{jid}: {record.description}"
-    if record.fault is not None:
-        mend = "correct it in the agent.toml or the environment of the assistant, and restart that"
-        return Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend)
-    return Check("model", CheckState.MISSING if record.is_offline else CheckState.OK, what)
-
-
 async def check_models(definition: DeploymentSpec) -> list[Check]:
     """Check the model that `up` would choose if it were started here; used while no assistant
     runs."""
@@ -88,6 +80,18 @@ async def check_models(definition: DeploymentSpec) -> list[Check]:
         await _check_model("model", first),
         *([await _check_model("fallback", second)] if second else []),
     ]
+
+
+def main(options: argparse.Namespace) -> int:
+    return run_until_stopped(_doctor(options))
+
+
+def _check_running_model(jid: str, record: ModelRecord) -> Check:
+    what = f"{jid}: {record.description}"
+    if record.fault is not None:
+        mend = "correct it in the agent.toml or the environment of the assistant, and restart that"
+        return Check("model", CheckState.FAILED, f"{what}: {record.fault}", mend)
+    return Check("model", CheckState.MISSING if record.is_offline else CheckState.OK, what)
 
 
 async def _check_model(name: str, choice: ModelChoice) -> Check:
@@ -120,10 +124,6 @@ def _context_of_run(record: RunRecord, data: Path) -> CliContext:
     return CliContext(
         data=data, host=record.host, port=record.port, domain=record.domain, ca=record.ca
     )
-
-
-def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_doctor(options))
 
 
 async def _doctor(options: argparse.Namespace) -> int:

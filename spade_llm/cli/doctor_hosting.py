@@ -40,6 +40,16 @@ MAX_SKEW_S = 10.0
 """Maximum clock skew in seconds; above it, ages of memories, `delay` stamps and token expiry go
 wrong."""
 
+EXPIRY_WARNING = timedelta(days=14)
+CLIENT_PORT = 5222
+WEB_TIMEOUT_S = 10.0
+OWN_MACHINE = ("localhost", ".localhost", ".test", ".local", ".internal")
+"""Names that no public DNS knows (RFC 6761)."""
+
+MIN_FREE_DISK_BYTES = 1_000_000_000
+RECOMMENDED_DISK_BYTES = 5_000_000_000
+"""The quota of uploads alone."""
+
 
 async def check_accounts(place: CliContext) -> list[Check]:
     """Check the login of each account that has a password below the data directory."""
@@ -54,6 +64,76 @@ async def check_accounts(place: CliContext) -> list[Check]:
         *(_check_account(jid, kept[jid], place, gate) for jid in sorted(kept))
     )
     return [check for checks in found for check in checks]
+
+
+def check_clock(server: datetime | None, ours: datetime) -> Check:
+    if server is None:
+        return Check(
+            "clock", CheckState.MISSING, "the server does not tell its time", "module time"
+        )
+    skew_s = (server - ours).total_seconds()
+    if abs(skew_s) > MAX_SKEW_S:
+        told = f"the server's is {abs(skew_s):.0f} s {'ahead' if skew_s > 0 else 'behind'}"
+        mend = "set both by NTP (Debian: timedatectl set-ntp true)"
+        return Check("clock", CheckState.FAILED, told, mend)
+    return Check("clock", CheckState.OK, f"{abs(skew_s):.1f} s from the server's")
+
+
+async def check_server(place: CliContext, now: datetime | None = None) -> list[Check]:
+    endpoint = Endpoint(host=place.host, port=place.port, domain=place.domain, ca_path=place.ca)
+    try:
+        shown = await probe_server(endpoint)
+    except ServerUnreachable as error:
+        mend = "start the server, or name it with --server HOST[:PORT] and --domain D"
+        return [Check("server", CheckState.FAILED, str(error), mend)]
+    return [
+        Check("server", CheckState.OK, f"{place.domain} at {place.host}:{place.port}"),
+        _check_chain(shown, place),
+        _check_expiry(shown, now or datetime.now(UTC)),
+        _check_certificate_names(shown, place),
+        _check_tls(shown),
+        _check_registration(shown),
+    ]
+
+
+async def check_names(place: CliContext, names: DnsResolver) -> list[Check]:
+    """Check DNS: the server's addresses and SRV records."""
+    if place.domain.endswith(OWN_MACHINE):
+        told = f"{place.domain} is a name for one machine or network: no DNS is asked"
+        return [Check("names", CheckState.OK, told)]
+    targets = await names.targets("xmpp-client", place.domain)
+    if targets:
+        told = ", ".join(f"{one.host}:{one.port}" for one in targets)
+        lost = [one.host for one in targets if not await addresses_of(one.host)]
+        mend = f"give {', '.join(lost)} an A or AAAA record" if lost else ""
+        return [Check("names", CheckState.FAILED if lost else CheckState.OK, f"SRV: {told}", mend)]
+    return [await _without_srv(place)]
+
+
+async def check_web(place: CliContext, url: str | None) -> list[Check]:
+    """The address of uploads and web chat, as a browser would come."""
+    if not url:
+        return []
+    host = urlsplit(url).hostname or ""
+    if not await addresses_of(host):
+        mend = f"give {host} an address: in the DNS, or in /etc/hosts of whoever fetches uploads"
+        return [Check("web address", CheckState.FAILED, f"{host} cannot be resolved here", mend)]
+    problem = await asyncio.to_thread(_web_problem, f"{url.rstrip('/')}/xmpp-websocket", place)
+    if problem:
+        mend = f"open port {urlsplit(url).port or 443}, and see that the certificate names the host"
+        return [Check("web address", CheckState.FAILED, f"{url}: {problem}", mend)]
+    return [Check("web address", CheckState.OK, f"{url} serves websocket and uploads")]
+
+
+async def check_host(place: CliContext, web_url: str | None) -> list[Check]:
+    checks = [_disk(place.data), *await check_server(place)]
+    async with DnsResolver() as names:
+        checks += await check_names(place, names)
+    checks += await check_web(place, web_url)
+    checks += check_hosted_gateways(place.data)
+    if not _blocks_logins(checks):
+        checks += _worst_clock_check(await check_accounts(place))
+    return checks
 
 
 def _stored_accounts(data: Path) -> Iterator[tuple[str, Path]]:
@@ -108,43 +188,6 @@ async def _limits(jid: str, visit: ProbeLogin) -> Check:
     return Check(jid, CheckState.OK, f"logs in; {size} take {took_s * 1000:.0f} ms")
 
 
-def check_clock(server: datetime | None, ours: datetime) -> Check:
-    if server is None:
-        return Check(
-            "clock", CheckState.MISSING, "the server does not tell its time", "module time"
-        )
-    skew_s = (server - ours).total_seconds()
-    if abs(skew_s) > MAX_SKEW_S:
-        told = f"the server's is {abs(skew_s):.0f} s {'ahead' if skew_s > 0 else 'behind'}"
-        mend = "set both by NTP (Debian: timedatectl set-ntp true)"
-        return Check("clock", CheckState.FAILED, told, mend)
-    return Check("clock", CheckState.OK, f"{abs(skew_s):.1f} s from the server's")
-
-
-EXPIRY_WARNING = timedelta(days=14)
-CLIENT_PORT = 5222
-WEB_TIMEOUT_S = 10.0
-OWN_MACHINE = ("localhost", ".localhost", ".test", ".local", ".internal")
-"""Names that no public DNS knows (RFC 6761)."""
-
-
-async def check_server(place: CliContext, now: datetime | None = None) -> list[Check]:
-    endpoint = Endpoint(host=place.host, port=place.port, domain=place.domain, ca_path=place.ca)
-    try:
-        shown = await probe_server(endpoint)
-    except ServerUnreachable as error:
-        mend = "start the server, or name it with --server HOST[:PORT] and --domain D"
-        return [Check("server", CheckState.FAILED, str(error), mend)]
-    return [
-        Check("server", CheckState.OK, f"{place.domain} at {place.host}:{place.port}"),
-        _check_chain(shown, place),
-        _check_expiry(shown, now or datetime.now(UTC)),
-        _check_certificate_names(shown, place),
-        _check_tls(shown),
-        _check_registration(shown),
-    ]
-
-
 def _check_chain(shown: ServerFacts, place: CliContext) -> Check:
     issuer = shown.certificate.issuer.rfc4514_string()
     if shown.distrust is None:
@@ -187,20 +230,6 @@ def _check_registration(shown: ServerFacts) -> Check:
     return Check("registration", CheckState.FAILED, "anybody may make accounts, any number", mend)
 
 
-async def check_names(place: CliContext, names: DnsResolver) -> list[Check]:
-    """Check DNS: the server's addresses and SRV records."""
-    if place.domain.endswith(OWN_MACHINE):
-        told = f"{place.domain} is a name for one machine or network: no DNS is asked"
-        return [Check("names", CheckState.OK, told)]
-    targets = await names.targets("xmpp-client", place.domain)
-    if targets:
-        told = ", ".join(f"{one.host}:{one.port}" for one in targets)
-        lost = [one.host for one in targets if not await addresses_of(one.host)]
-        mend = f"give {', '.join(lost)} an A or AAAA record" if lost else ""
-        return [Check("names", CheckState.FAILED if lost else CheckState.OK, f"SRV: {told}", mend)]
-    return [await _without_srv(place)]
-
-
 async def _without_srv(place: CliContext) -> Check:
     found = await addresses_of(place.domain)
     record = f"_xmpp-client._tcp.{place.domain}. SRV 0 5 {place.port} HOST."
@@ -213,21 +242,6 @@ async def _without_srv(place: CliContext) -> Check:
     return Check(
         "names", CheckState.OK, f"{place.domain} is {', '.join(found)}; no SRV record needed"
     )
-
-
-async def check_web(place: CliContext, url: str | None) -> list[Check]:
-    """The address of uploads and web chat, as a browser would come."""
-    if not url:
-        return []
-    host = urlsplit(url).hostname or ""
-    if not await addresses_of(host):
-        mend = f"give {host} an address: in the DNS, or in /etc/hosts of whoever fetches uploads"
-        return [Check("web address", CheckState.FAILED, f"{host} cannot be resolved here", mend)]
-    problem = await asyncio.to_thread(_web_problem, f"{url.rstrip('/')}/xmpp-websocket", place)
-    if problem:
-        mend = f"open port {urlsplit(url).port or 443}, and see that the certificate names the host"
-        return [Check("web address", CheckState.FAILED, f"{url}: {problem}", mend)]
-    return [Check("web address", CheckState.OK, f"{url} serves websocket and uploads")]
 
 
 def _web_problem(url: str, place: CliContext) -> str | None:
@@ -247,22 +261,6 @@ def _tried(call: Callable[[], None]) -> str | None:
     except (OSError, ValueError) as error:
         return str(getattr(error, "reason", None) or error)
     return None
-
-
-MIN_FREE_DISK_BYTES = 1_000_000_000
-RECOMMENDED_DISK_BYTES = 5_000_000_000
-"""The quota of uploads alone."""
-
-
-async def check_host(place: CliContext, web_url: str | None) -> list[Check]:
-    checks = [_disk(place.data), *await check_server(place)]
-    async with DnsResolver() as names:
-        checks += await check_names(place, names)
-    checks += await check_web(place, web_url)
-    checks += check_hosted_gateways(place.data)
-    if not _blocks_logins(checks):
-        checks += _worst_clock_check(await check_accounts(place))
-    return checks
 
 
 def _blocks_logins(checks: list[Check]) -> bool:

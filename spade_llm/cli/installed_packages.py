@@ -33,15 +33,6 @@ def missing_extras(definitions: Iterable[DeploymentSpec]) -> list[str]:
     return [extra for extra in PACKAGES if extra in needed and missing_packages(extra)]
 
 
-def _extras_of(definition: DeploymentSpec) -> Iterable[str]:
-    if definition.settings.kind == "rag":
-        yield "documents"
-    if definition.settings.kind == "gateway":
-        yield "gateway"
-    if definition.settings.mcp:
-        yield "mcp"
-
-
 def find_package_conflicts() -> list[str]:
     """Distributions that overwrite one another's packages, which pip does not notice: one sentence
     for each pair, with the way out."""
@@ -64,3 +55,12 @@ def is_installed(name: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def _extras_of(definition: DeploymentSpec) -> Iterable[str]:
+    if definition.settings.kind == "rag":
+        yield "documents"
+    if definition.settings.kind == "gateway":
+        yield "gateway"
+    if definition.settings.mcp:
+        yield "mcp"

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from spade_llm.mcp.server.server import RunningCalls
     from spade_llm.messaging import Requester
 
+SERVER_NAME = "spade-llm"
+PASSED_OPTIONS = ("server", "domain", "tools", "memory", "rag", "tool_agent")
+
+TOKEN_BYTES = 32
+MIN_TOKEN_CHARS = 16
+"""A shorter one could be guessed."""
+
+PORT = 8765
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceJids:
@@ -69,6 +78,40 @@ def build_tool_registry(
     return ToolRegistry(own, passed)
 
 
+def client_settings(options: argparse.Namespace, key: str) -> str:
+    """JSON for an MCP client's settings. Paths are absolute, because clients start programs with
+    another PATH and in another directory."""
+    entry = _http_settings(options) if options.http else _stdio_settings(options)
+    return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
+
+
+def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> str | None:
+    """Token of the server, or None with --no-token. Raises ConfigurationError."""
+    if options.no_token:
+        return None
+    if options.token_env:
+        return _validated_token(
+            os.environ.get(options.token_env, ""), f"--token-env {options.token_env}"
+        )
+    path = Path(options.token_file) if options.token_file else token_path(place.data, owner)
+    if not options.token_file:
+        _create_token(path)
+    print(f"token       in {path}", file=sys.stderr)
+    return _validated_token(_read_token(path), str(path))
+
+
+def token_path(data: Path, owner: str) -> Path:
+    return data / "mcp-tokens" / owner
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.print_config:
+        print(client_settings(options, options.print_config))
+        return 0
+    require_extra("mcp")
+    return run_until_stopped(_serve(options))
+
+
 def _builders(
     requester: Requester, owner: str, peers: ServiceJids
 ) -> dict[str, Callable[[], list[OfferedTool]]]:
@@ -91,17 +134,6 @@ def _builders(
         "documents": DocumentTools(RagClient(requester, peers.rag)).all,
         "ask": AgentTools(requester, peers.assistants, services).all,
     }
-
-
-SERVER_NAME = "spade-llm"
-PASSED_OPTIONS = ("server", "domain", "tools", "memory", "rag", "tool_agent")
-
-
-def client_settings(options: argparse.Namespace, key: str) -> str:
-    """JSON for an MCP client's settings. Paths are absolute, because clients start programs with
-    another PATH and in another directory."""
-    entry = _http_settings(options) if options.http else _stdio_settings(options)
-    return json.dumps({key: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
 
 
 def _stdio_settings(options: argparse.Namespace) -> dict[str, object]:
@@ -138,30 +170,6 @@ def _url(options: argparse.Namespace) -> str:
     return f"http://{options.allow_host[0] if options.allow_host else own}/mcp"
 
 
-TOKEN_BYTES = 32
-MIN_TOKEN_CHARS = 16
-"""A shorter one could be guessed."""
-
-
-def find_token(options: argparse.Namespace, place: CliContext, owner: str) -> str | None:
-    """Token of the server, or None with --no-token. Raises ConfigurationError."""
-    if options.no_token:
-        return None
-    if options.token_env:
-        return _validated_token(
-            os.environ.get(options.token_env, ""), f"--token-env {options.token_env}"
-        )
-    path = Path(options.token_file) if options.token_file else token_path(place.data, owner)
-    if not options.token_file:
-        _create_token(path)
-    print(f"token       in {path}", file=sys.stderr)
-    return _validated_token(_read_token(path), str(path))
-
-
-def token_path(data: Path, owner: str) -> Path:
-    return data / "mcp-tokens" / owner
-
-
 def _create_token(path: Path) -> None:
     """Create the token file if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -192,17 +200,6 @@ def _validated_token(text: str, where: str) -> str:
             f"{where}: a token has at least {MIN_TOKEN_CHARS} ASCII characters without spaces"
         )
     return token
-
-
-PORT = 8765
-
-
-def main(options: argparse.Namespace) -> int:
-    if options.print_config:
-        print(client_settings(options, options.print_config))
-        return 0
-    require_extra("mcp")
-    return run_until_stopped(_serve(options))
 
 
 async def _serve(options: argparse.Namespace) -> int:

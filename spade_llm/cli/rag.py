@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 
+SHARED_FOLDER = "documents"
+"""The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
+INTERRUPTED = 130
+
+
+def main(options: argparse.Namespace) -> int:
+    return run_until_stopped(_run(options), stopped=INTERRUPTED)
+
 
 async def _list(documents: RagClient, options: argparse.Namespace) -> None:
     if options.namespace is None:
@@ -138,15 +146,6 @@ def _passage_text(one: ScoredChunk) -> str:
 
 def _date(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
-
-
-SHARED_FOLDER = "documents"
-"""The RAG agent's document root, below the data directory (agents/rag/agent.toml: roots)."""
-INTERRUPTED = 130
-
-
-def main(options: argparse.Namespace) -> int:
-    return run_until_stopped(_run(options), stopped=INTERRUPTED)
 
 
 async def _run(options: argparse.Namespace) -> int:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from spade_llm.rag.remote_ingestion import IngestReport
     from spade_llm.xmpp.agent import XmppAgent
 
+MAX_IN_FLIGHT = 8
+"""Files on their way at a time."""
+
 
 class IngestOutput:
     """A line for each file in a script's log; on a terminal, where a bar shows how far it is, for
@@ -79,10 +82,6 @@ class IngestOutput:
         elif not sys.stderr.isatty():
             state = "unchanged" if done.was_unchanged else pluralize(done.chunks, "passage")
             print(f"added       {sanitize_line(done.source)}: {state}")
-
-
-MAX_IN_FLIGHT = 8
-"""Files on their way at a time."""
 
 
 async def add_documents(

@@ -31,23 +31,6 @@ def run_until_stopped(
     return run_event_loop(_run_with_signals(work, with_parent, stopped))
 
 
-async def _run_with_signals(
-    work: Coroutine[object, object, int], with_parent: bool, stopped: int
-) -> int:
-    loop = asyncio.get_running_loop()
-    stop = _once(lambda: task.cancel())
-    _stop.set(stop)
-    task = asyncio.ensure_future(work)
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signal_number, stop)
-    if with_parent:
-        _stop_at_end_of_input(loop, stop)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        return stopped
-
-
 async def shield_from_stop(work: Coroutine[object, object, None]) -> None:
     """Finish `work`, which must end by itself soon, also when we are told to stop meanwhile."""
     task = asyncio.ensure_future(work)
@@ -67,6 +50,23 @@ def cancel_on_ctrl_c(task: asyncio.Task[bool]) -> Iterator[None]:
         yield
     finally:
         loop.add_signal_handler(signal.SIGINT, _stop.get())
+
+
+async def _run_with_signals(
+    work: Coroutine[object, object, int], with_parent: bool, stopped: int
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop = _once(lambda: task.cancel())
+    _stop.set(stop)
+    task = asyncio.ensure_future(work)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, stop)
+    if with_parent:
+        _stop_at_end_of_input(loop, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return stopped
 
 
 def _once(call: Callable[[], object]) -> Callable[[], None]:

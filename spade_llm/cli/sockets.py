@@ -50,15 +50,6 @@ class Listener:
         return f"{_in_url(self.host)}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WantedAddress:
-    host: str
-    port: int
-    """0: any free one."""
-    named: str
-    """Setting that names the port; empty means that none does, so that another port may be used."""
-
-
 def with_allowed_hosts(
     definitions: Sequence[DeploymentSpec], options: argparse.Namespace
 ) -> tuple[DeploymentSpec, ...]:
@@ -95,6 +86,15 @@ def inherited_socket(
     """The socket that the `up` which started us has opened for this gateway."""
     wanted = _wanted_address(definition, http)
     return {definition.jid: Listener(host=wanted.host, socket=socket.socket(fileno=descriptor))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WantedAddress:
+    host: str
+    port: int
+    """0: any free one."""
+    named: str
+    """Setting that names the port; empty means that none does, so that another port may be used."""
 
 
 def _is_gateway(definition: DeploymentSpec) -> bool:

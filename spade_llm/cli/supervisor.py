@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from spade_llm.cli.factory.deployment_spec import DeploymentSpec
     from spade_llm.cli.sockets import Listener
 
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 15.0
+"""More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
+FIRST_PAUSE_S = 0.2
+MAX_PAUSE_S = 10.0
+STEADY_S = 30.0
+"""A child that lived this long has not failed at its start: the pauses begin anew."""
+
 
 class Supervisor(Protocol):
     async def wait_heard(self, jid: str, *, within_s: float) -> None:
@@ -73,30 +82,6 @@ async def supervise_local(
             for wave in start_waves(definitions)
         ]
         yield LocalSupervisor([agent for wave in waves for agent in wave])
-
-
-@asynccontextmanager
-async def _start_wave(
-    definitions: Sequence[DeploymentSpec], host: AgentFactory
-) -> AsyncIterator[list[XmppAgent]]:
-    stacks = [AsyncExitStack() for _ in definitions]
-    try:
-        yield [
-            await stack.enter_async_context(running_agent(one, host))
-            for stack, one in zip(stacks, definitions, strict=True)
-        ]
-    finally:
-        await asyncio.gather(*(stack.aclose() for stack in stacks))
-
-
-logger = logging.getLogger(__name__)
-
-STOP_TIMEOUT_S = 15.0
-"""More than the gateway's grace period (5 s) and an agent's patience with what runs (3 s)."""
-FIRST_PAUSE_S = 0.2
-MAX_PAUSE_S = 10.0
-STEADY_S = 30.0
-"""A child that lived this long has not failed at its start: the pauses begin anew."""
 
 
 class AgentProcess:
@@ -213,6 +198,20 @@ async def supervise_processes(
         yield group
     finally:
         await group.stop()
+
+
+@asynccontextmanager
+async def _start_wave(
+    definitions: Sequence[DeploymentSpec], host: AgentFactory
+) -> AsyncIterator[list[XmppAgent]]:
+    stacks = [AsyncExitStack() for _ in definitions]
+    try:
+        yield [
+            await stack.enter_async_context(running_agent(one, host))
+            for stack, one in zip(stacks, definitions, strict=True)
+        ]
+    finally:
+        await asyncio.gather(*(stack.aclose() for stack in stacks))
 
 
 def _environment(

@@ -12,6 +12,8 @@ from spade_llm.core.redaction import is_invisible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+WIDTH = 30
+
 
 def sanitize_line(text: str) -> str:
     """Control and direction characters, and line ends, become spaces."""
@@ -27,9 +29,6 @@ def sanitize_text(text: str) -> str:
     """Remove control characters except line ends and tabs. The text may arrive in pieces and in any
     language."""
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
-
-
-WIDTH = 30
 
 
 @contextmanager

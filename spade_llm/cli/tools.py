@@ -25,6 +25,8 @@ CALL_LOG_FOLDER = "calls"
 """Below the agent's data (agent/tools.py)."""
 LIST_TIMEOUT_S = 10.0
 
+QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
+
 
 def main(options: argparse.Namespace) -> int:
     match options.action:
@@ -34,6 +36,31 @@ def main(options: argparse.Namespace) -> int:
             return review(options)
         case _:
             return _log(options)
+
+
+def review(options: argparse.Namespace) -> int:
+    data = data_directory(options)
+    pins = Pins(agent_file(options.agent, PINS_FILE, data, what="list of MCP tools"))
+    waiting = pins.waiting()
+    if options.accept or options.reject:
+        return _decide(pins, waiting, options.accept, options.reject)
+    shown = [one for one in waiting if options.all or not one.is_rejected]
+    for one in shown:
+        _show_change(one)
+        if sys.stdin.isatty():
+            _ask_decision(pins, one)
+    print(_summary(waiting, shown))
+    return 0
+
+
+def _log(options: argparse.Namespace) -> int:
+    from spade_llm.tools.call_log import read_calls
+
+    data = data_directory(options)
+    folder = agent_file(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
+    for call in read_calls(folder, last=options.last, wanted=_call_filter(options)):
+        print(json.dumps(_fields(call)) if options.json else _line(call))
+    return 0
 
 
 async def _list(options: argparse.Namespace) -> int:
@@ -69,16 +96,6 @@ def _first_line(text: str) -> str:
     return sanitize_line(text.strip().partition("\n")[0])[:200]
 
 
-def _log(options: argparse.Namespace) -> int:
-    from spade_llm.tools.call_log import read_calls
-
-    data = data_directory(options)
-    folder = agent_file(options.agent, CALL_LOG_FOLDER, data, what="log of calls")
-    for call in read_calls(folder, last=options.last, wanted=_call_filter(options)):
-        print(json.dumps(_fields(call)) if options.json else _line(call))
-    return 0
-
-
 def _call_filter(options: argparse.Namespace) -> Callable[[CallBegun], bool]:
     def is_wanted(call: CallBegun) -> bool:
         is_tool = options.tool in (None, call.tool)
@@ -110,24 +127,6 @@ def _line(call: LoggedCall) -> str:
     how = f"{ended.outcome}, {ended.duration_ms:.0f} ms" if ended else "not ended"
     when = begun.at.astimezone().isoformat(sep=" ", timespec="seconds")
     return sanitize_line(f"{when}  {begun.tool}: {how}  ({who})  {begun.arguments}")
-
-
-QUESTION = "accept it? [y]es, [n]o, never; anything else: later > "
-
-
-def review(options: argparse.Namespace) -> int:
-    data = data_directory(options)
-    pins = Pins(agent_file(options.agent, PINS_FILE, data, what="list of MCP tools"))
-    waiting = pins.waiting()
-    if options.accept or options.reject:
-        return _decide(pins, waiting, options.accept, options.reject)
-    shown = [one for one in waiting if options.all or not one.is_rejected]
-    for one in shown:
-        _show_change(one)
-        if sys.stdin.isatty():
-            _ask_decision(pins, one)
-    print(_summary(waiting, shown))
-    return 0
 
 
 def _decide(

@@ -34,6 +34,10 @@ ANY_PORT = (0, 0)
 FIRST_PAUSE_S = 0.2
 MAX_PAUSE_S = 5.0
 
+REGISTER_EVERY_S = 30.0
+REGISTER_TIMEOUT_S = 900.0
+"""Maximum time in seconds to register an account; ejabberd pauses for 10 minutes by default."""
+
 
 @asynccontextmanager
 async def run_server(
@@ -65,19 +69,6 @@ async def run_server(
         await server.stop()
 
 
-async def _start_on_free_port(
-    server_on: Callable[[int], ManagedServer], ports: Sequence[int]
-) -> tuple[ManagedServer, Endpoint]:
-    """Start the server on the first of these ports that is free at that moment."""
-    *first, last = ports
-    for port in first:
-        server = server_on(port)
-        with contextlib.suppress(PortInUse):
-            return server, await server.start()
-    server = server_on(last)
-    return server, await server.start()
-
-
 def wanted_ports(data: Path, asked: int | None) -> tuple[int, ...]:
     """Ports to try: the requested one; else the last and the default one if they are free, then any
     (0)."""
@@ -96,6 +87,88 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+@asynccontextmanager
+async def xmpp_server(
+    options: argparse.Namespace,
+    data: Path,
+    definitions: Sequence[DeploymentSpec],
+    say: Callable[[str], None],
+) -> AsyncIterator[CliContext]:
+    kind = _server_kind(options)
+    if kind not in OWN_SERVER_KINDS:
+        here = _remote_context(options, data, definitions)
+        say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
+        if here.may_register:
+            accounts = _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
+            await register_accounts(here, accounts, say)
+        yield here
+        return
+    from spade_llm.xmpp.servers.managed_server import choose_server
+
+    domain = server_domain(options)
+    jids = [one.jid for one in definitions]
+
+    def server_on(port: int) -> ManagedServer:
+        return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
+
+    passwords = _passwords(
+        definitions, AccountPasswords(data, warn=say), full_jid(DEFAULT_PERSON, domain)
+    )
+    ports = wanted_ports(data, options.port)
+    async with run_server(server_on, ports, data, passwords, say=say) as here:
+        yield here
+
+
+async def register_accounts(
+    here: CliContext,
+    passwords: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    every_s: float = REGISTER_EVERY_S,
+) -> None:
+    """Make the accounts (JID → password) that are missing, one after the other.
+
+    Waits out the pauses that servers make between two registrations: per account at most
+    REGISTER_PATIENCE_S, with a line for each attempt.
+
+    Raises:
+        ConfigurationError: the server does not register one of them, or not within that time.
+    """
+    for number, (jid, password) in enumerate(passwords.items(), start=1):
+        began = time.monotonic()
+        while (paused := await _registration_pause(jid, password, here)) is not None:
+            waited_s = time.monotonic() - began
+            if waited_s > REGISTER_TIMEOUT_S:
+                raise paused
+            say(
+                f"account     {jid} ({number} of {len(passwords)}): the server pauses"
+                f" registrations; next attempt in {every_s:.0f} s, after {waited_s / 60:.0f}"
+                f" of at most {REGISTER_TIMEOUT_S / 60:.0f} min"
+            )
+            await asyncio.sleep(every_s)
+
+
+def server_domain(options: argparse.Namespace) -> str:
+    given = options.domain or read_environment().domain
+    if given:
+        return str(given)
+    kind = _server_kind(options)
+    return "localhost" if kind in OWN_SERVER_KINDS else parse_address(kind)[0]
+
+
+async def _start_on_free_port(
+    server_on: Callable[[int], ManagedServer], ports: Sequence[int]
+) -> tuple[ManagedServer, Endpoint]:
+    """Start the server on the first of these ports that is free at that moment."""
+    *first, last = ports
+    for port in first:
+        server = server_on(port)
+        with contextlib.suppress(PortInUse):
+            return server, await server.start()
+    server = server_on(last)
+    return server, await server.start()
 
 
 def _last_port(data: Path) -> int:
@@ -137,43 +210,6 @@ async def _restart(server: ManagedServer) -> None:
         pause_s = min(pause_s * 2, MAX_PAUSE_S)
 
 
-REGISTER_EVERY_S = 30.0
-REGISTER_TIMEOUT_S = 900.0
-"""Maximum time in seconds to register an account; ejabberd pauses for 10 minutes by default."""
-
-
-@asynccontextmanager
-async def xmpp_server(
-    options: argparse.Namespace,
-    data: Path,
-    definitions: Sequence[DeploymentSpec],
-    say: Callable[[str], None],
-) -> AsyncIterator[CliContext]:
-    kind = _server_kind(options)
-    if kind not in OWN_SERVER_KINDS:
-        here = _remote_context(options, data, definitions)
-        say(f"server      {here.host}:{here.port}, not ours, domain {here.domain}")
-        if here.may_register:
-            accounts = _passwords(definitions, here.accounts, here.jid(DEFAULT_PERSON))
-            await register_accounts(here, accounts, say)
-        yield here
-        return
-    from spade_llm.xmpp.servers.managed_server import choose_server
-
-    domain = server_domain(options)
-    jids = [one.jid for one in definitions]
-
-    def server_on(port: int) -> ManagedServer:
-        return choose_server(kind, data, domain=domain, port=port, service_jids=jids)
-
-    passwords = _passwords(
-        definitions, AccountPasswords(data, warn=say), full_jid(DEFAULT_PERSON, domain)
-    )
-    ports = wanted_ports(data, options.port)
-    async with run_server(server_on, ports, data, passwords, say=say) as here:
-        yield here
-
-
 def _passwords(
     definitions: Sequence[DeploymentSpec], accounts: AccountPasswords, person: str
 ) -> dict[str, str]:
@@ -207,35 +243,6 @@ def _remote_context(
     return here
 
 
-async def register_accounts(
-    here: CliContext,
-    passwords: Mapping[str, str],
-    say: Callable[[str], None],
-    *,
-    every_s: float = REGISTER_EVERY_S,
-) -> None:
-    """Make the accounts (JID → password) that are missing, one after the other.
-
-    Waits out the pauses that servers make between two registrations: per account at most
-    REGISTER_PATIENCE_S, with a line for each attempt.
-
-    Raises:
-        ConfigurationError: the server does not register one of them, or not within that time.
-    """
-    for number, (jid, password) in enumerate(passwords.items(), start=1):
-        began = time.monotonic()
-        while (paused := await _registration_pause(jid, password, here)) is not None:
-            waited_s = time.monotonic() - began
-            if waited_s > REGISTER_TIMEOUT_S:
-                raise paused
-            say(
-                f"account     {jid} ({number} of {len(passwords)}): the server pauses"
-                f" registrations; next attempt in {every_s:.0f} s, after {waited_s / 60:.0f}"
-                f" of at most {REGISTER_TIMEOUT_S / 60:.0f} min"
-            )
-            await asyncio.sleep(every_s)
-
-
 async def _registration_pause(
     jid: str, password: str, here: CliContext
 ) -> RegistrationThrottled | None:
@@ -252,11 +259,3 @@ async def _registration_pause(
 
 def _server_kind(options: argparse.Namespace) -> str:
     return str(options.server or read_environment().server)
-
-
-def server_domain(options: argparse.Namespace) -> str:
-    given = options.domain or read_environment().domain
-    if given:
-        return str(given)
-    kind = _server_kind(options)
-    return "localhost" if kind in OWN_SERVER_KINDS else parse_address(kind)[0]

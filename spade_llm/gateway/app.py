@@ -40,22 +40,6 @@ def mount_console(app: FastAPI) -> None:
     app.mount("/console", _ConsoleFiles(directory=CONSOLE_FOLDER, html=True))
 
 
-async def _redirect_to_console(_request: object) -> RedirectResponse:
-    return RedirectResponse("/console/", status_code=307)
-
-
-class _ConsoleFiles(StaticFiles):
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_page(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = CONSOLE_CSP
-                headers["Cache-Control"] = "no-cache"
-            await send(message)
-
-        await super().__call__(scope, receive, send_page)
-
-
 def build_app(gateway: Gateway) -> FastAPI:
     """Build the FastAPI application: routes, error handlers and OpenAPI schema. `build_server_app`
     adds the middleware, which sets the principal of a request."""
@@ -80,6 +64,22 @@ def build_server_app(gateway: Gateway) -> ASGIApp:
     app = BodyLimitMiddleware(app, gateway)
     app = AuthMiddleware(app, gateway)
     return RequestContextMiddleware(app, gateway)
+
+
+async def _redirect_to_console(_request: object) -> RedirectResponse:
+    return RedirectResponse("/console/", status_code=307)
+
+
+class _ConsoleFiles(StaticFiles):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_page(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = CONSOLE_CSP
+                headers["Cache-Control"] = "no-cache"
+            await send(message)
+
+        await super().__call__(scope, receive, send_page)
 
 
 def _warm_up_routes(app: FastAPI) -> None:

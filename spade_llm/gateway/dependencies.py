@@ -30,6 +30,10 @@ T = TypeVar("T")
 _SESSION_ID_NAMESPACE = uuid.UUID("2f4b7c0a-54f5-5d0e-9a3c-0d6e0d3c1b57")
 """UUID namespace, drawn once, of session ids that a repeated request must reproduce."""
 
+SESSION_HEADER = "X-Session-ID"
+SESSION_HEADER_PATTERN = r"^[!-~]{1,1600}$"
+_SESSION_ID: TypeAdapter[str] = TypeAdapter(SessionId)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:
@@ -102,11 +106,6 @@ async def current_admin_request(asked: CurrentRequest) -> ApiRequest:
 
 
 CurrentAdminRequest = Annotated[ApiRequest, Depends(current_admin_request)]
-
-
-SESSION_HEADER = "X-Session-ID"
-SESSION_HEADER_PATTERN = r"^[!-~]{1,1600}$"
-_SESSION_ID: TypeAdapter[str] = TypeAdapter(SessionId)
 
 
 def encode_session_header(session: str) -> dict[str, str]:

@@ -42,6 +42,11 @@ MAX_FILE_NAME_CHARS = 200
 PutFile = Callable[[Path, str], Awaitable[str]]
 """A file and what it is called: to the address that it can be fetched from. Raises RequestError."""
 
+MAX_CONCURRENT_TEXTS = 8
+"""Texts of one request on their way; paths go one after the other."""
+MAX_PATH_CHARS = 1000
+_FILE_EXTENSION = re.compile(r"\.[^\s./\\]{1,16}\Z")
+
 
 class UploadSpool:
     def __init__(self, folder: Path | None, put: PutFile | None) -> None:
@@ -98,12 +103,6 @@ def sanitize_file_name(said: str) -> str:
     if not dot or len(seen) <= MAX_FILE_NAME_CHARS:
         return seen[:MAX_FILE_NAME_CHARS]
     return f"{stem[: MAX_FILE_NAME_CHARS - 20]}.{ending[:16]}"
-
-
-MAX_CONCURRENT_TEXTS = 8
-"""Texts of one request on their way; paths go one after the other."""
-MAX_PATH_CHARS = 1000
-_FILE_EXTENSION = re.compile(r"\.[^\s./\\]{1,16}\Z")
 
 
 class DocumentUploads:

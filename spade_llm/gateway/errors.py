@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Scope
 
+logger = logging.getLogger(__name__)
+
 _RETRY_AFTER_HEADER = {
     "Retry-After": {"schema": {"type": "string"}, "description": "Seconds.", "required": True}
 }
@@ -44,26 +46,6 @@ _ERROR_DESCRIPTIONS: dict[int, str] = {
     503: "An agent that is needed, or the XMPP server, is away.",
 }
 
-
-def error_content(*names: str) -> dict[str, Any]:
-    """Build the content that refers to one of these schemas. Models would be built again for each
-    status of each operation, half a second in all; gateway/openapi.py defines each schema once."""
-    schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
-    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    return {"application/json": {"schema": schema}}
-
-
-# FastAPI's own type of it.
-ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {
-        "content": error_content("ErrorDetail"),
-        "description": why,
-        **({"headers": _RETRY_AFTER_HEADER} if status in (429, 503) else {}),
-    }
-    for status, why in _ERROR_DESCRIPTIONS.items()
-}
-
-
 OPENAI_PATHS = "/v1/"
 _TYPE_BY_STATUS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _OPENAI_CODE_BY_STATUS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
@@ -71,43 +53,6 @@ _OPENAI_CODE_BY_CODE: Mapping[str, str] = {"context-too-long": "context_length_e
 """OpenAI's error codes, keyed by wire code (spade_llm/core/errors.py)."""
 DO_NOT_RETRY = {"x-should-retry": "false"}
 """OpenAI's clients repeat 429 and 5xx by themselves unless an answer says this."""
-
-# FastAPI's own type of it.
-OPENAI_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **{
-        status: {**how, "content": error_content("ErrorEnvelope")}
-        for status, how in ERROR_RESPONSES.items()
-    },
-    422: {
-        "content": error_content("ErrorEnvelope"),
-        "description": "It is not of the form of a request.",
-    },
-}
-
-
-def is_openai_path(path: str) -> bool:
-    return path.startswith(OPENAI_PATHS)
-
-
-def openai_error(status: int, detail: str, *, code: str = "", param: str = "") -> ErrorEnvelope:
-    """`code`: ours; OpenAI's own word for it is used where there is one."""
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    known = (
-        _OPENAI_CODE_BY_STATUS.get(status)
-        or _OPENAI_CODE_BY_CODE.get(code)
-        or code.replace("-", "_")
-    )
-    return ErrorEnvelope(
-        error=OpenAIErrorDetail(
-            message=detail,
-            type=_TYPE_BY_STATUS.get(status, kind),
-            param=param or None,
-            code=known or None,
-        )
-    )
-
-
-logger = logging.getLogger(__name__)
 
 BUSY_RETRY_AFTER_S = 1
 UNAVAILABLE_RETRY_AFTER_S = 5
@@ -150,6 +95,59 @@ NEEDS_OPERATOR = ModelDenied.code
 operator has acted. Not 401, which would say that the *caller's* token is bad."""
 DENIED_RETRY_AFTER_S = 60
 INTERNAL_ERROR = "Internal error; the gateway's log has it under this answer's X-Request-ID."
+
+
+def error_content(*names: str) -> dict[str, Any]:
+    """Build the content that refers to one of these schemas. Models would be built again for each
+    status of each operation, half a second in all; gateway/openapi.py defines each schema once."""
+    schemas = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"application/json": {"schema": schema}}
+
+
+# FastAPI's own type of it.
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {
+        "content": error_content("ErrorDetail"),
+        "description": why,
+        **({"headers": _RETRY_AFTER_HEADER} if status in (429, 503) else {}),
+    }
+    for status, why in _ERROR_DESCRIPTIONS.items()
+}
+
+# FastAPI's own type of it.
+OPENAI_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **{
+        status: {**how, "content": error_content("ErrorEnvelope")}
+        for status, how in ERROR_RESPONSES.items()
+    },
+    422: {
+        "content": error_content("ErrorEnvelope"),
+        "description": "It is not of the form of a request.",
+    },
+}
+
+
+def is_openai_path(path: str) -> bool:
+    return path.startswith(OPENAI_PATHS)
+
+
+def openai_error(status: int, detail: str, *, code: str = "", param: str = "") -> ErrorEnvelope:
+    """`code`: ours; OpenAI's own word for it is used where there is one."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    known = (
+        _OPENAI_CODE_BY_STATUS.get(status)
+        or _OPENAI_CODE_BY_CODE.get(code)
+        or code.replace("-", "_")
+    )
+    return ErrorEnvelope(
+        error=OpenAIErrorDetail(
+            message=detail,
+            type=_TYPE_BY_STATUS.get(status, kind),
+            param=param or None,
+            code=known or None,
+        )
+    )
 
 
 class HttpError(HTTPException):
@@ -209,24 +207,6 @@ def http_error(error: RequestError | ServiceError) -> HttpError:
     return HttpError(status, detail, headers=_retry_after(error, status), code=code)
 
 
-def _code_of(error: RequestError | ServiceError) -> str:
-    return error.wire_code if isinstance(error, RequestError) else error.code
-
-
-def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, str]:
-    """Retry-After, where more is known than the status."""
-    if _code_of(error) == NEEDS_OPERATOR:
-        return {"Retry-After": str(DENIED_RETRY_AFTER_S), **DO_NOT_RETRY}
-    asked_s = error.retry_after_s if isinstance(error, RequestError) else None
-    if asked_s is None or status not in _RETRY_AFTER_S:
-        return {}
-    return {"Retry-After": str(min(max(math.ceil(asked_s), 1), MAX_RETRY_AFTER_S))}
-
-
-def _agent_name(error: RequestError) -> str:
-    return error.peer.partition("@")[0]
-
-
 def error_response(error: HTTPException, scope: Scope) -> JSONResponse:
     """Build the response in the error format of the path: OpenAI's below /v1, else `detail`."""
     body: dict[str, object] = {"detail": error.detail}
@@ -247,6 +227,34 @@ def install_error_handlers(app: FastAPI) -> None:
     app.exception_handler(ServiceError)(_handle_request_error)
     app.exception_handler(RequestValidationError)(_handle_validation_error)
     app.exception_handler(Exception)(_handle_internal_error)
+
+
+def validation_error_response(error: RequestValidationError, scope: Scope) -> JSONResponse:
+    """FastAPI's own list, without what was sent: that may be large, and no JSON."""
+    if is_openai_path(scope["path"]):
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"][1:])
+        return error_response(HttpError(422, f"{field}: {first['msg']}", param=field), scope)
+    detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
+    return JSONResponse({"detail": detail}, status_code=422)
+
+
+def _code_of(error: RequestError | ServiceError) -> str:
+    return error.wire_code if isinstance(error, RequestError) else error.code
+
+
+def _retry_after(error: RequestError | ServiceError, status: int) -> dict[str, str]:
+    """Retry-After, where more is known than the status."""
+    if _code_of(error) == NEEDS_OPERATOR:
+        return {"Retry-After": str(DENIED_RETRY_AFTER_S), **DO_NOT_RETRY}
+    asked_s = error.retry_after_s if isinstance(error, RequestError) else None
+    if asked_s is None or status not in _RETRY_AFTER_S:
+        return {}
+    return {"Retry-After": str(min(max(math.ceil(asked_s), 1), MAX_RETRY_AFTER_S))}
+
+
+def _agent_name(error: RequestError) -> str:
+    return error.peer.partition("@")[0]
 
 
 async def _handle_http_error(request: Request, error: HTTPException) -> JSONResponse:
@@ -276,16 +284,6 @@ async def _handle_request_error(
 
 async def _handle_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
     return validation_error_response(error, request.scope)
-
-
-def validation_error_response(error: RequestValidationError, scope: Scope) -> JSONResponse:
-    """FastAPI's own list, without what was sent: that may be large, and no JSON."""
-    if is_openai_path(scope["path"]):
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:])
-        return error_response(HttpError(422, f"{field}: {first['msg']}", param=field), scope)
-    detail = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
-    return JSONResponse({"detail": detail}, status_code=422)
 
 
 async def _handle_internal_error(request: Request, _error: Exception) -> JSONResponse:

@@ -30,6 +30,12 @@ AWAY_S = 5.0
 """Deadline of a liveness check in seconds: an agent that does not respond by then is unavailable. A
 restarted agent responds sooner."""
 
+FRESH_S = 2.0
+STATUS_TIMEOUT_S = 2.0
+
+StatusByJid = dict[str, AgentStatus | None]
+"""Status of each agent, keyed by bare JID; None if it did not respond."""
+
 
 class FairYield:
     """Lets one through in a turn of the loop. Of many answers that come at once each is read and
@@ -134,17 +140,6 @@ class LivenessRequester:
         return True
 
 
-async def _next_answer(answers: AsyncGenerator[AclMessage]) -> AclMessage | None:
-    return await anext(answers, None)
-
-
-FRESH_S = 2.0
-STATUS_TIMEOUT_S = 2.0
-
-StatusByJid = dict[str, AgentStatus | None]
-"""Status of each agent, keyed by bare JID; None if it did not respond."""
-
-
 class AgentAvailability:
     def __init__(
         self,
@@ -184,3 +179,7 @@ class AgentAvailability:
             return await ask_status(self._requester, jid, timeout_s=STATUS_TIMEOUT_S)
         except RequestError:
             return None
+
+
+async def _next_answer(answers: AsyncGenerator[AclMessage]) -> AclMessage | None:
+    return await anext(answers, None)

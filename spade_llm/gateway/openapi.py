@@ -38,6 +38,19 @@ _BEARER_SCHEME = {
     "description": "Made by `spade-llm token`.",
 }
 
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+details { border: 1px solid #8886; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem; }
+summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
+pre { overflow-x: auto; background: #8881; padding: .6rem; border-radius: 4px; }
+b { display: inline-block; min-width: 4.5em; } h2 { text-transform: capitalize; }
+"""
+_DIGEST = b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+DOCS_CSP = (
+    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'; base-uri 'none'"
+)
+
 
 class OpenApiApp(FastAPI):
     """Says where a token is needed: nowhere, to programs of this machine, if it is set so."""
@@ -76,37 +89,6 @@ class OpenApiApp(FastAPI):
         return schema
 
 
-def _error_schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """JSON schemas of the models and of their parts, keyed by the name that errors.py refers to."""
-    kinds: list[tuple[type[BaseModel], Literal["serialization"]]] = [
-        (model, "serialization") for model in models
-    ]
-    _, found = models_json_schema(kinds, ref_template="#/components/schemas/{model}")
-    schemas: dict[str, Any] = found["$defs"]
-    return schemas
-
-
-def _describe_errors_as_json(answers: dict[str, Any]) -> None:
-    """Errors are JSON, also where an answer is something else; FastAPI describes them as that."""
-    for status, answer in answers.items():
-        if status >= "400" and len(contents := answer.get("content", {})) == 1:
-            answer["content"] = {"application/json": next(iter(contents.values()))}
-
-
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-details { border: 1px solid #8886; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem; }
-summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
-pre { overflow-x: auto; background: #8881; padding: .6rem; border-radius: 4px; }
-b { display: inline-block; min-width: 4.5em; } h2 { text-transform: capitalize; }
-"""
-_DIGEST = b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-DOCS_CSP = (
-    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'; base-uri 'none'"
-)
-
-
 def docs_page(schema: Mapping[str, Any]) -> str:
     """`schema`: an OpenAPI 3.1 document."""
     title = escape(schema["info"]["title"])
@@ -126,6 +108,23 @@ def docs_page(schema: Mapping[str, Any]) -> str:
         ),
     ]
     return "\n".join(parts)
+
+
+def _error_schemas(*models: type[BaseModel]) -> dict[str, Any]:
+    """JSON schemas of the models and of their parts, keyed by the name that errors.py refers to."""
+    kinds: list[tuple[type[BaseModel], Literal["serialization"]]] = [
+        (model, "serialization") for model in models
+    ]
+    _, found = models_json_schema(kinds, ref_template="#/components/schemas/{model}")
+    schemas: dict[str, Any] = found["$defs"]
+    return schemas
+
+
+def _describe_errors_as_json(answers: dict[str, Any]) -> None:
+    """Errors are JSON, also where an answer is something else; FastAPI describes them as that."""
+    for status, answer in answers.items():
+        if status >= "400" and len(contents := answer.get("content", {})) == 1:
+            answer["content"] = {"application/json": next(iter(contents.values()))}
 
 
 def _operations(paths: Mapping[str, Any]) -> Iterator[str]:

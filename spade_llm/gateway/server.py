@@ -62,6 +62,40 @@ class HeadTooLarge(ConnectionError):
     431."""
 
 
+class GatewayHttpServer:
+    """Serves from `async with` on, and ends what runs at its end, within END_S."""
+
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
+    ) -> None:
+        """`listener`: open already, at that address; it is closed at the end."""
+        self._app = app
+        self._host = host
+        self._port = port
+        self._listener = listener
+        self._uvicorn: _GatewayUvicorn | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The one that it listens on, once it does."""
+        return self._port
+
+    async def __aenter__(self) -> Self:
+        """Start to listen. Raises ConfigurationError if the address cannot be used."""
+        bound = self._listener or _bind(self._host, self._port)
+        self._port = bound.getsockname()[1]
+        self._uvicorn = _GatewayUvicorn(_config(self._app))
+        self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[bound]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._uvicorn is not None and self._serving is not None:
+            self._uvicorn.should_exit = True
+            await self._serving
+        self._uvicorn = self._serving = None
+
+
 class _BoundedHttpProtocol(HttpToolsProtocol):
     _cycles: Sequence[RequestResponseCycle] = ()
     """Requests that are not answered yet, the one being answered first."""
@@ -220,40 +254,6 @@ def _refusal(status: HTTPStatus, detail: str, request_id: str) -> bytes:
         "Connection: close",
     )
     return "\r\n".join([*lines, "", body]).encode()
-
-
-class GatewayHttpServer:
-    """Serves from `async with` on, and ends what runs at its end, within END_S."""
-
-    def __init__(
-        self, app: ASGIApp, host: str, port: int, *, listener: socket.socket | None = None
-    ) -> None:
-        """`listener`: open already, at that address; it is closed at the end."""
-        self._app = app
-        self._host = host
-        self._port = port
-        self._listener = listener
-        self._uvicorn: _GatewayUvicorn | None = None
-        self._serving: asyncio.Task[None] | None = None
-
-    @property
-    def port(self) -> int:
-        """The one that it listens on, once it does."""
-        return self._port
-
-    async def __aenter__(self) -> Self:
-        """Start to listen. Raises ConfigurationError if the address cannot be used."""
-        bound = self._listener or _bind(self._host, self._port)
-        self._port = bound.getsockname()[1]
-        self._uvicorn = _GatewayUvicorn(_config(self._app))
-        self._serving = asyncio.create_task(self._uvicorn.serve(sockets=[bound]))
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._uvicorn is not None and self._serving is not None:
-            self._uvicorn.should_exit = True
-            await self._serving
-        self._uvicorn = self._serving = None
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

@@ -63,6 +63,18 @@ _COUNT = "SELECT count(*) FROM sessions"
 _FORGET = tuple(f"DELETE FROM {table}" for table in ("sessions", "configurations", "conversations"))
 _FORGET_PRINCIPALS = "DELETE FROM principals"
 
+MAX_CONVERSATIONS = 5000
+"""Answers of one principal that a conversation can go on from: the latest."""
+
+ConversationLine = tuple[str, str]
+"""Role and text of a message."""
+
+_FIND_CONVERSATION = "SELECT session FROM conversations WHERE principal = ? AND digest = ?"
+_NOTE_CONVERSATION = """INSERT INTO conversations(principal, digest, session, at) VALUES (?,?,?,?)
+    ON CONFLICT DO UPDATE SET session = excluded.session, at = excluded.at"""
+_BOUND_CONVERSATIONS = """DELETE FROM conversations WHERE principal = ?1 AND digest IN (
+    SELECT digest FROM conversations WHERE principal = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
@@ -168,30 +180,6 @@ class GatewaySessions:
         await enforce_bounds(self._db, self._clock())
 
 
-def _session_row(row: tuple[object, ...]) -> SessionRow:
-    session, title, created, updated = cast("tuple[str, str, float, float]", row)
-    return SessionRow(
-        session_id=session, title=title, created=_utc_time(created), updated=_utc_time(updated)
-    )
-
-
-def _utc_time(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
-
-
-MAX_CONVERSATIONS = 5000
-"""Answers of one principal that a conversation can go on from: the latest."""
-
-ConversationLine = tuple[str, str]
-"""Role and text of a message."""
-
-_FIND_CONVERSATION = "SELECT session FROM conversations WHERE principal = ? AND digest = ?"
-_NOTE_CONVERSATION = """INSERT INTO conversations(principal, digest, session, at) VALUES (?,?,?,?)
-    ON CONFLICT DO UPDATE SET session = excluded.session, at = excluded.at"""
-_BOUND_CONVERSATIONS = """DELETE FROM conversations WHERE principal = ?1 AND digest IN (
-    SELECT digest FROM conversations WHERE principal = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)"""
-
-
 class ConversationIndex:
     """Index of conversations by the digest of their messages, on an open gateway database. Raises
     StorageFailed if the disk refuses."""
@@ -211,6 +199,17 @@ class ConversationIndex:
         """`said`: up to the answer that has just been given."""
         self._db.run(_NOTE_CONVERSATION, principal, _digest(model, said), session, self._clock())
         self._db.run(_BOUND_CONVERSATIONS, principal, MAX_CONVERSATIONS)
+
+
+def _session_row(row: tuple[object, ...]) -> SessionRow:
+    session, title, created, updated = cast("tuple[str, str, float, float]", row)
+    return SessionRow(
+        session_id=session, title=title, created=_utc_time(created), updated=_utc_time(updated)
+    )
+
+
+def _utc_time(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
 
 
 def _digest(model: str, said: Sequence[ConversationLine]) -> bytes:

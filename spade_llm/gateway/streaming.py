@@ -23,6 +23,19 @@ T = TypeVar("T")
 CLIENT_CLOSED_REQUEST = 499
 """Status in the log if the client closed the connection before the response, as in nginx."""
 
+KEEPALIVE_S = 15.0
+EVENT_SCHEMA = {
+    "type": "object",
+    "description": "Of each event.",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "description": "JSON; the last of OpenAI's is [DONE]."},
+    },
+    "required": ["data"],
+}
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
+
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object, T]) -> T:
     """Return the result of `work`, and cancel it if the client disconnects. The body has been read.
@@ -41,25 +54,6 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[object, object,
         working.cancel()
         leaving.cancel()
         await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        continue
-
-
-KEEPALIVE_S = 15.0
-EVENT_SCHEMA = {
-    "type": "object",
-    "description": "Of each event.",
-    "properties": {
-        "event": {"type": "string"},
-        "data": {"type": "string", "description": "JSON; the last of OpenAI's is [DONE]."},
-    },
-    "required": ["data"],
-}
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-EVENT_STREAM, JSON_LINES = "text/event-stream", "application/x-ndjson"
 
 
 class StreamedAnswer(Response):
@@ -128,10 +122,6 @@ class JsonLines(StreamedAnswer):
     beat = "\n"
 
 
-async def _next_part(parts: AsyncGenerator[str]) -> str | None:
-    return await anext(parts, None)
-
-
 def sse_event(name: str, content: Mapping[str, object]) -> str:
     return f"event: {name}\n{sse_data(content)}"
 
@@ -143,3 +133,12 @@ def sse_data(content: Mapping[str, object]) -> str:
 
 def json_line(content: Mapping[str, object]) -> str:
     return f"{json.dumps(content, ensure_ascii=False)}\n"
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+async def _next_part(parts: AsyncGenerator[str]) -> str | None:
+    return await anext(parts, None)

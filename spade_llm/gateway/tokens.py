@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
     from spade_llm.core.sqlite_file import SqliteFile
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
-    """Sessions, memories and documents belong to `jid`; agents are told it in every request."""
-
-    jid: str
-    """Bare. A person's own account, where they use XMPP too: it is one memory."""
-    is_admin: bool = False
-    """May see all agents' work, and delete everything."""
-    token: str = ""
-    """Name of the token that said so; empty: it came over loopback without one."""
-
-
 TOKEN_PREFIX = "slm_"
 """Prefix by which people and secret scanners recognize a token."""
 USED_EVERY_S = 300.0
@@ -49,6 +36,18 @@ _FIND = f"SELECT {_COLUMNS} FROM tokens WHERE hash = ?"
 _LIST = f"SELECT {_COLUMNS} FROM tokens ORDER BY name"
 _REMOVE = "DELETE FROM tokens WHERE name = ? RETURNING name"
 _USED = "UPDATE tokens SET used = ? WHERE hash = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Sessions, memories and documents belong to `jid`; agents are told it in every request."""
+
+    jid: str
+    """Bare. A person's own account, where they use XMPP too: it is one memory."""
+    is_admin: bool = False
+    """May see all agents' work, and delete everything."""
+    token: str = ""
+    """Name of the token that said so; empty: it came over loopback without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.toolbox import ToolResult
 
+logger = logging.getLogger(__name__)
+
 
 class MCPSession:
     """The server is started at the first use and kept until `aclose`, or the event loop's end."""
@@ -76,6 +78,10 @@ class MCPSession:
             return self._box
 
 
+_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, list[MCPSession]] = WeakKeyDictionary()
+"""Sessions of each event loop, one for each distinct server configuration."""
+
+
 class MCPToolAdapter(LLMTool):
     """Adapter that makes a tool of an MCP session an LLMTool."""
 
@@ -92,12 +98,6 @@ class MCPToolAdapter(LLMTool):
         if result.is_error:
             raise ToolFailed(result.text)
         return result.text
-
-
-logger = logging.getLogger(__name__)
-
-_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, list[MCPSession]] = WeakKeyDictionary()
-"""Sessions of each event loop, one for each distinct server configuration."""
 
 
 async def get_mcp_server_tools(server_config: MCPServerConfig) -> list[LLMTool]:

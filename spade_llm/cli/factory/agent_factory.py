@@ -63,15 +63,6 @@ async def heartbeat(agent: XmppAgent, home: Path) -> AsyncIterator[None]:
         remove_heartbeat(home)
 
 
-async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
-    from spade_llm.xmpp.connection.login_probe import self_ping
-
-    while True:
-        if agent.link is not None and await self_ping(agent.link):
-            touch_heartbeat(home)
-        await asyncio.sleep(EVERY_S)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFactory:
     """Dependencies that all agents of a process share."""
@@ -108,6 +99,27 @@ def password_of(definition: DeploymentSpec, place: CliContext) -> str:
     """Raises ConfigurationError if there is none."""
     given = read_password(definition.path, definition.settings)
     return given or place.accounts.get(definition.jid)
+
+
+def build_terms(table: TermsTable) -> Terms:
+    from spade_llm.tools.terms import Terms
+
+    return Terms(
+        allowed=None if table.allowed is None else frozenset(map(str.lower, table.allowed)),
+        needs_approval=None if table.approval is None else table.approval == "ask",
+        timeout_s=table.timeout_s,
+        max_concurrent=table.max_concurrent,
+        max_result_chars=table.max_result_chars,
+    )
+
+
+async def _touch_heartbeat(agent: XmppAgent, home: Path) -> None:
+    from spade_llm.xmpp.connection.login_probe import self_ping
+
+    while True:
+        if agent.link is not None and await self_ping(agent.link):
+            touch_heartbeat(home)
+        await asyncio.sleep(EVERY_S)
 
 
 async def _build(
@@ -296,18 +308,6 @@ def _own_tools(definition: DeploymentSpec) -> Sequence[Tool]:
         return (*builtin_tools(), *load_tools(definition.settings.python.tools, folder=folder))
     except ConfigurationError as error:
         raise ConfigurationError(f"{definition.path}: python.tools: {error}") from error
-
-
-def build_terms(table: TermsTable) -> Terms:
-    from spade_llm.tools.terms import Terms
-
-    return Terms(
-        allowed=None if table.allowed is None else frozenset(map(str.lower, table.allowed)),
-        needs_approval=None if table.approval is None else table.approval == "ask",
-        timeout_s=table.timeout_s,
-        max_concurrent=table.max_concurrent,
-        max_result_chars=table.max_result_chars,
-    )
 
 
 def _gateway(

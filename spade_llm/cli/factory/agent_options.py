@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from spade_llm.xmpp.features.rooms import RoomsOptions
     from spade_llm.xmpp.stanzas.vcard import Avatar, Identity
 
+_DESCRIPTIONS = {
+    "assistant": "An assistant, not a person: a language model answers here. Write help to see what"
+    " it can do, memories to see what it remembers about you.",
+    "memory": "Keeps what agents remember. Write to it to see, correct or remove what is stored"
+    " about you: help says how.",
+    "rag": "Keeps documents, and finds passages in them for agents.",
+    "tools": "Runs tools for agents.",
+    "gateway": "Lets web programs and browsers talk to these agents over HTTP.",
+}
+
 
 def build_admission(table: AdmissionTable) -> AdmissionPolicy:
     return AdmissionPolicy(
@@ -35,10 +45,6 @@ def build_crowd_limits(table: LimitsTable) -> GroupQuotas:
         domain=PeerQuota(**table.domain.model_dump()),
         all_guests=PeerQuota(**table.all_guests.model_dump()),
     )
-
-
-def _rate(per_s: float, burst: int) -> Rate | None:
-    return Rate(per_s=per_s, burst=burst) if per_s else None
 
 
 def build_file_rules(table: FilesTable) -> FileSharingOptions:
@@ -63,17 +69,6 @@ def build_rooms_options(settings: AgentSettings) -> RoomsOptions:
     )
 
 
-_DESCRIPTIONS = {
-    "assistant": "An assistant, not a person: a language model answers here. Write help to see what"
-    " it can do, memories to see what it remembers about you.",
-    "memory": "Keeps what agents remember. Write to it to see, correct or remove what is stored"
-    " about you: help says how.",
-    "rag": "Keeps documents, and finds passages in them for agents.",
-    "tools": "Runs tools for agents.",
-    "gateway": "Lets web programs and browsers talk to these agents over HTTP.",
-}
-
-
 def build_identity(definition: DeploymentSpec) -> Identity:
     """Raises ConfigurationError: the picture cannot be read, or is none; a text cannot be sent."""
     avatar = _avatar(definition)
@@ -81,6 +76,10 @@ def build_identity(definition: DeploymentSpec) -> Identity:
         return _identity(definition, avatar)
     except ConfigurationError as error:
         raise ConfigurationError(f"{definition.path}: identity.{error}") from None
+
+
+def _rate(per_s: float, burst: int) -> Rate | None:
+    return Rate(per_s=per_s, burst=burst) if per_s else None
 
 
 def _identity(definition: DeploymentSpec, avatar: Avatar) -> Identity:

@@ -49,6 +49,10 @@ OLLAMA = ("localhost", 11434)
 OLLAMA_DEADLINE_S = 0.3
 MAX_ANSWER_BYTES = 1_000_000
 
+MODEL_RECORD_FILE = "model.json"
+CHECK_S = 10.0
+"""Timeout in seconds of the model check at start-up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
@@ -66,15 +70,6 @@ class ModelChoice:
             why = "" if self.table.kind == "offline" else "none is configured and no Ollama runs: "
             return f"{why}rules instead of a model (OPENAI_API_KEY or Ollama give a real one)"
         return f"{self.model} at {_url_without_secrets(self.base_url)}"
-
-
-def _url_without_secrets(url: str) -> str:
-    """Remove the parts of the URL that may be secret: user, password and query."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "an address that is none"
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 async def choose_model(definition: DeploymentSpec) -> ModelChoice:
@@ -127,6 +122,69 @@ def build_model(choice: ModelChoice) -> OpenAIModel | OfflineProvider:
     if choice.kind == "offline":
         return OfflineProvider(is_stand_in=isinstance(choice.table, FallbackTable))
     return _openai_model(choice)
+
+
+class ModelRecord(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    description: str
+    """The model and its address, or that there is none."""
+    is_offline: bool = False
+    fault: ModelFault | None = None
+
+    def write(self, home: Path) -> None:
+        """Write the record atomically. A disk error is logged, and the assistant continues."""
+        fresh = home / f"{MODEL_RECORD_FILE}.new"
+        try:
+            fresh.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            os.replace(fresh, home / MODEL_RECORD_FILE)
+        except OSError as error:
+            logger.warning("%s is not written: %s", home / MODEL_RECORD_FILE, error)
+
+
+@contextmanager
+def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) -> Iterator[None]:
+    """It is there, and up to date, as long as the block runs."""
+    record.write(home)
+    health.on_change.append(
+        lambda fault: record.model_copy(update={"fault": fault}).write(home),
+    )
+    try:
+        yield
+    finally:
+        (home / MODEL_RECORD_FILE).unlink(missing_ok=True)
+
+
+def read_model_record(home: Path) -> ModelRecord | None:
+    """Read the record; None if the agent does not run now, or has no model of its own."""
+    if not is_locked(home):
+        return None
+    try:
+        return ModelRecord.model_validate_json(
+            (home / MODEL_RECORD_FILE).read_text(encoding="utf-8")
+        )
+    except (OSError, ValidationError):
+        return None
+
+
+@asynccontextmanager
+async def check_in_background(model: OpenAIModel, health: ModelHealth) -> AsyncIterator[None]:
+    """Look at the model's server meanwhile, so that a wrong key shows before the first question."""
+    checking = asyncio.create_task(_check_model(model, health))
+    try:
+        yield
+    finally:
+        checking.cancel()
+        await asyncio.wait((checking,))
+
+
+def _url_without_secrets(url: str) -> str:
+    """Remove the parts of the URL that may be secret: user, password and query."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _openai_model(choice: ModelChoice) -> OpenAIModel:
@@ -218,65 +276,6 @@ def _first_ollama_model() -> str | None:
     finally:
         connection.close()
     return next((one.name for one in tags.models if "embed" not in one.name), None)
-
-
-MODEL_RECORD_FILE = "model.json"
-CHECK_S = 10.0
-"""Timeout in seconds of the model check at start-up."""
-
-
-class ModelRecord(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    description: str
-    """The model and its address, or that there is none."""
-    is_offline: bool = False
-    fault: ModelFault | None = None
-
-    def write(self, home: Path) -> None:
-        """Write the record atomically. A disk error is logged, and the assistant continues."""
-        fresh = home / f"{MODEL_RECORD_FILE}.new"
-        try:
-            fresh.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            os.replace(fresh, home / MODEL_RECORD_FILE)
-        except OSError as error:
-            logger.warning("%s is not written: %s", home / MODEL_RECORD_FILE, error)
-
-
-@contextmanager
-def maintain_model_record(home: Path, record: ModelRecord, health: ModelHealth) -> Iterator[None]:
-    """It is there, and up to date, as long as the block runs."""
-    record.write(home)
-    health.on_change.append(
-        lambda fault: record.model_copy(update={"fault": fault}).write(home),
-    )
-    try:
-        yield
-    finally:
-        (home / MODEL_RECORD_FILE).unlink(missing_ok=True)
-
-
-def read_model_record(home: Path) -> ModelRecord | None:
-    """Read the record; None if the agent does not run now, or has no model of its own."""
-    if not is_locked(home):
-        return None
-    try:
-        return ModelRecord.model_validate_json(
-            (home / MODEL_RECORD_FILE).read_text(encoding="utf-8")
-        )
-    except (OSError, ValidationError):
-        return None
-
-
-@asynccontextmanager
-async def check_in_background(model: OpenAIModel, health: ModelHealth) -> AsyncIterator[None]:
-    """Look at the model's server meanwhile, so that a wrong key shows before the first question."""
-    checking = asyncio.create_task(_check_model(model, health))
-    try:
-        yield
-    finally:
-        checking.cancel()
-        await asyncio.wait((checking,))
 
 
 async def _check_model(model: OpenAIModel, health: ModelHealth) -> None:

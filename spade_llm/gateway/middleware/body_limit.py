@@ -65,6 +65,18 @@ class BodyLimitMiddleware:
         return ReplayedReceive(await _read(receive, most, hold), receive)
 
 
+class ReplayedReceive:
+    """`receive` of what was read already; then that the client has left, once it has."""
+
+    def __init__(self, whole: Message, receive: Receive) -> None:
+        self._whole: Message | None = whole
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        whole, self._whole = self._whole, None
+        return whole or await self._receive()
+
+
 def _has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
@@ -130,15 +142,3 @@ class _LimitedReceive:
     def _is_slow(self) -> bool:
         seconds = time.monotonic() - self._began - BODY_TIMEOUT_S
         return self._most - self._left < seconds * self._least_per_s
-
-
-class ReplayedReceive:
-    """`receive` of what was read already; then that the client has left, once it has."""
-
-    def __init__(self, whole: Message, receive: Receive) -> None:
-        self._whole: Message | None = whole
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        whole, self._whole = self._whole, None
-        return whole or await self._receive()

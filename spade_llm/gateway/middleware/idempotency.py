@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from spade_llm.core.sqlite_file import SqliteFile
 
+logger = logging.getLogger(__name__)
+
 MAX_BODY_BYTES = 256 * 1024
 """A longer answer is not kept."""
 MAX_KEY_CHARS = 255
@@ -54,6 +56,12 @@ _KEEP = """INSERT OR REPLACE INTO answers(principal, key, fingerprint, status, t
     VALUES (?,?,?,?,?,?,?)"""
 _FORGET = "DELETE FROM answers WHERE principal = ?"
 _FORGET_ALL = "DELETE FROM answers"
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+REPLAYED_HEADER = {"Idempotency-Replayed": "true"}
+_STORED_TYPE = "application/json"
+"""Other answers, streams among them, are not kept: their work is repeated at the assistant, which
+knows it by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +172,6 @@ class AnswerStore:
         await self._db.empty_log()
 
 
-def _check_fingerprint(fingerprint: bytes, request: KeyedRequest) -> None:
-    if fingerprint != request.fingerprint:
-        raise RequestValidationError([_KEY_REUSED])
-
-
-logger = logging.getLogger(__name__)
-
-IDEMPOTENCY_KEY = "Idempotency-Key"
-REPLAYED_HEADER = {"Idempotency-Replayed": "true"}
-_STORED_TYPE = "application/json"
-"""Other answers, streams among them, are not kept: their work is repeated at the assistant, which
-knows it by its id."""
-
-
 class IdempotencyMiddleware:
     def __init__(self, app: ASGIApp, answers: AnswerStore) -> None:
         self._app = app
@@ -220,6 +214,11 @@ class IdempotencyMiddleware:
                 await self._answers.keep(request, answer)
         except StorageFailed as error:
             logger.error("an answer by %s is not kept: %s", IDEMPOTENCY_KEY, error)
+
+
+def _check_fingerprint(fingerprint: bytes, request: KeyedRequest) -> None:
+    if fingerprint != request.fingerprint:
+        raise RequestValidationError([_KEY_REUSED])
 
 
 class _RecordingSend:

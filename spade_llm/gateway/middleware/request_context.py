@@ -26,9 +26,26 @@ if TYPE_CHECKING:
 
     from spade_llm.gateway.gateway import Gateway
 
+logger = logging.getLogger(__name__)
+
 MAX_REQUEST_ID_CHARS = 128
 _VALID_REQUEST_ID = re.compile(rf"[A-Za-z0-9._:+/=@-]{{1,{MAX_REQUEST_ID_CHARS}}}")
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+
+REQUEST_ID = "X-Request-ID"
+DEFAULT_CSP = "default-src 'none'; frame-ancestors 'none'"
+"""Content-Security-Policy of responses that are not pages; pages set their own."""
+_SECURITY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": DEFAULT_CSP,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""HTTP methods that are used as metric labels; others become OTHER."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +71,6 @@ def trace_id_of(request_id: str) -> str:
     if _TRACE_ID.fullmatch(digits):
         return digits
     return hashlib.sha256(request_id.encode()).hexdigest()[:32]
-
-
-logger = logging.getLogger(__name__)
-
-REQUEST_ID = "X-Request-ID"
-DEFAULT_CSP = "default-src 'none'; frame-ancestors 'none'"
-"""Content-Security-Policy of responses that are not pages; pages set their own."""
-_SECURITY_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": DEFAULT_CSP,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""HTTP methods that are used as metric labels; others become OTHER."""
 
 
 class RequestContextMiddleware:

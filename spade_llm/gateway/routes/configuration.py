@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from spade_llm.messaging.agent_status import AgentStatus
     from spade_llm.tools.remote import ToolsClient
 
+router = APIRouter(prefix="/config", tags=["config"], responses=ERROR_RESPONSES)
+
 
 async def config_status(asked: ApiRequest) -> ConfigStatus:
     """Collect the status of the agents, within the deadlines of a liveness check. An agent that
@@ -63,67 +65,6 @@ async def config_status(asked: ApiRequest) -> ConfigStatus:
         ),
         defaults=_configured_defaults(gateway.state.effective(asked.principal.jid)),
     )
-
-
-def _status_of(seen: Mapping[str, AgentStatus | None], jid: str | None) -> AgentStatus | None:
-    return seen.get(jid) if jid else None
-
-
-def _status_value(status: AgentStatus | None, name: str) -> str:
-    return status.facts.get(name, "") if status else ""
-
-
-def _llm_service(status: AgentStatus | None) -> LlmService:
-    return LlmService(
-        available=status is not None,
-        provider=_status_value(status, "provider"),
-        model=_status_value(status, "model"),
-    )
-
-
-def _memory_service(status: AgentStatus | None) -> MemoryServiceStatus:
-    return MemoryServiceStatus(
-        available=status is not None,
-        storage=_status_value(status, "storage"),
-        semantic_search=bool(_status_value(status, "embeddings")),
-    )
-
-
-def _rag_service(status: AgentStatus | None) -> RagServiceStatus:
-    return RagServiceStatus(
-        available=status is not None,
-        vector_db=_status_value(status, "storage"),
-        embedding_model=_status_value(status, "embeddings"),
-    )
-
-
-async def _tool_services(asked: ApiRequest, seen: Mapping[str, AgentStatus | None]) -> ToolServices:
-    """Those that the asker may see."""
-    there = [jid for jid in asked.gateway.addresses.tools if seen.get(jid) is not None]
-    if not there:
-        return ToolServices(available=False, registered_tools=0)
-    clients = [client for client in asked.clients.tools if client.jid in there]
-    names = await asyncio.gather(*map(_tool_names, clients))
-    return ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
-
-
-async def _tool_names(client: ToolsClient) -> set[str]:
-    try:
-        return {spec.name for spec in await client.list()}
-    except RequestError:
-        return set()
-
-
-def _configured_defaults(holds: EffectiveConfiguration) -> Defaults:
-    """Defaults of a session without settings of its own: the global configuration."""
-    return Defaults(
-        memory=MemoryDefaults(enabled=holds.use_memory, types=holds.memory_types),
-        rag=RagDefaults(enabled=holds.use_rag, top_k=holds.top_k),
-        context=ContextDefaults(max_tokens=holds.max_context_tokens, priority=holds.priority),
-    )
-
-
-router = APIRouter(prefix="/config", tags=["config"], responses=ERROR_RESPONSES)
 
 
 @router.get("/status")
@@ -183,6 +124,64 @@ async def update_rag(body: UpdateRag, asked: CurrentRequest) -> RagUpdated:
     part = RagPart(enabled=body.enabled, namespaces=body.namespaces, top_k=body.top_k)
     holds = await _configured(asked, ConfigurationLayer(rag=part), body.session_id)
     return RagUpdated(config=RagConfig.of(holds))
+
+
+def _status_of(seen: Mapping[str, AgentStatus | None], jid: str | None) -> AgentStatus | None:
+    return seen.get(jid) if jid else None
+
+
+def _status_value(status: AgentStatus | None, name: str) -> str:
+    return status.facts.get(name, "") if status else ""
+
+
+def _llm_service(status: AgentStatus | None) -> LlmService:
+    return LlmService(
+        available=status is not None,
+        provider=_status_value(status, "provider"),
+        model=_status_value(status, "model"),
+    )
+
+
+def _memory_service(status: AgentStatus | None) -> MemoryServiceStatus:
+    return MemoryServiceStatus(
+        available=status is not None,
+        storage=_status_value(status, "storage"),
+        semantic_search=bool(_status_value(status, "embeddings")),
+    )
+
+
+def _rag_service(status: AgentStatus | None) -> RagServiceStatus:
+    return RagServiceStatus(
+        available=status is not None,
+        vector_db=_status_value(status, "storage"),
+        embedding_model=_status_value(status, "embeddings"),
+    )
+
+
+async def _tool_services(asked: ApiRequest, seen: Mapping[str, AgentStatus | None]) -> ToolServices:
+    """Those that the asker may see."""
+    there = [jid for jid in asked.gateway.addresses.tools if seen.get(jid) is not None]
+    if not there:
+        return ToolServices(available=False, registered_tools=0)
+    clients = [client for client in asked.clients.tools if client.jid in there]
+    names = await asyncio.gather(*map(_tool_names, clients))
+    return ToolServices(available=True, registered_tools=len(set[str]().union(*names)))
+
+
+async def _tool_names(client: ToolsClient) -> set[str]:
+    try:
+        return {spec.name for spec in await client.list()}
+    except RequestError:
+        return set()
+
+
+def _configured_defaults(holds: EffectiveConfiguration) -> Defaults:
+    """Defaults of a session without settings of its own: the global configuration."""
+    return Defaults(
+        memory=MemoryDefaults(enabled=holds.use_memory, types=holds.memory_types),
+        rag=RagDefaults(enabled=holds.use_rag, top_k=holds.top_k),
+        context=ContextDefaults(max_tokens=holds.max_context_tokens, priority=holds.priority),
+    )
 
 
 async def _configured(

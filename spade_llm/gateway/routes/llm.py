@@ -46,6 +46,16 @@ if TYPE_CHECKING:
 
 _TEMPERATURE, _MAX_TOKENS, _ROUNDS = 0.7, 500, 5
 
+router = APIRouter(prefix="/llm", tags=["llm"], responses=ERROR_RESPONSES)
+
+_EVENTS = """event: delta
+data: {"text": "Las principales ventajas"}
+
+event: done
+data: {"response": "Las principales ventajas…", "session_id": "mi-sesion-123", …}
+
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedTurn:
@@ -131,30 +141,6 @@ def chat_response(turn: ResolvedTurn, reply: ChatReply, *, request_id: str) -> C
     )
 
 
-def _given(body: HttpChatRequest, field: str) -> bool:
-    return field in body.model_fields_set
-
-
-def _tool_options(body: HttpChatRequest, holds: EffectiveConfiguration) -> ToolOptions:
-    names = (holds.tools or None) if body.available_tools is None else body.available_tools
-    return ToolOptions(
-        tool_choice=body.tool_choice or AUTO,
-        tool_rounds=body.max_tool_iterations or _ROUNDS,
-        tools=None if names is None else tuple(names),
-    )
-
-
-router = APIRouter(prefix="/llm", tags=["llm"], responses=ERROR_RESPONSES)
-
-_EVENTS = """event: delta
-data: {"text": "Las principales ventajas"}
-
-event: done
-data: {"response": "Las principales ventajas…", "session_id": "mi-sesion-123", …}
-
-"""
-
-
 @router.post("/generate")
 async def generate(asked: CurrentRequest, body: HttpGenerateRequest) -> GenerateResponse:
     """Complete a prompt with the model, without session, memory and tools."""
@@ -211,6 +197,19 @@ async def chat_stream(asked: CurrentRequest, body: HttpChatRequest) -> EventStre
         events = _events(asked, client, turn)
         headers = encode_session_header(turn.session)
         return EventStream(events, within=place.pop_all(), headers=headers)
+
+
+def _given(body: HttpChatRequest, field: str) -> bool:
+    return field in body.model_fields_set
+
+
+def _tool_options(body: HttpChatRequest, holds: EffectiveConfiguration) -> ToolOptions:
+    names = (holds.tools or None) if body.available_tools is None else body.available_tools
+    return ToolOptions(
+        tool_choice=body.tool_choice or AUTO,
+        tool_rounds=body.max_tool_iterations or _ROUNDS,
+        tools=None if names is None else tuple(names),
+    )
 
 
 async def _start_turn(asked: ApiRequest, body: HttpChatRequest) -> ResolvedTurn:

@@ -34,6 +34,22 @@ router = APIRouter(prefix="/llm/memory", tags=["memory"], responses=ERROR_RESPON
 SessionOfPath = Annotated[SessionId, Path()]
 MAX_MESSAGES = 1000
 
+retrieval_router = APIRouter(prefix="/api/v0", tags=["memory"], responses=ERROR_RESPONSES)
+
+MARKDOWN = "text/markdown"
+_EXAMPLE = """## Memory 1 [rank: 1, score: 0.85]
+**When:** yesterday
+**Summary:** User prefers dark mode interfaces and finds light mode straining.
+"""
+
+console_router = APIRouter(prefix="/api/v0/memories", tags=["console"], responses=ERROR_RESPONSES)
+
+MAX_PAGE = 200
+MAX_OFFSET = 1_000_000
+MAX_TEXT_CHARS = 1000
+"""It is a part of the address."""
+IdOfPath = Annotated[UUID, Path()]
+
 
 class _OtherThanOperations(StringConvertor):
     """A segment that is no operation of this router: deleting `/context` stays 405."""
@@ -95,15 +111,6 @@ async def clear_session(asked: CurrentRequest, session_id: SessionOfPath) -> Ses
     return SessionCleared.of(await asked.clients.sessions.clear(session_id))
 
 
-retrieval_router = APIRouter(prefix="/api/v0", tags=["memory"], responses=ERROR_RESPONSES)
-
-MARKDOWN = "text/markdown"
-_EXAMPLE = """## Memory 1 [rank: 1, score: 0.85]
-**When:** yesterday
-**Summary:** User prefers dark mode interfaces and finds light mode straining.
-"""
-
-
 class MarkdownResponse(Response):
     media_type = MARKDOWN
 
@@ -120,15 +127,6 @@ async def retrieve_memory(asked: CurrentRequest, body: RetrieveMemory) -> Markdo
             body.query, limit=body.limit or DEFAULT_LIMIT, detail_limit=body.detail_limit
         )
     )
-
-
-console_router = APIRouter(prefix="/api/v0/memories", tags=["console"], responses=ERROR_RESPONSES)
-
-MAX_PAGE = 200
-MAX_OFFSET = 1_000_000
-MAX_TEXT_CHARS = 1000
-"""It is a part of the address."""
-IdOfPath = Annotated[UUID, Path()]
 
 
 @console_router.get("")

@@ -39,13 +39,13 @@ from spade_llm.gateway.schemas.openai import (
 from spade_llm.gateway.streaming import EVENT_SCHEMA, EVENT_STREAM, EventStream, sse_data
 from spade_llm.providers.model import Sampling
 
-Part = AnswerDelta | AskedBack | ChatReply
-
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from spade_llm.assistant.chat.service import ChatClient
     from spade_llm.gateway.sessions import ConversationLine
+
+Part = AnswerDelta | AskedBack | ChatReply
 
 router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_ERROR_RESPONSES)
 

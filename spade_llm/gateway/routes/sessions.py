@@ -42,6 +42,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_RESPONSES)
+
+CONFIRMATION = "DELETE"
+
+console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
+
+SessionOfPath = Annotated[SessionId, Path()]
+
 
 @dataclass(slots=True, kw_only=True)
 class ResetReport:
@@ -68,11 +76,6 @@ async def clear_messages(gateway: Gateway, principal: str, clients: AgentClients
     return count
 
 
-async def _clear_sessions(sessions: CallerSessions, names: Sequence[str]) -> int:
-    parts = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
-    return sum([await sessions.clear_messages(part) for part in parts])
-
-
 async def reset_everything(gateway: Gateway) -> ResetReport:
     """Delete all data of every principal that has used this gateway. Agents that fail are named,
     and the others go on; the list of principals is then kept for the next attempt.
@@ -88,54 +91,6 @@ async def reset_everything(gateway: Gateway) -> ResetReport:
     wiped.sessions = gateway.state.forget_all(with_principals=not wiped.failed)
     await gateway.answers.forget_all()
     return wiped
-
-
-def _stores(gateway: Gateway) -> list[str]:
-    rag = gateway.addresses.rag
-    return [*gateway.addresses.assistants, *([rag] if rag else [])]
-
-
-async def _reset_principal(clients: AgentClients, wiped: ResetReport) -> None:
-    for jid, sessions in clients.sessions_of.items():
-        await _unless_failed(jid, _forget_sessions(sessions, wiped), wiped)
-    if clients.rag is not None:
-        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, wiped), wiped)
-
-
-async def _unless_failed(
-    jid: str, work: Coroutine[object, object, None], wiped: ResetReport
-) -> None:
-    """Run `work` unless the agent has failed already: it would cost a deadline for each
-    principal."""
-    if jid in wiped.failed:
-        work.close()
-        return
-    try:
-        await work
-    except RequestError as error:
-        logger.error("%s could not delete everything: %s", jid, error)
-        wiped.failed.add(jid)
-
-
-async def _forget_sessions(sessions: CallerSessions, wiped: ResetReport) -> None:
-    cleared = await sessions.forget_everything()
-    wiped.messages += cleared.messages
-    wiped.memory_entries += sum(cleared.by_type.values())
-
-
-async def _delete_documents(rag: RagClient, wiped: ResetReport) -> None:
-    """The principal's own; others' that it may see have their owner's name before a `/`."""
-    for namespace in await rag.namespaces():
-        if "/" in namespace.name:
-            continue
-        stats = await rag.stats(namespace.name)
-        wiped.rag_documents += await rag.delete(namespace=namespace.name)
-        wiped.vectors += stats.vectors
-
-
-router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_RESPONSES)
-
-CONFIRMATION = "DELETE"
 
 
 @router.post("/reset")
@@ -170,18 +125,6 @@ async def reset_all(body: ResetAll, asked: CurrentAdminRequest) -> EverythingRes
             vector_count=wiped.vectors,
         ),
     )
-
-
-def _message(wiped: ResetReport) -> str:
-    if not wiped.failed:
-        return "System reset completed successfully"
-    names = ", ".join(sorted(jid.partition("@")[0] for jid in wiped.failed))
-    return f"System reset is not complete: {names} could not delete everything; ask again"
-
-
-console_router = APIRouter(prefix="/api/v0", tags=["console"], responses=ERROR_RESPONSES)
-
-SessionOfPath = Annotated[SessionId, Path()]
 
 
 @console_router.get("/me")
@@ -229,3 +172,58 @@ async def approve(asked: CurrentRequest, body: Approval) -> ActionDone:
     """The answer to an event `asked`; 404 if that is not asked now."""
     await asked.clients.chat.approve(body.id, is_approved=body.is_approved)
     return ActionDone()
+
+
+async def _clear_sessions(sessions: CallerSessions, names: Sequence[str]) -> int:
+    parts = [names[i : i + MAX_SESSIONS] for i in range(0, len(names), MAX_SESSIONS)]
+    return sum([await sessions.clear_messages(part) for part in parts])
+
+
+def _stores(gateway: Gateway) -> list[str]:
+    rag = gateway.addresses.rag
+    return [*gateway.addresses.assistants, *([rag] if rag else [])]
+
+
+async def _reset_principal(clients: AgentClients, wiped: ResetReport) -> None:
+    for jid, sessions in clients.sessions_of.items():
+        await _unless_failed(jid, _forget_sessions(sessions, wiped), wiped)
+    if clients.rag is not None:
+        await _unless_failed(clients.rag.jid, _delete_documents(clients.rag, wiped), wiped)
+
+
+async def _unless_failed(
+    jid: str, work: Coroutine[object, object, None], wiped: ResetReport
+) -> None:
+    """Run `work` unless the agent has failed already: it would cost a deadline for each
+    principal."""
+    if jid in wiped.failed:
+        work.close()
+        return
+    try:
+        await work
+    except RequestError as error:
+        logger.error("%s could not delete everything: %s", jid, error)
+        wiped.failed.add(jid)
+
+
+async def _forget_sessions(sessions: CallerSessions, wiped: ResetReport) -> None:
+    cleared = await sessions.forget_everything()
+    wiped.messages += cleared.messages
+    wiped.memory_entries += sum(cleared.by_type.values())
+
+
+async def _delete_documents(rag: RagClient, wiped: ResetReport) -> None:
+    """The principal's own; others' that it may see have their owner's name before a `/`."""
+    for namespace in await rag.namespaces():
+        if "/" in namespace.name:
+            continue
+        stats = await rag.stats(namespace.name)
+        wiped.rag_documents += await rag.delete(namespace=namespace.name)
+        wiped.vectors += stats.vectors
+
+
+def _message(wiped: ResetReport) -> str:
+    if not wiped.failed:
+        return "System reset completed successfully"
+    names = ", ".join(sorted(jid.partition("@")[0] for jid in wiped.failed))
+    return f"System reset is not complete: {names} could not delete everything; ask again"

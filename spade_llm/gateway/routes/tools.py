@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ToolSpec
     from spade_llm.tools.remote import ToolsClient
 
+router = APIRouter(prefix="/mpc/tools", tags=["tools"], responses=ERROR_RESPONSES)
+
+NameOfPath = Annotated[ToolName, Path()]
+
+console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=ERROR_RESPONSES)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvailableTools:
@@ -47,18 +53,6 @@ async def list_all_tools(agents: Sequence[ToolsClient]) -> AvailableTools:
     if failures and len(failures) == len(agents):
         raise next(iter(failures.values()))
     return AvailableTools(tools=tools, away=tuple(failures))
-
-
-async def _list_or_error(agent: ToolsClient) -> Sequence[ToolSpec] | RequestError:
-    try:
-        return await agent.list()
-    except RequestError as error:
-        return error
-
-
-router = APIRouter(prefix="/mpc/tools", tags=["tools"], responses=ERROR_RESPONSES)
-
-NameOfPath = Annotated[ToolName, Path()]
 
 
 @router.get("")
@@ -88,9 +82,6 @@ async def get_tool(asked: CurrentRequest, tool_name: NameOfPath) -> ToolInformat
     return ToolInformation.of(spec)
 
 
-console_router = APIRouter(prefix="/api/v0/tools", tags=["console"], responses=ERROR_RESPONSES)
-
-
 @console_router.post("/{name}/call")
 async def call_tool(
     asked: CurrentRequest, name: Annotated[ToolName, Path()], body: ToolCallRequest
@@ -111,3 +102,10 @@ async def call_tool(
         error=result.text if result.is_error else None,
         seconds=round(time.monotonic() - begun, 3),
     )
+
+
+async def _list_or_error(agent: ToolsClient) -> Sequence[ToolSpec] | RequestError:
+    try:
+        return await agent.list()
+    except RequestError as error:
+        return error

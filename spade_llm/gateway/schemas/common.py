@@ -20,34 +20,6 @@ JSON) is refused with 400."""
 MAX_NAMES = 100
 """Maximum length of a list of names (namespaces, tools) in a request."""
 
-
-class HttpBody(BaseModel):
-    """A request or an answer. Unknown fields of a request are ignored: old clients send some.
-
-    Strict: a text is no number and a number no bool, as the API's own description says.
-    """
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
-
-
-def format_timestamp(at: datetime) -> str:
-    """UTC without an offset, always with microseconds, as specs/4 writes it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
-
-
-Timestamp = Annotated[
-    datetime,
-    PlainSerializer(format_timestamp, return_type=str),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$",
-            "description": "UTC",
-            "examples": ["2025-12-21T10:30:00.000000"],
-        }
-    ),
-]
-
 SessionId = Annotated[
     str,
     Field(
@@ -77,14 +49,6 @@ Namespace = Annotated[
     ),
 ]
 
-
-def _float_as_whole_number(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-WHOLE_NUMBER = BeforeValidator(_float_as_whole_number)
-"""Validator that accepts `5.0` as an integer, as JSON Schema does; write it after the bounds."""
-
 ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", examples=["calculator"])]
 MemoryTypeName = Literal["semantic", "episodic", "profile", "procedural"]
 ContextPriority = Literal["memory", "rag", "balanced"]
@@ -92,11 +56,47 @@ ContextLanguage = Annotated[
     Literal["en", "es"] | None,
     Field(description="Of the headings in `context_text`; null: the gateway's."),
 ]
-TopK = Annotated[int, Field(ge=1, le=20), WHOLE_NUMBER]
-ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE_NUMBER]
+
+
+class HttpBody(BaseModel):
+    """A request or an answer. Unknown fields of a request are ignored: old clients send some.
+
+    Strict: a text is no number and a number no bool, as the API's own description says.
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+def format_timestamp(at: datetime) -> str:
+    """UTC without an offset, always with microseconds, as specs/4 writes it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+Timestamp = Annotated[
+    datetime,
+    PlainSerializer(format_timestamp, return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$",
+            "description": "UTC",
+            "examples": ["2025-12-21T10:30:00.000000"],
+        }
+    ),
+]
 
 
 class ErrorDetail(HttpBody):
     """Every error but those of the form of a request (422)."""
 
     detail: str = Field(description="What is wrong, and what to do about it.")
+
+
+def _float_as_whole_number(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE_NUMBER = BeforeValidator(_float_as_whole_number)
+"""Validator that accepts `5.0` as an integer, as JSON Schema does; write it after the bounds."""
+TopK = Annotated[int, Field(ge=1, le=20), WHOLE_NUMBER]
+ContextTokens = Annotated[int, Field(ge=100, le=8000), WHOLE_NUMBER]

@@ -195,10 +195,6 @@ class MemoryUpdate(MemoryPart):
         )
 
 
-def _first_given(said: bool | None, otherwise: bool) -> bool:
-    return otherwise if said is None else said
-
-
 class UpdateSession(HttpBody):
     """Change of a session's configuration; fields that are left out stay as they are."""
 
@@ -256,3 +252,7 @@ class RagUpdated(HttpBody):
     success: bool = True
     message: str = "RAG configuration updated"
     config: RagConfig
+
+
+def _first_given(said: bool | None, otherwise: bool) -> bool:
+    return otherwise if said is None else said

@@ -35,6 +35,8 @@ MAX_RESULT_CHARS = 400_000
 """Maximum length of a result in characters; the tool agent pages long before."""
 MAX_NAME_CHARS = 300
 
+MAX_ERROR_CHARS = 2000
+
 
 def tool_result(answer: CallToolResult) -> ToolResult:
     blocks = [_text(block) for block in answer.content]
@@ -42,6 +44,23 @@ def tool_result(answer: CallToolResult) -> ToolResult:
     if not text:
         text = "The tool failed without a word." if answer.is_error else "(no output)"
     return ToolResult(text=_truncate(text), is_error=answer.is_error)
+
+
+async def call_tool(
+    connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
+) -> ToolResult:
+    """Raises Lost: nothing was sent."""
+    try:
+        answer = await connection.call(tool, arguments)
+    except MCPError as error:
+        return _error_result(_error_text(error, server))
+    except ValidationError:
+        return _error_result(f"The MCP server {server!r} gave an answer that cannot be read.")
+    if not isinstance(answer, CallToolResult):
+        return _error_result(
+            f"The MCP server {server!r} asks for something first that is not offered here."
+        )
+    return tool_result(answer)
 
 
 def _structured(value: object, blocks: list[str]) -> list[str]:
@@ -104,26 +123,6 @@ def _truncate(text: str) -> str:
     if len(text) <= MAX_RESULT_CHARS:
         return text
     return f"{text[:MAX_RESULT_CHARS]}\n[cut: the first {MAX_RESULT_CHARS} of {len(text)}]"
-
-
-MAX_ERROR_CHARS = 2000
-
-
-async def call_tool(
-    connection: McpConnection, tool: str, arguments: Mapping[str, object], *, server: str
-) -> ToolResult:
-    """Raises Lost: nothing was sent."""
-    try:
-        answer = await connection.call(tool, arguments)
-    except MCPError as error:
-        return _error_result(_error_text(error, server))
-    except ValidationError:
-        return _error_result(f"The MCP server {server!r} gave an answer that cannot be read.")
-    if not isinstance(answer, CallToolResult):
-        return _error_result(
-            f"The MCP server {server!r} asks for something first that is not offered here."
-        )
-    return tool_result(answer)
 
 
 def _error_text(error: MCPError, server: str) -> str:

@@ -49,6 +49,22 @@ _log = logging.getLogger(__name__)
 
 MAX_REASON_CHARS = 200
 
+_CLAUSES: dict[type[Exception], str] = {
+    TimeoutError: "it did not answer in time",
+    httpx2.TimeoutException: "it did not answer in time",
+    httpx2.HTTPError: "it cannot be reached",
+    ValidationError: "its answer is not that of an MCP server",
+    httpx2.SSEError: "its event stream cannot be read",
+}
+
+MAX_PAGES = 50
+MAX_TOOLS = 1000
+"""Maximum number of tools in a listing; further ones are ignored."""
+
+Answer: TypeAlias = CallToolResult | InputRequiredResult
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+_CLIENT_INFO = Implementation(name="spade-llm", version="1")
+
 
 def end_reason(task: Task[None]) -> str:
     """Reason that a session's task ended. An unexpected error is logged with its traceback."""
@@ -62,48 +78,6 @@ def end_reason(task: Task[None]) -> str:
         _log.error("a session with an MCP server failed", exc_info=error)
         return f"it failed ({type(error).__name__})"
     return known[0]
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
-    else:
-        yield error
-
-
-def _clause(error: BaseException) -> str:
-    match error:
-        case ConnectionLost():
-            return str(error) or "it closed the connection"
-        case MCPError():
-            return f"it declined: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
-        case httpx2.HTTPStatusError():
-            return f"it answered HTTP {error.response.status_code}"
-        case OSError() if not isinstance(error, TimeoutError):
-            return f"it cannot be started: {error.strerror or type(error).__name__}"
-        case RuntimeError():
-            return sanitize_line(str(error), MAX_REASON_CHARS)
-        case _:
-            return next((text for kind, text in _CLAUSES.items() if isinstance(error, kind)), "")
-
-
-_CLAUSES: dict[type[Exception], str] = {
-    TimeoutError: "it did not answer in time",
-    httpx2.TimeoutException: "it did not answer in time",
-    httpx2.HTTPError: "it cannot be reached",
-    ValidationError: "its answer is not that of an MCP server",
-    httpx2.SSEError: "its event stream cannot be read",
-}
-
-
-MAX_PAGES = 50
-MAX_TOOLS = 1000
-"""Maximum number of tools in a listing; further ones are ignored."""
-
-Answer: TypeAlias = CallToolResult | InputRequiredResult
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
-_CLIENT_INFO = Implementation(name="spade-llm", version="1")
 
 
 class McpConnection:
@@ -247,15 +221,6 @@ class McpConnection:
             self.listings.refresh()
 
 
-@asynccontextmanager
-async def _gated_transport(gate: FlowControl) -> AsyncIterator[TransportStreams]:
-    yield gate.inbound, gate.outbound
-
-
-def _tool_definition(tool: Tool) -> ToolDefinition:
-    return parse_definition(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
-
-
 async def run_connection(connection: McpConnection) -> str:
     """Run it to its end; why it ended."""
     task = asyncio.create_task(connection.run())
@@ -265,3 +230,36 @@ async def run_connection(connection: McpConnection) -> str:
         task.cancel()
         await asyncio.wait([task])
     return end_reason(task)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+def _clause(error: BaseException) -> str:
+    match error:
+        case ConnectionLost():
+            return str(error) or "it closed the connection"
+        case MCPError():
+            return f"it declined: {sanitize_line(error.error.message, MAX_REASON_CHARS)}"
+        case httpx2.HTTPStatusError():
+            return f"it answered HTTP {error.response.status_code}"
+        case OSError() if not isinstance(error, TimeoutError):
+            return f"it cannot be started: {error.strerror or type(error).__name__}"
+        case RuntimeError():
+            return sanitize_line(str(error), MAX_REASON_CHARS)
+        case _:
+            return next((text for kind, text in _CLAUSES.items() if isinstance(error, kind)), "")
+
+
+@asynccontextmanager
+async def _gated_transport(gate: FlowControl) -> AsyncIterator[TransportStreams]:
+    yield gate.inbound, gate.outbound
+
+
+def _tool_definition(tool: Tool) -> ToolDefinition:
+    return parse_definition(tool.model_dump(by_alias=True, mode="json", exclude_none=True))

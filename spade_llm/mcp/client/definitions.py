@@ -23,6 +23,15 @@ MAX_DEFINITION_CHARS = 32_000
 """Maximum length of a definition (JSON) in characters. A larger one is not offered, because a model
 would read it in every turn."""
 
+_MAX_TEXT_CHARS = MAX_DESCRIPTION_CHARS - 60
+
+_PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+"""Fields of a tool that are pinned; icons and `_meta` are not, because no model reads them."""
+
+_DIGEST_CHARS = 8
+
+MIN_WIDTH = 60
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
@@ -64,9 +73,6 @@ class ToolDefinition:
         return cast("dict[str, dict[str, object]]", json.loads(self.text))
 
 
-_MAX_TEXT_CHARS = MAX_DESCRIPTION_CHARS - 60
-
-
 def parse_definition(parts: Mapping[str, object]) -> ToolDefinition:
     """Build a definition from the fields of an MCP tool, under their names on the wire."""
     kept = {key: parts[key] for key in _PINNED_FIELDS if parts.get(key) is not None}
@@ -75,15 +81,8 @@ def parse_definition(parts: Mapping[str, object]) -> ToolDefinition:
     )
 
 
-_PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""Fields of a tool that are pinned; icons and `_meta` are not, because no model reads them."""
-
-
 def definition_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-_DIGEST_CHARS = 8
 
 
 def offered_name(server: str, tool: str) -> str:
@@ -105,9 +104,6 @@ def offered_names(server: str, tools: Iterable[str]) -> dict[str, str]:
         if name not in names or name == f"{server}_{tool}":
             names[name] = tool
     return names
-
-
-MIN_WIDTH = 60
 
 
 def side_by_side(old: str | None, new: str, *, width: int) -> list[str]:

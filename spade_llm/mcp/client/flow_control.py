@@ -26,6 +26,16 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 first HEAD_BYTES."""
 HEAD_BYTES = 512
 
+MAX_WAITING_WRITES = 256
+"""Maximum number of pending writes to the server; above it, its own requests are dropped."""
+WRITE_TIMEOUT_S = 10.0
+BYTES_PER_UNIT = 16 * 1024
+BURST_UNITS = 1000
+UNITS_PER_S = 200
+"""A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, for ever."""
+UNITS_PER_REQUEST = 20
+"""Refilled by each request of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class LineTooLong:
@@ -70,17 +80,6 @@ class LineSplitter:
             self._parts.append(part)
         else:
             self._parts = [b"".join([*self._parts, part])[:HEAD_BYTES]]
-
-
-MAX_WAITING_WRITES = 256
-"""Maximum number of pending writes to the server; above it, its own requests are dropped."""
-WRITE_TIMEOUT_S = 10.0
-BYTES_PER_UNIT = 16 * 1024
-BURST_UNITS = 1000
-UNITS_PER_S = 200
-"""A message is one unit, and so are 16 KB: 200 small messages or 3 MB per second, for ever."""
-UNITS_PER_REQUEST = 20
-"""Refilled by each request of ours."""
 
 
 class TrafficBudget:

@@ -52,14 +52,6 @@ async def http_streams(where: HttpServer, budget: TrafficBudget) -> AsyncIterato
             yield streams
 
 
-def _client(headers: Mapping[str, str], budget: TrafficBudget) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        headers={**headers, "accept-encoding": "identity"},
-        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
-        transport=BoundedTransport(budget),
-    )
-
-
 class BoundedTransport(httpx2.AsyncHTTPTransport):
     """An answer that is no event stream ends with an error above MAX_LINE_BYTES, and so does any
     that is compressed: its size would be known too late. Of events the SDK bounds each."""
@@ -91,6 +83,14 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         except TimeoutError:
             raise httpx2.ReadTimeout("no answer to the end of the session") from None
         return httpx2.Response(response.status_code)
+
+
+def _client(headers: Mapping[str, str], budget: TrafficBudget) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        headers={**headers, "accept-encoding": "identity"},
+        timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+        transport=BoundedTransport(budget),
+    )
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

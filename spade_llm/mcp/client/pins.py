@@ -86,13 +86,6 @@ class PendingDefinition:
         return definition_digest(self.offered)
 
 
-@dataclass(frozen=True, slots=True)
-class _PinRow:
-    accepted: str | None
-    waiting: str | None
-    is_rejected: bool
-
-
 class Pins:
     """Its methods block for a millisecond: call them off the event loop."""
 
@@ -227,6 +220,13 @@ class Pins:
                 database.execute("COMMIT")
         except sqlite3.Error as error:
             raise StorageFailed(f"the pins of MCP tools cannot be kept: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _PinRow:
+    accepted: str | None
+    waiting: str | None
+    is_rejected: bool
 
 
 def _rows(database: sqlite3.Connection, server: str) -> dict[str, _PinRow]:

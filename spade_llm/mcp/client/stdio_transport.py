@@ -48,6 +48,10 @@ LINES_PER_MINUTE = 60
 TAIL_LINES = 5
 PIPE_BYTES = 256 * 1024
 
+MAX_UNSENT = 64
+"""Messages that wait for the program to read them."""
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
+
 
 class McpServerProcess:
     def __init__(self, process: asyncio.subprocess.Process, lifeline: int, server: McpServer):
@@ -160,11 +164,6 @@ async def start_server_process(
     finally:
         os.close(lifeline)
     return McpServerProcess(process, ours, server)
-
-
-MAX_UNSENT = 64
-"""Messages that wait for the program to read them."""
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 
 
 @asynccontextmanager

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from spade_llm.mcp.client.servers import McpServer
     from spade_llm.providers.model import ToolSpec
 
+_log = logging.getLogger(__name__)
+
 LISTING_PAUSE_S = 1.0
 """Minimum interval in seconds between listings that no call waits for, because a server may
 announce changes without end."""
+
+MAX_REASONS = 20
+"""Logged at once."""
 
 
 class ConnectionLost(Exception):
@@ -87,18 +92,6 @@ class ToolListings:
         self._wanted.clear()
         self._asked.clear()
         self._answering, self._asking = self._asking, []
-
-
-async def _wait_within(seconds: float, event: asyncio.Event) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-
-
-_log = logging.getLogger(__name__)
-
-MAX_REASONS = 20
-"""Logged at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,3 +192,9 @@ class ListingReview:
         for name, reason in sorted(now - self._said)[:MAX_REASONS]:
             _log.warning("MCP server %s: %s is not offered: %s", self._server.name, name, reason)
         self._said = now
+
+
+async def _wait_within(seconds: float, event: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

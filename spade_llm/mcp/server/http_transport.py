@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 SCHEME = "bearer "
 
+MCP_PATH = "/mcp"
+MAX_SESSIONS = 64
+"""Maximum number of client sessions (protocols before 2026-07-28); a further one gets 503."""
+SESSION_IDLE_S = 1800.0
+"""Idle timeout of a session without a request in flight, in seconds. Its id then gets 404, and the
+client opens another."""
+MAX_CONNECTIONS = 256
+"""Maximum number of connections; a further one gets 503."""
+END_S = 3.0
+"""Grace period in seconds for responses that are being written when the server stops."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
 
 class BearerAuthMiddleware:
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -50,19 +62,6 @@ class BearerAuthMiddleware:
         scheme, token = authorization[: len(SCHEME)], authorization[len(SCHEME) :]
         # In the same time for every wrong token.
         return scheme.lower() == SCHEME and hmac.compare_digest(token.strip().encode(), self._token)
-
-
-MCP_PATH = "/mcp"
-MAX_SESSIONS = 64
-"""Maximum number of client sessions (protocols before 2026-07-28); a further one gets 503."""
-SESSION_IDLE_S = 1800.0
-"""Idle timeout of a session without a request in flight, in seconds. Its id then gets 404, and the
-client opens another."""
-MAX_CONNECTIONS = 256
-"""Maximum number of connections; a further one gets 503."""
-END_S = 3.0
-"""Grace period in seconds for responses that are being written when the server stops."""
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from spade_llm.memory.tools.toolset import EntryTool
     from spade_llm.tools.toolbox import Toolbox
 
+logger = logging.getLogger(__name__)
+
 A = TypeVar("A", bound="ToolArguments")
 ReportProgress = Callable[[str], Awaitable[None]]
 """Takes the next piece of an answer that is still being made."""
@@ -112,9 +114,6 @@ def error_result(error: SpadeLLMError) -> McpToolResult:
     if code == ApprovalRequired.code:
         code = Unauthorised.code
     return build_result({"error": True, "error_type": error_type(code), "message": str(error)})
-
-
-logger = logging.getLogger(__name__)
 
 
 class ForwardedTools:

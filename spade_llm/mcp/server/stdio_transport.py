@@ -37,10 +37,23 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
 
+if TYPE_CHECKING:
+    Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+    IntoServer = MemoryObjectSendStream[SessionMessage | Exception]
+    Outgoing = MemoryObjectSendStream[SessionMessage]
+    OutOfServer = MemoryObjectReceiveStream[SessionMessage]
+
+logger = logging.getLogger(__name__)
+
 STDIN, STDOUT, STDERR = 0, 1, 2
 BLOCK_BYTES = 65_536
 LINES_AHEAD = 16
 """Maximum number of lines read ahead; then the client that writes them has to wait."""
+
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+"""Maximum size of a message in bytes: a batch of 100 memories of the maximum length has 4 MB."""
+DRAIN_S = 2.0
+"""Time in seconds for the client to read the last responses after it has closed its output."""
 
 
 @contextmanager
@@ -106,6 +119,13 @@ class LineWriter:
                 done.set_result(None)
 
 
+async def serve_stdio(server: Server[None]) -> None:
+    """Serve until the client closes its output or stops reading."""
+    with standard_streams() as (wire_in, wire_out):
+        async with _streams(wire_in, wire_out) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+
 def _lines(descriptor: int, max_bytes: int) -> Iterator[bytes | None]:
     """A line that is too long is forgotten while it comes."""
     pending, is_too_long = bytearray(), False
@@ -132,27 +152,6 @@ def _write_block(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-
-
-if TYPE_CHECKING:
-    Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
-    IntoServer = MemoryObjectSendStream[SessionMessage | Exception]
-    Outgoing = MemoryObjectSendStream[SessionMessage]
-    OutOfServer = MemoryObjectReceiveStream[SessionMessage]
-
-logger = logging.getLogger(__name__)
-
-MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-"""Maximum size of a message in bytes: a batch of 100 memories of the maximum length has 4 MB."""
-DRAIN_S = 2.0
-"""Time in seconds for the client to read the last responses after it has closed its output."""
-
-
-async def serve_stdio(server: Server[None]) -> None:
-    """Serve until the client closes its output or stops reading."""
-    with standard_streams() as (wire_in, wire_out):
-        async with _streams(wire_in, wire_out) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 @asynccontextmanager
