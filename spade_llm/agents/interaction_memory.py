@@ -105,7 +105,7 @@ class AgentInteractionMemory:
     def _newest(self, which: MemoryFilter) -> Sequence[MemoryEntry]:
         operation = partial(
             access.list_accessible,
-            asker=self.agent_id,
+            caller=self.agent_id,
             which=which,
             now=self._now(),
             limit=MAX_NOTES,

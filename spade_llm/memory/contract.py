@@ -538,7 +538,7 @@ class SubjectStore(Protocol):
         """Memories, history and consent, with every owner; returns how many memories."""
         ...
 
-    async def allowed(self) -> Sequence[str]:
+    async def consented_owners(self) -> Sequence[str]:
         """Owners that have this subject's consent to compare its conversations."""
         ...
 
@@ -555,13 +555,13 @@ class MessageRange:
     conversation: str
     subject: str | None
     messages: tuple[ObservedMessage, ...]
-    is_over: bool = False
+    is_closed: bool = False
     """Nothing will follow: its messages were cleared, and are there for the learner only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeDraft:
-    """A part of a stretch, and the memory of it."""
+    """Draft of an episode memory, and the first and last message that it covers."""
 
     draft: MemoryDraft
     first_message: str
@@ -583,7 +583,7 @@ class ConsentingPerson:
 
     owner: str
     subject: str
-    told: tuple[EpisodeWithMessages, ...]
+    episodes: tuple[EpisodeWithMessages, ...]
     """Oldest first; of episodes that have been read, the newest MAX_EPISODES."""
     changed: int
     """Counts what was new about them."""
@@ -597,15 +597,15 @@ class LearningStore(Protocol):
     and nothing is left out.
     """
 
-    async def stretches(self, *, limit: int = 16) -> Sequence[MessageRange]:
+    async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
         """Conversations with messages that no episode holds; the longest untouched first. At most
         the oldest 400 messages of each."""
         ...
 
-    async def keep_episodes(
-        self, stretch: MessageRange, episodes: Sequence[EpisodeDraft]
+    async def save_episodes(
+        self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
-        """Add them; their messages (up to the last one's) belong to no stretch any more.
+        """Add the episodes; their messages, up to the last one, leave the queue.
 
         Returns the ids of the entries."""
         ...
@@ -615,7 +615,7 @@ class LearningStore(Protocol):
         cleared since; empty if the episode is gone."""
         ...
 
-    async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
+    async def recently_returned_messages(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
         """Content of messages that searches gave this owner lately, by the ids that they had
         there. What was given long ago, or is gone, is missing."""
         ...
@@ -624,7 +624,7 @@ class LearningStore(Protocol):
         """Episodes from which no facts were taken yet, oldest first."""
         ...
 
-    async def keep_learned(
+    async def save_facts(
         self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
     ) -> Sequence[str]:
         """Add what the episode says (the same again strengthens what is there), close the entries
@@ -632,12 +632,12 @@ class LearningStore(Protocol):
         of the drafts' entries."""
         ...
 
-    async def acquaintances(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
+    async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         """Consents about which there is something new, with the person's episodes."""
         ...
 
-    async def keep_patterns(
-        self, known: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
+    async def save_patterns(
+        self, person: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
     ) -> Sequence[str]:
         """These, by a name that stays the same, are all patterns of this person now; returns their
         ids.

@@ -272,7 +272,7 @@ async def _learn(store: SubjectStore, wish: PersonalCommand) -> str:
     if fold_accents(wish.argument).strip() in OFF_WORDS:
         await store.withdraw_all()
         return wish.say.withdrawn
-    owners = await store.allowed()
+    owners = await store.consented_owners()
     return wish.say.allowed.format(", ".join(owners)) if owners else wish.say.not_allowed
 
 

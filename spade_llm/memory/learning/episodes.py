@@ -38,7 +38,7 @@ HARD_GAP = timedelta(hours=3)
 """Ends an episode."""
 
 MAX_RANGE_MESSAGES = 400
-"""Messages of one stretch; one with so many may go on, whatever its dates say."""
+"""Maximum number of messages in a range. A full range may continue, whatever its dates say."""
 MAX_MESSAGES = 40
 MAX_CHARS = 16_000
 """Maximum length of an episode in characters, unless a single message is longer."""
@@ -59,28 +59,30 @@ HARD_SHIFT, HARD_WORDS = 0.05, 10
 
 
 def episode_draft(
-    stretch: MessageRange, messages: Sequence[ObservedMessage], *, content: str
+    message_range: MessageRange, messages: Sequence[ObservedMessage], *, content: str
 ) -> MemoryDraft:
     return MemoryDraft(
         content=content,
         type=MemoryType.EPISODIC,
         origin=Origin.EPISODE,
-        subject=stretch.subject,
-        session=stretch.conversation,
+        subject=message_range.subject,
+        session=message_range.conversation,
         valid_at=min(message.at for message in messages),
         metadata={"messages": len(messages)},
     )
 
 
-def episode_content(said: Sequence[SpokenText]) -> str:
+def episode_content(spoken: Sequence[SpokenText]) -> str:
     """Format an episode: `2026-03-01, 14:05–14:32: …`, then the sentences of each speaker; if they
     are too long, the most important ones."""
-    header = _dates([message for message, _ in said])
-    lines = list(_summary_lines(said))
+    header = _dates([message for message, _ in spoken])
+    lines = list(_summary_lines(spoken))
     text = "\n".join(lines)
     if len(text) > MAX_SUMMARY_CHARS:
         text = extractive_summary(lines, MAX_SUMMARY_CHARS)
-    return f"{header}: {_by_speaker(text.splitlines(), _speaker_names(said)) or _speakers(said)}"
+    return (
+        f"{header}: {_by_speaker(text.splitlines(), _speaker_names(spoken)) or _speakers(spoken)}"
+    )
 
 
 def speaker_name(message: ObservedMessage) -> str:
@@ -91,35 +93,38 @@ def speaker_name(message: ObservedMessage) -> str:
 
 
 def cut_episodes(
-    stretch: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
+    message_range: MessageRange, *, now: datetime, recalled: Mapping[str, str] | None = None
 ) -> list[EpisodeDraft]:
-    """The episodes that are complete, in order; together they are the stretch's beginning.
+    """Complete episodes in order; together they are the beginning of the range.
 
     `recalled`: content by id of the memories that messages were written with.
     """
-    points = cut_points(stretch.messages, now=now, is_over=stretch.is_over)
-    return build_episodes(stretch, points, recalled or {})
+    points = cut_points(message_range.messages, now=now, is_closed=message_range.is_closed)
+    return build_episodes(message_range, points, recalled or {})
 
 
 def build_episodes(
-    stretch: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
+    message_range: MessageRange, points: Sequence[tuple[int, int]], recalled: Mapping[str, str]
 ) -> list[EpisodeDraft]:
     """The episodes between the `points` that `cut_points` found."""
     topics = topics_by_text(recalled)
-    return [_build_episode(stretch, stretch.messages[start:end], topics) for start, end in points]
+    return [
+        _build_episode(message_range, message_range.messages[start:end], topics)
+        for start, end in points
+    ]
 
 
 def cut_points(
-    messages: Sequence[ObservedMessage], *, now: datetime, is_over: bool = False
+    messages: Sequence[ObservedMessage], *, now: datetime, is_closed: bool = False
 ) -> list[tuple[int, int]]:
     """Begin and end (exclusive) of each complete episode; what follows the last is still open.
 
-    `is_over`: nothing will follow, however short ago the last was said.
+    `is_closed`: nothing will follow, however short ago the last was said.
     """
-    talk = _TopicShifts(messages=messages, is_closed=is_over or _is_idle(messages, now))
+    segmenter = _TopicSegmenter(messages=messages, is_closed=is_closed or _is_idle(messages, now))
     pieces: list[tuple[int, int]] = []
     start = 0
-    while start < len(messages) and (end := _episode_end(talk, start)) is not None:
+    while start < len(messages) and (end := _episode_end(segmenter, start)) is not None:
         pieces.append((start, end))
         start = end
     return pieces
@@ -135,16 +140,16 @@ def _dates(messages: Sequence[ObservedMessage]) -> str:
     return begin if f"{first:%H:%M}" == f"{last:%H:%M}" else f"{begin}–{last:%H:%M}"
 
 
-def _summary_lines(said: Iterable[SpokenText]) -> Iterable[str]:
+def _summary_lines(spoken: Iterable[SpokenText]) -> Iterable[str]:
     """Single sentences, each with its speaker, so that a selection of them still names the
     speakers."""
-    for message, text in said:
+    for message, text in spoken:
         for sentence in split_sentences(text):
             yield f"{speaker_name(message)}: {' '.join(sentence.split())}"
 
 
-def _speaker_names(said: Sequence[SpokenText]) -> frozenset[str]:
-    return frozenset(speaker_name(message) for message, _ in said)
+def _speaker_names(spoken: Sequence[SpokenText]) -> frozenset[str]:
+    return frozenset(speaker_name(message) for message, _ in spoken)
 
 
 def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
@@ -161,9 +166,9 @@ def _by_speaker(lines: Iterable[str], names: frozenset[str]) -> str:
     return "\n".join(f"{name}: {' '.join(texts)}" for name, texts in turns)
 
 
-def _speakers(said: Sequence[SpokenText]) -> str:
+def _speakers(spoken: Sequence[SpokenText]) -> str:
     """All they said was known before."""
-    names = dict.fromkeys(speaker_name(message) for message, _ in said)
+    names = dict.fromkeys(speaker_name(message) for message, _ in spoken)
     return f"{', '.join(names)}: …"
 
 
@@ -175,7 +180,7 @@ def _is_idle(messages: Sequence[ObservedMessage], now: datetime) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TopicShifts:
+class _TopicSegmenter:
     messages: Sequence[ObservedMessage]
     is_closed: bool
     """Nothing will follow the last message, as far as the episodes go."""
@@ -231,19 +236,23 @@ class _TopicShifts:
         return frozenset().union(*map(topic_stems, speakers))
 
 
-def _episode_end(talk: _TopicShifts, start: int) -> int | None:
+def _episode_end(segmenter: _TopicSegmenter, start: int) -> int | None:
     """Find the end (exclusive) of the episode that begins at `start`; None: not decided yet."""
-    longest = _max_episode_end(talk.messages, start)
+    longest = _max_episode_end(segmenter.messages, start)
     for cut in range(start + 1, longest):
-        if talk.gaps[cut] >= HARD_GAP:
+        if segmenter.gaps[cut] >= HARD_GAP:
             return cut
-        if not talk.is_decidable(cut):
+        if not segmenter.is_decidable(cut):
             return None
-        if _ends_at_soft_gap(talk, start, cut) or _is_best_shift(talk, start, cut):
+        if _ends_at_soft_gap(segmenter, start, cut) or _is_best_shift(segmenter, start, cut):
             return cut
-    if longest < len(talk.messages):
-        return _least_cohesive_cut(talk, start, longest) if talk.is_decidable(longest) else None
-    return longest if talk.is_closed else None
+    if longest < len(segmenter.messages):
+        return (
+            _least_cohesive_cut(segmenter, start, longest)
+            if segmenter.is_decidable(longest)
+            else None
+        )
+    return longest if segmenter.is_closed else None
 
 
 def _max_episode_end(messages: Sequence[ObservedMessage], start: int) -> int:
@@ -256,44 +265,46 @@ def _max_episode_end(messages: Sequence[ObservedMessage], start: int) -> int:
     return min(len(messages), start + MAX_MESSAGES)
 
 
-def _ends_at_soft_gap(talk: _TopicShifts, start: int, cut: int) -> bool:
-    if talk.gaps[cut] < SOFT_GAP:
+def _ends_at_soft_gap(segmenter: _TopicSegmenter, start: int, cut: int) -> bool:
+    if segmenter.gaps[cut] < SOFT_GAP:
         return False
-    return cut - start >= LONG_EPISODE_MESSAGES or talk.is_shift(
+    return cut - start >= LONG_EPISODE_MESSAGES or segmenter.is_shift(
         start, cut, below=SOFT_SHIFT, words=SOFT_WORDS
     )
 
 
-def _is_best_shift(talk: _TopicShifts, start: int, cut: int) -> bool:
+def _is_best_shift(segmenter: _TopicSegmenter, start: int, cut: int) -> bool:
     """The talk turns to something else here, and not better at one of the next two messages."""
     if cut - start < MIN_MESSAGES:
         return False
-    if not talk.is_shift(start, cut, below=HARD_SHIFT, words=HARD_WORDS):
+    if not segmenter.is_shift(start, cut, below=HARD_SHIFT, words=HARD_WORDS):
         return False
-    here = talk.cohesion(start, cut)
-    later = range(cut + 1, min(cut + 3, talk.next_pause[cut]))
-    return all(here <= talk.cohesion(start, other) for other in later)
+    here = segmenter.cohesion(start, cut)
+    later = range(cut + 1, min(cut + 3, segmenter.next_pause[cut]))
+    return all(here <= segmenter.cohesion(start, other) for other in later)
 
 
-def _least_cohesive_cut(talk: _TopicShifts, start: int, longest: int) -> int:
+def _least_cohesive_cut(segmenter: _TopicSegmenter, start: int, longest: int) -> int:
     """Cut an episode that is too long in its second half: at a pause, else at the least topic
     overlap."""
-    if talk.gaps[longest] >= HARD_GAP:
+    if segmenter.gaps[longest] >= HARD_GAP:
         return longest
     cuts = range(start + (longest - start + 1) // 2, longest + 1)
-    return min(cuts, key=lambda cut: (-_pause_before(talk, cut), talk.cohesion(start, cut), -cut))
+    return min(
+        cuts, key=lambda cut: (-_pause_before(segmenter, cut), segmenter.cohesion(start, cut), -cut)
+    )
 
 
-def _pause_before(talk: _TopicShifts, cut: int) -> bool:
-    return talk.gaps[cut] >= SOFT_GAP
+def _pause_before(segmenter: _TopicSegmenter, cut: int) -> bool:
+    return segmenter.gaps[cut] >= SOFT_GAP
 
 
 def _build_episode(
-    stretch: MessageRange, messages: Sequence[ObservedMessage], recalled: Topics
+    message_range: MessageRange, messages: Sequence[ObservedMessage], recalled: Topics
 ) -> EpisodeDraft:
-    said = [(message, novel_text(message, recalled)) for message in messages]
+    spoken = [(message, novel_text(message, recalled)) for message in messages]
     return EpisodeDraft(
-        draft=episode_draft(stretch, messages, content=episode_content(said)),
+        draft=episode_draft(message_range, messages, content=episode_content(spoken)),
         first_message=messages[0].id,
         last_message=messages[-1].id,
     )

@@ -20,12 +20,12 @@ MAX_WORDS = {
     ValueForm.PLACE: 6,
     ValueForm.DATE: 6,
     ValueForm.THING: 12,
-    ValueForm.TONGUE: 4,
+    ValueForm.LANGUAGE: 4,
     ValueForm.HABIT: 16,
     ValueForm.WORK: 12,
 }
 
-_PRONOUN = re.compile(
+_ANAPHORA = re.compile(
     r"(?:it|this|that|these|those|them|him|her|you|your|yours|how|what|the way|when|where|one|both"
     r"|all|everything|nothing|something|here|there|not|no|never|lo|eso|esto|est[ae]s?|es[ae]s?|aquí"
     r"|ahí|all[íá]|tus?|t[uú]|usted|cuando|cómo|como|que|qué|todo|nada|algo|ell[oa]s?|él)\b",
@@ -58,7 +58,7 @@ _NOT_A_PLACE = re.compile(
     re.I,
 )
 """A mood, a meeting, or what people move to without moving house."""
-_MANNER = re.compile(
+_WORK_CIRCUMSTANCE = re.compile(
     r"(?:free|peanuts|nothing|fun|a living|a while|nights?|home|weekends?|money|hours|years?"
     r"|the moment|equipo|pijama|casa|remoto|ello|silencio|vano|exceso|noches?|d[ií]a|tarde|mañana"
     r"|lunes|pie|gratis|mí|lo|un[oa]? (?:burr|loc|negr|esclav|animal|mul|condenad)[a-z]*"
@@ -104,7 +104,7 @@ _PAST = re.compile(r"(?:\w+ed|was|were|had|did|went|been|thought|felt|knew|the|a
 def is_valid_value(x: str, rule: FactRule, has_capitals: bool) -> bool:
     if not x or len(x.split()) > MAX_WORDS[rule.form]:
         return False
-    if _PRONOUN.match(x) or _DENIED.search(x) or not topic_stems(x):
+    if _ANAPHORA.match(x) or _DENIED.search(x) or not topic_stems(x):
         return False
     return has_form(x, rule, has_capitals)
 
@@ -125,8 +125,8 @@ def has_form(x: str, rule: FactRule, has_capitals: bool) -> bool:
             is_one_thing = rule.slot is ExclusiveFact.TASTE and _DEFINITE.match(x)
             return not is_one_thing and not _TEMPORARY.search(x)
         case ValueForm.WORK:
-            return not _MANNER.match(x) and not _TEMPORARY.search(x)
-        case ValueForm.TONGUE:
+            return not _WORK_CIRCUMSTANCE.match(x) and not _TEMPORARY.search(x)
+        case ValueForm.LANGUAGE:
             return bool(_LANGUAGE_NAME.match(x))
 
 

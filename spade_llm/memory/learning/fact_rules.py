@@ -76,14 +76,14 @@ class ValueForm(StrEnum):
     PLACE = "place"
     DATE = "date"
     THING = "thing"
-    TONGUE = "tongue"
+    LANGUAGE = "tongue"
     HABIT = "habit"
     WORK = "work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRule:
-    said: re.Pattern[str]
+    pattern: re.Pattern[str]
     """The whole clause."""
     template: str
     category: Category
@@ -98,7 +98,7 @@ class FactRule:
 
 def _rule(
     language: str,
-    said: str,
+    pattern: str,
     template: str,
     form: ValueForm,
     slot: ExclusiveFact | None = None,
@@ -107,7 +107,7 @@ def _rule(
 ) -> FactRule:
     end = r"(?:,? (?:please|por favor))?[\s.!…)]*"
     return FactRule(
-        said=re.compile(said + end, re.IGNORECASE),
+        pattern=re.compile(pattern + end, re.IGNORECASE),
         template=template,
         category=category,
         form=form,
@@ -209,7 +209,7 @@ ENGLISH = (
         "{who} studies {x}",
         ValueForm.THING,
     ),
-    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", ValueForm.TONGUE),
+    _rule("en", r"i speak (?P<x>.+)", "{who} speaks {x}", ValueForm.LANGUAGE),
     _rule(
         "en",
         _AM + r"(?:severely )?allergic to (?P<x>.+)",
@@ -304,7 +304,7 @@ ENGLISH = (
         r"(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in (?P<x>"
         r"[^\W\d_]+)",
         "{who} wants answers in {x}",
-        ValueForm.TONGUE,
+        ValueForm.LANGUAGE,
         ExclusiveFact.LANGUAGE,
         _PREFERENCE,
     ),
@@ -382,7 +382,7 @@ SPANISH = (
     _rule(
         "es", r"(?:yo )?estudio (?P<x>" + _NO_ARTICLE + r".+)", "{who} estudia {x}", ValueForm.THING
     ),
-    _rule("es", r"(?:yo )?hablo (?P<x>.+)", "{who} habla {x}", ValueForm.TONGUE),
+    _rule("es", r"(?:yo )?hablo (?P<x>.+)", "{who} habla {x}", ValueForm.LANGUAGE),
     _rule(
         "es",
         r"(?:yo )?(?:soy al[eé]rgic[oa]|tengo alergia) (?P<x>al? .+)",
@@ -491,7 +491,7 @@ SPANISH = (
         r"(?:siempre |a partir de ahora,? )?(?:responde|contesta|h[aá]bla|escribe)(?:me)?"
         r"(?: siempre)? en (?P<x>[^\W\d_]+)",
         "{who} quiere respuestas en {x}",
-        ValueForm.TONGUE,
+        ValueForm.LANGUAGE,
         ExclusiveFact.LANGUAGE,
         _PREFERENCE,
     ),

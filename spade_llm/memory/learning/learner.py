@@ -52,18 +52,18 @@ MAX_DOUBLINGS = 20
 class LearningSchedule:
     """Intervals and batch sizes of the learner."""
 
-    look_every_s: float = 30.0
+    poll_interval_s: float = 30.0
     """Maximum interval between runs in seconds: conversations become idle without an event."""
-    rest_s: float = 2.0
+    min_interval_s: float = 2.0
     """Minimum interval between runs in seconds, however many events arrive."""
-    stretches: int = 16
-    episodes: int = 16
-    acquaintances: int = 4
+    range_batch: int = 16
+    episode_batch: int = 16
+    people_batch: int = 4
     model_calls: int = 2
     """Side by side; those of one owner never are."""
-    first_pause_s: float = 5.0
-    """Back-off in seconds after the first failure; doubles up to `longest_pause_s`."""
-    longest_pause_s: float = 600.0
+    min_backoff_s: float = 5.0
+    """Back-off in seconds after the first failure; doubles up to `max_backoff_s`."""
+    max_backoff_s: float = 600.0
 
 
 class Learner:
@@ -79,7 +79,7 @@ class Learner:
         backend: MemoryBackend,
         *,
         model: ChatModel | None = None,
-        pace: LearningSchedule | None = None,
+        schedule: LearningSchedule | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
@@ -87,12 +87,12 @@ class Learner:
         self._model = model
         self._rules = RuleExtractor()
         self._extractor: Extractor = ModelExtractor(model) if model else self._rules
-        self._pace = pace or LearningSchedule()
+        self._schedule = schedule or LearningSchedule()
         self._clock = clock
         self._woken = asyncio.Event()
-        self._places = asyncio.Semaphore(self._pace.model_calls)
+        self._model_calls = asyncio.Semaphore(self._schedule.model_calls)
         self._failures = 0
-        self._read_after = datetime.min.replace(tzinfo=UTC)
+        self._retry_at = datetime.min.replace(tzinfo=UTC)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Learner:
@@ -130,98 +130,104 @@ class Learner:
             try:
                 is_idle = not await self._step()
             except ServiceError as error:
-                logger.warning("learning goes on in %.0f s: %s", self._pace.look_every_s, error)
-                await asyncio.sleep(self._pace.look_every_s)
+                logger.warning(
+                    "learning goes on in %.0f s: %s", self._schedule.poll_interval_s, error
+                )
+                await asyncio.sleep(self._schedule.poll_interval_s)
                 continue
             if is_idle:
-                await asyncio.sleep(self._pace.rest_s)
+                await asyncio.sleep(self._schedule.min_interval_s)
                 await self._wait()
 
     async def _step(self) -> int:
         """Cut what has rested, and read some: what is cut does not wait for all to be read."""
-        return await self._cut_all() + await self._read_some() + await self._compare_some()
+        return (
+            await self._cut_all() + await self._extract_batch() + await self._find_patterns_batch()
+        )
 
     async def _wait(self) -> None:
-        """Wait for an event, at most `look_every_s`."""
+        """Wait for an event, at most `poll_interval_s`."""
         try:
-            async with asyncio.timeout(self._pace.look_every_s):
+            async with asyncio.timeout(self._schedule.poll_interval_s):
                 await self._woken.wait()
         except TimeoutError:
             return
         finally:
             self._woken.clear()
 
-    def _pause_reading(self, error: ModelError) -> None:
+    def _back_off(self, error: ModelError) -> None:
         """Cutting goes on, and so does everything else."""
-        doubled_s = self._pace.first_pause_s * 2.0**self._failures
-        pause_s = max(min(doubled_s, self._pace.longest_pause_s), _retry_after_s(error))
+        doubled_s = self._schedule.min_backoff_s * 2.0**self._failures
+        pause_s = max(min(doubled_s, self._schedule.max_backoff_s), _retry_after_s(error))
         self._failures = min(self._failures + 1, MAX_DOUBLINGS)
-        self._read_after = self._clock() + timedelta(seconds=pause_s)
+        self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("no facts are taken for %.0f s: %s", pause_s, error)
 
     async def _cut_all(self) -> int:
         """Cut episodes until only open ones are left."""
         count = 0
-        while new := [await self._cut(one) for one in await self._stretches()]:
+        while new := [await self._cut(one) for one in await self._unlearned_ranges()]:
             count += sum(new)
             if not any(new):
                 break
         return count
 
-    async def _stretches(self) -> Sequence[MessageRange]:
-        return await self._store.stretches(limit=self._pace.stretches)
+    async def _unlearned_ranges(self) -> Sequence[MessageRange]:
+        return await self._store.unlearned_ranges(limit=self._schedule.range_batch)
 
-    async def _cut(self, stretch: MessageRange) -> int:
+    async def _cut(self, message_range: MessageRange) -> int:
         # In threads: stems of 400 messages that were never seen before take 0.1 s.
         points = await asyncio.to_thread(
-            cut_points, stretch.messages, now=self._clock(), is_over=stretch.is_over
+            cut_points, message_range.messages, now=self._clock(), is_closed=message_range.is_closed
         )
         if not points:
             return 0
-        memory = self._backend.for_owner(stretch.owner)
-        given = partial(self._store.given, stretch.owner)
-        recalled = await recalled_texts(memory, stretch.messages[: points[-1][1]], given=given)
-        episodes = await asyncio.to_thread(build_episodes, stretch, points, recalled)
+        memory = self._backend.for_owner(message_range.owner)
+        resolve_recent = partial(self._store.recently_returned_messages, message_range.owner)
+        recalled = await recalled_texts(
+            memory, message_range.messages[: points[-1][1]], resolve_recent=resolve_recent
+        )
+        episodes = await asyncio.to_thread(build_episodes, message_range, points, recalled)
         try:
-            return len(await self._store.keep_episodes(stretch, episodes))
+            return len(await self._store.save_episodes(message_range, episodes))
         except InvalidArguments as error:
             # Ours to mend, and no reason to keep the other conversations waiting.
-            logger.error("conversation %s cannot be cut: %s", stretch.conversation, error)
+            logger.error("conversation %s cannot be cut: %s", message_range.conversation, error)
             return 0
 
-    async def _read_some(self) -> int:
-        if self._clock() < self._read_after:
+    async def _extract_batch(self) -> int:
+        if self._clock() < self._retry_at:
             return 0
-        episodes = await self._store.unread_episodes(limit=self._pace.episodes)
+        episodes = await self._store.unread_episodes(limit=self._schedule.episode_batch)
         return await self._read_groups(_by_owner(episodes))
 
-    async def _compare_some(self) -> int:
+    async def _find_patterns_batch(self) -> int:
         """Find patterns across the conversations of consenting people, person by person."""
-        if self._clock() < self._read_after:
+        if self._clock() < self._retry_at:
             return 0
-        known = await self._store.acquaintances(limit=self._pace.acquaintances)
+        people = await self._store.consenting_people(limit=self._schedule.people_batch)
         try:
-            for one in known:
-                await self._compare(one)
+            for one in people:
+                await self._update_patterns(one)
         except ModelError as error:
-            self._pause_reading(error)
+            self._back_off(error)
             return 0
-        return len(known)
+        return len(people)
 
-    async def _compare(self, known: ConsentingPerson) -> None:
+    async def _update_patterns(self, person: ConsentingPerson) -> None:
         """Raises ModelError if the model is away, ServiceError (the store)."""
-        occasions = await asyncio.to_thread(group_talk_sessions, known.told)
-        await self._store.keep_patterns(known, await self._patterns(known, occasions))
+        sessions = await asyncio.to_thread(group_talk_sessions, person.episodes)
+        await self._store.save_patterns(person, await self._patterns(person, sessions))
 
     async def _patterns(
-        self, known: ConsentingPerson, occasions: Sequence[TalkSession]
+        self, person: ConsentingPerson, sessions: Sequence[TalkSession]
     ) -> dict[str, MemoryDraft]:
         if self._model is not None:
             try:
-                return await find_patterns_with_model(self._model, occasions)
+                return await find_patterns_with_model(self._model, sessions)
             except (InvalidModelOutput, ContextTooLong) as error:
-                logger.warning("patterns of %s are found by rules: %s", known.owner, error)
-        return await asyncio.to_thread(find_patterns, occasions)
+                logger.warning("patterns of %s are found by rules: %s", person.owner, error)
+        return await asyncio.to_thread(find_patterns, sessions)
 
     async def _read_groups(self, groups: Sequence[Sequence[MemoryEntry]]) -> int:
         """All of them end before one's failure is raised."""
@@ -233,14 +239,14 @@ class Learner:
 
     async def _read_group(self, episodes: Sequence[MemoryEntry]) -> int:
         """Read episodes in order: a later one may contradict an earlier one."""
-        async with self._places:
+        async with self._model_calls:
             count = 0
             try:
                 for episode in episodes:
                     count += await self._read(episode)
                 self._failures = 0
             except ModelError as error:
-                self._pause_reading(error)
+                self._back_off(error)
             return count
 
     async def _read(self, episode: MemoryEntry) -> int:
@@ -252,15 +258,15 @@ class Learner:
         except NotFound:
             # Forgotten since it was listed.
             return 0
-        await self._keep(episode, learned)
+        await self._save(episode, learned)
         return 1
 
     async def _reading(self, memory: OwnedMemory, episode: MemoryEntry) -> EpisodeReading:
         messages = await self._store.messages_of(episode)
-        given = partial(self._store.given, episode.owner)
-        recalled = await recalled_texts(memory, messages, given=given)
-        fresh = await asyncio.to_thread(novel_messages, messages, recalled)
-        return EpisodeReading(episode=episode, messages=fresh)
+        resolve_recent = partial(self._store.recently_returned_messages, episode.owner)
+        recalled = await recalled_texts(memory, messages, resolve_recent=resolve_recent)
+        new_messages = await asyncio.to_thread(novel_messages, messages, recalled)
+        return EpisodeReading(episode=episode, messages=new_messages)
 
     async def _extract(self, reading: EpisodeReading, memory: OwnedMemory) -> ExtractedFacts:
         try:
@@ -269,12 +275,12 @@ class Learner:
             logger.warning("episode %s is read by rules: %s", reading.episode.id, error)
             return await self._rules.extract(reading, memory)
 
-    async def _keep(self, episode: MemoryEntry, learned: ExtractedFacts) -> None:
+    async def _save(self, episode: MemoryEntry, learned: ExtractedFacts) -> None:
         try:
-            await self._store.keep_learned(episode, learned.drafts, invalid=learned.invalid)
+            await self._store.save_facts(episode, learned.drafts, invalid=learned.invalid)
         except InvalidArguments as error:
             logger.error("what episode %s says cannot be kept: %s", episode.id, error)
-            await self._store.keep_learned(episode, ())
+            await self._store.save_facts(episode, ())
 
 
 def _retry_after_s(error: ModelError) -> float:

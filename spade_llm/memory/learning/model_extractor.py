@@ -145,7 +145,7 @@ class _FactsFields(BaseModel):
 
 
 EXTRACTION_ANSWER = StructuredAnswer(
-    tool=EXTRACTION_TOOL, fields=_FactsFields, repair=EXTRACTION_REPAIR, what="facts"
+    tool=EXTRACTION_TOOL, fields=_FactsFields, retry_prompt=EXTRACTION_REPAIR, subject_name="facts"
 )
 
 
@@ -161,7 +161,7 @@ class ModelExtractor:
             return ExtractedFacts()
         candidates = await _related_known(reading, known)
         messages = build_extraction_prompt(reading, candidates)
-        found = await EXTRACTION_ANSWER.filled(self._model, messages, deadline_s=self._deadline_s)
+        found = await EXTRACTION_ANSWER.request(self._model, messages, deadline_s=self._deadline_s)
         return ExtractedFacts(
             drafts=tuple(_fact_draft(fact, reading) for fact in found.facts),
             invalid=_superseded(found, candidates),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from spade_llm.memory.contract import MemoryEntry, ObservedMessage, SearchResult
 
-    Given = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
+    ResolveRecent = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
     """Content of messages that were found lately, by id."""
 
 MAX_TOPIC_CHARS = 4000
@@ -112,19 +112,19 @@ class RecallLookup(Protocol):
 
 
 async def recalled_texts(
-    memory: RecallLookup, messages: Sequence[ObservedMessage], *, given: Given
+    memory: RecallLookup, messages: Sequence[ObservedMessage], *, resolve_recent: ResolveRecent
 ) -> Mapping[str, str]:
     """Content of recalled memories by id; deleted ones are missing.
 
-    An id may be that of a message in a search result. `given` resolves recent ones. An older one
-    cannot be looked up by id; but an answer that repeats the message shares its words, so that a
-    search for the answer finds it, and the id confirms it.
+    An id may be that of a message in a search result; `resolve_recent` resolves recent ones. Older
+    ones cannot be looked up by id, but an answer that repeats a message shares its words: a search
+    for the answer finds the message, and its id confirms it.
     """
     ids = list(dict.fromkeys(id for message in messages for id in message.recalled))[:MAX_IDS]
     entries = await memory.peek(ids) if ids else ()
     texts = {entry.id: entry.content for entry in entries}
     if other := [id for id in ids if id not in texts]:
-        texts |= await given(other)
+        texts |= await resolve_recent(other)
     searched = [one for one in messages if any(id not in texts for id in one.recalled)]
     for message in searched[:MAX_SEARCHES]:
         texts |= await _search_recalled(memory, message)

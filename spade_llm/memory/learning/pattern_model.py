@@ -89,16 +89,16 @@ DEADLINE_S = 120.0
 """Deadline for both model calls, in seconds."""
 
 
-def build_pattern_prompt(occasions: Sequence[TalkSession]) -> list[ContextMessage]:
+def build_pattern_prompt(sessions: Sequence[TalkSession]) -> list[ContextMessage]:
     """The instruction, and the newest conversations, numbered from 1 among all."""
     lines: list[dict[str, object]] = []
     room = MAX_CHARS
-    for number in range(len(occasions), max(0, len(occasions) - MAX_CONVERSATIONS), -1):
-        occasion = occasions[number - 1]
-        text = _session_text(occasion)[: min(MAX_CONVERSATION_CHARS, room)]
+    for number in range(len(sessions), max(0, len(sessions) - MAX_CONVERSATIONS), -1):
+        session = sessions[number - 1]
+        text = _session_text(session)[: min(MAX_CONVERSATION_CHARS, room)]
         room -= len(text)
         if text:
-            lines.append({"number": number, "at": f"{occasion.begin:%A %Y-%m-%d}", "text": text})
+            lines.append({"number": number, "at": f"{session.begin:%A %Y-%m-%d}", "text": text})
     data = json.dumps({"conversations": lines[::-1]}, ensure_ascii=False, indent=1)
     return [
         {
@@ -123,41 +123,41 @@ class _PatternsFields(BaseModel):
 
 
 PATTERN_ANSWER = StructuredAnswer(
-    tool=PATTERN_TOOL, fields=_PatternsFields, repair=PATTERN_REPAIR, what="patterns"
+    tool=PATTERN_TOOL, fields=_PatternsFields, retry_prompt=PATTERN_REPAIR, subject_name="patterns"
 )
 
 
 async def find_patterns_with_model(
-    model: ChatModel, occasions: Sequence[TalkSession], *, deadline_s: float = DEADLINE_S
+    model: ChatModel, sessions: Sequence[TalkSession], *, deadline_s: float = DEADLINE_S
 ) -> dict[str, MemoryDraft]:
     """Find patterns with a model, by name. Patterns found in fewer than three conversations are
     left out.
 
     Raises ModelError; InvalidModelOutput when the second answer is no better than the first.
     """
-    if len(occasions) < MIN_SESSIONS:
+    if len(sessions) < MIN_SESSIONS:
         return {}
-    found = await PATTERN_ANSWER.filled(
-        model, build_pattern_prompt(occasions), deadline_s=deadline_s
+    found = await PATTERN_ANSWER.request(
+        model, build_pattern_prompt(sessions), deadline_s=deadline_s
     )
     drafts: dict[str, MemoryDraft] = {}
     for one in found.patterns:
-        episodes = _episodes_of_pattern(one, occasions)
+        episodes = _episodes_of_pattern(one, sessions)
         if len(episodes) >= MIN_SESSIONS:
             content = single_line(one.content, MAX_PATTERN_CHARS)
             drafts[f"model\0{content.casefold()}"] = pattern_draft(
-                content, episodes, occasions, kind="told by a model"
+                content, episodes, sessions, kind="told by a model"
             )
     return drafts
 
 
-def _session_text(occasion: TalkSession) -> str:
-    return "\n".join(told.episode.content for told in occasion.told)
+def _session_text(session: TalkSession) -> str:
+    return "\n".join(one.episode.content for one in session.episodes)
 
 
 def _episodes_of_pattern(
-    pattern: _PatternFields, occasions: Sequence[TalkSession]
+    pattern: _PatternFields, sessions: Sequence[TalkSession]
 ) -> dict[int, str]:
     """First episode of each conversation named by the pattern; unknown numbers are ignored."""
     places = (number - 1 for number in pattern.conversations)
-    return {at: occasions[at].told[0].episode.id for at in places if 0 <= at < len(occasions)}
+    return {at: sessions[at].episodes[0].episode.id for at in places if 0 <= at < len(sessions)}

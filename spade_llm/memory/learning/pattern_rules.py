@@ -191,33 +191,33 @@ PATTERN_SENTENCES = {
 class TalkSession:
     """Conversation session: episodes with only short gaps between them."""
 
-    told: tuple[EpisodeWithMessages, ...]
+    episodes: tuple[EpisodeWithMessages, ...]
 
     @property
     def begin(self) -> datetime:
-        return began_at(self.told[0].episode)
+        return began_at(self.episodes[0].episode)
 
-    def said(self) -> list[tuple[str, str]]:
+    def user_messages(self) -> list[tuple[str, str]]:
         """User messages of the session: episode id and text."""
         return [
-            (told.episode.id, strip_quotes(message.content))
-            for told in self.told
-            for message in told.messages
+            (one.episode.id, strip_quotes(message.content))
+            for one in self.episodes
+            for message in one.messages
             if message.role == "user"
         ]
 
 
-def group_talk_sessions(told: Sequence[EpisodeWithMessages]) -> list[TalkSession]:
+def group_talk_sessions(episodes: Sequence[EpisodeWithMessages]) -> list[TalkSession]:
     """Oldest first."""
     groups: list[list[EpisodeWithMessages]] = []
     latest: dict[str | None, list[EpisodeWithMessages]] = {}
-    for one in sorted(told, key=lambda one: (began_at(one.episode), one.episode.id)):
+    for one in sorted(episodes, key=lambda one: (began_at(one.episode), one.episode.id)):
         group = latest.get(one.episode.session)
         if group is None or began_at(one.episode) - _ended_at(group[-1]) >= SESSION_GAP:
             group = latest[one.episode.session] = []
             groups.append(group)
         group.append(one)
-    return [TalkSession(told=tuple(group)) for group in groups]
+    return [TalkSession(episodes=tuple(group)) for group in groups]
 
 
 def began_at(episode: MemoryEntry) -> datetime:
@@ -228,30 +228,31 @@ def began_at(episode: MemoryEntry) -> datetime:
 class _FeatureSightings:
     """Occurrences of a feature."""
 
-    occasions: dict[int, str] = field(default_factory=dict)
+    sessions: dict[int, str] = field(default_factory=dict)
     """First episode with the feature in each session, by the session's index."""
     spellings: Counter[str] = field(default_factory=Counter)
 
 
-def find_patterns(occasions: Sequence[TalkSession]) -> dict[str, MemoryDraft]:
+def find_patterns(sessions: Sequence[TalkSession]) -> dict[str, MemoryDraft]:
     """Find patterns by rules. A pattern's name stays the same as long as the pattern exists."""
-    seen = _features(occasions)
-    needed = max(MIN_SESSIONS, MIN_SHARE * len(occasions))
-    often = {one: where for one, where in seen.items() if len(where.occasions) >= needed}
+    seen = _features(sessions)
+    needed = max(MIN_SESSIONS, MIN_SHARE * len(sessions))
+    often = {one: where for one, where in seen.items() if len(where.sessions) >= needed}
     chosen: dict[str, MemoryDraft] = {}
     for kind in PATTERN_SENTENCES:
         ranked = sorted(
-            _without_substrings(kind, often), key=lambda one: (-len(often[one].occasions), one)
+            _without_substrings(kind, often), key=lambda one: (-len(often[one].sessions), one)
         )
         for one in ranked[:MAX_PER_KIND]:
-            chosen["\0".join(one)] = _feature_draft(one, often[one], occasions)
+            chosen["\0".join(one)] = _feature_draft(one, often[one], sessions)
     return chosen
 
 
 def pattern_draft(
-    content: str, episodes: dict[int, str], occasions: Sequence[TalkSession], *, kind: str
+    content: str, episodes: dict[int, str], sessions: Sequence[TalkSession], *, kind: str
 ) -> MemoryDraft:
-    """`episodes`: one of each occasion (by its place) that shows it. `kind`: any word."""
+    """Draft of a pattern. `episodes`: one episode of each session that shows it, by the session's
+    index; `kind`: any word."""
     first, last = min(episodes), max(episodes)
     return MemoryDraft(
         content=content,
@@ -262,24 +263,24 @@ def pattern_draft(
         metadata={
             "kind": kind,
             "conversations": len(episodes),
-            "of": len(occasions),
-            "first": f"{began_at(occasions[first].told[0].episode):%Y-%m-%d}",
-            "last": f"{began_at(occasions[last].told[0].episode):%Y-%m-%d}",
+            "of": len(sessions),
+            "first": f"{began_at(sessions[first].episodes[0].episode):%Y-%m-%d}",
+            "last": f"{began_at(sessions[last].episodes[0].episode):%Y-%m-%d}",
         },
     )
 
 
-def _ended_at(told: EpisodeWithMessages) -> datetime:
-    return max((message.at for message in told.messages), default=began_at(told.episode))
+def _ended_at(one: EpisodeWithMessages) -> datetime:
+    return max((message.at for message in one.messages), default=began_at(one.episode))
 
 
-def _features(occasions: Sequence[TalkSession]) -> dict[Feature, _FeatureSightings]:
+def _features(sessions: Sequence[TalkSession]) -> dict[Feature, _FeatureSightings]:
     seen: dict[Feature, _FeatureSightings] = {}
-    for at, occasion in enumerate(occasions):
-        for episode, text in occasion.said():
+    for at, session in enumerate(sessions):
+        for episode, text in session.user_messages():
             for feature, spelling in _features_of(_CODE.sub(" ", text)):
                 where = seen.setdefault(feature, _FeatureSightings())
-                where.occasions.setdefault(at, episode)
+                where.sessions.setdefault(at, episode)
                 where.spellings[spelling] += 1
     return seen
 
@@ -364,12 +365,12 @@ def _is_substring_pattern(
 ) -> bool:
     words, others = one[1].split(), other[1].split()
     is_within = len(words) < len(others) and set(words) <= set(others)
-    return is_within and len(often[other].occasions) * 2 > len(often[one].occasions)
+    return is_within and len(often[other].sessions) * 2 > len(often[one].sessions)
 
 
 def _feature_draft(
-    feature: Feature, where: _FeatureSightings, occasions: Sequence[TalkSession]
+    feature: Feature, where: _FeatureSightings, sessions: Sequence[TalkSession]
 ) -> MemoryDraft:
     (spelling, _), *_ = sorted(where.spellings.items(), key=lambda one: (-one[1], one[0]))
     content = PATTERN_SENTENCES[feature[0]].format(spelling)
-    return pattern_draft(content, where.occasions, occasions, kind=feature[0])
+    return pattern_draft(content, where.sessions, sessions, kind=feature[0])

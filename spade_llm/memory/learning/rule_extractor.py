@@ -158,7 +158,7 @@ class StatedFact:
 
     content: str
     rule: FactRule
-    fills: ExclusiveValue | None
+    exclusive_value: ExclusiveValue | None
     speaker: str
     at: datetime
 
@@ -213,14 +213,18 @@ def _is_replaced(old: StatedFact, new: StatedFact) -> bool:
         return False
     if old.content == new.content:
         return True
-    return bool(old.fills and new.fills and new.fills.contradicts(old.fills))
+    return bool(
+        old.exclusive_value
+        and new.exclusive_value
+        and new.exclusive_value.contradicts(old.exclusive_value)
+    )
 
 
 def _facts_of_message(message: ObservedMessage) -> Iterable[StatedFact]:
     has_capitals = message.content != message.content.lower()
     for clause in first_person_statements(message.content):
         for rule in RULES:
-            if (found := rule.said.fullmatch(clause)) and (
+            if (found := rule.pattern.fullmatch(clause)) and (
                 fact := _stated_fact(rule, found, message, has_capitals)
             ):
                 yield fact
@@ -244,7 +248,7 @@ def _stated_fact(
     return StatedFact(
         content=rule.template.format(who=who, x=x, y=y),
         rule=rule,
-        fills=exclusive_value(rule, x, y),
+        exclusive_value=exclusive_value(rule, x, y),
         speaker=who,
         at=message.at,
     )
@@ -281,12 +285,12 @@ async def _superseded_by(
     fact: StatedFact, reading: EpisodeReading, known: KnownMemories
 ) -> Sequence[MemoryEntry]:
     """Existing memories about the same person that contradict the fact."""
-    if fact.fills is None:
+    if fact.exclusive_value is None:
         return []
     names = _names(fact, reading)
     which = MemoryFilter(subject=reading.episode.subject, types=TYPES)
     query = MemoryQuery(
-        text=f"{fact.content} {exclusive_search_words(fact.fills.slot)}",
+        text=f"{fact.content} {exclusive_search_words(fact.exclusive_value.slot)}",
         mode=SearchMode.KEYWORD,
         limit=MAX_CANDIDATES,
         which=which,
@@ -295,7 +299,8 @@ async def _superseded_by(
     return [
         entry
         for entry in current_about_subject(reading, [hit.entry for hit in found.hits])
-        if (other := parse_exclusive_fact(entry.content, names)) and fact.fills.contradicts(other)
+        if (other := parse_exclusive_fact(entry.content, names))
+        and fact.exclusive_value.contradicts(other)
     ]
 
 

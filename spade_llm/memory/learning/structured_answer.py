@@ -25,12 +25,12 @@ MAX_PROBLEMS = 5
 class StructuredAnswer(Generic[F]):
     tool: ToolSpec
     fields: type[F]
-    repair: str
+    retry_prompt: str
     """Prompt after an invalid answer; `{problems}` lists the errors."""
-    what: str
+    subject_name: str
     """Name of the requested data, for the log."""
 
-    async def filled(
+    async def request(
         self, model: ChatModel, messages: Sequence[ContextMessage], *, deadline_s: float
     ) -> F:
         """Both calls within the deadline.
@@ -43,13 +43,13 @@ class StructuredAnswer(Generic[F]):
                 try:
                     return self.fields.model_validate_json(answer)
                 except ValidationError as error:
-                    again = [*messages, *self._repair(answer, error)]
+                    again = [*messages, *self._retry_messages(answer, error)]
                     return self.fields.model_validate_json(await self._complete(model, again))
         except TimeoutError:
             raise ModelUnavailable(f"{model.name} did not answer in time.") from None
         except ValidationError as error:
             raise InvalidModelOutput(
-                f"{model.name} gave no {self.what} that fit the schema:"
+                f"{model.name} gave no {self.subject_name} that fit the schema:"
                 f" {_validation_problems(error)}."
             ) from None
 
@@ -58,10 +58,13 @@ class StructuredAnswer(Generic[F]):
         completion = await model.complete(messages, [self.tool], tool_choice=name)
         return _answer_json(completion, name)
 
-    def _repair(self, answer: str, error: ValidationError) -> list[ContextMessage]:
+    def _retry_messages(self, answer: str, error: ValidationError) -> list[ContextMessage]:
         return [
             {"role": "assistant", "content": answer or "(nothing)"},
-            {"role": "user", "content": self.repair.format(problems=_validation_problems(error))},
+            {
+                "role": "user",
+                "content": self.retry_prompt.format(problems=_validation_problems(error)),
+            },
         ]
 
 

@@ -105,12 +105,12 @@ def list_grants(transaction: Transaction, owner: str) -> Sequence[MemoryGrant]:
 
 
 def granted_scopes(
-    transaction: Transaction, owner: str, *, asker: str, access: MemoryAccess
+    transaction: Transaction, owner: str, *, caller: str, access: MemoryAccess
 ) -> Sequence[GrantScope]:
     """The parts of the owner's memory that the asker may read (or write)."""
     rows = transaction.all(
         SELECT_GRANTS_TO,
-        {**_grantee_names(asker), "owner": owner, "access": ACCESS_CODES.number(access)},
+        {**_grantee_names(caller), "owner": owner, "access": ACCESS_CODES.number(access)},
     )
     return [
         GrantScope(grant=str(UUID(bytes=id)), tag=tag, session=session)
@@ -119,11 +119,11 @@ def granted_scopes(
 
 
 def granted_entry(
-    transaction: Transaction, id: bytes, *, asker: str
+    transaction: Transaction, id: bytes, *, caller: str
 ) -> tuple[str, int, MemoryAccess] | None:
     """Owner and number of another owner's entry, and the caller's access to it; None without a
     grant."""
-    found = transaction.first(SELECT_GRANTED_ENTRY, {**_grantee_names(asker), "id": id})
+    found = transaction.first(SELECT_GRANTED_ENTRY, {**_grantee_names(caller), "id": id})
     if found is None:
         return None
     owner, seq, access = found
@@ -165,23 +165,23 @@ class AccessibleMemory:
 
 
 def accessible_memory(
-    transaction: Transaction, asker: str, of: str | None, *, access: MemoryAccess
+    transaction: Transaction, caller: str, of: str | None, *, access: MemoryAccess
 ) -> AccessibleMemory:
     """Resolve a filter's `of` to the memory accessible to the caller; a denial is logged."""
-    if of is None or of == asker:
-        return AccessibleMemory(owner=asker, scopes=None)
-    scopes = granted_scopes(transaction, of, asker=asker, access=access)
+    if of is None or of == caller:
+        return AccessibleMemory(owner=caller, scopes=None)
+    scopes = granted_scopes(transaction, of, caller=caller, access=access)
     if not scopes:
-        logger.warning("%s asked to %s the memory of %s: not granted", asker, access, of)
+        logger.warning("%s asked to %s the memory of %s: not granted", caller, access, of)
     return AccessibleMemory(owner=of, scopes=scopes)
 
 
 def list_accessible(
-    transaction: Transaction, asker: str, which: MemoryFilter, *, now: int, limit: int, offset: int
+    transaction: Transaction, caller: str, which: MemoryFilter, *, now: int, limit: int, offset: int
 ) -> MemoryPage:
     """Newest first. Raises Unauthorised."""
     found = _require_access(
-        accessible_memory(transaction, asker, which.of, access=MemoryAccess.READ)
+        accessible_memory(transaction, caller, which.of, access=MemoryAccess.READ)
     )
     return queries.list_entries(
         transaction, found.owner, which, scopes=found.scopes, now=now, limit=limit, offset=offset
@@ -190,7 +190,7 @@ def list_accessible(
 
 def hide_accessible(
     transaction: Transaction,
-    asker: str,
+    caller: str,
     which: MemoryFilter,
     ids: Sequence[bytes] | None,
     *,
@@ -199,34 +199,34 @@ def hide_accessible(
 ) -> Sequence[bytes]:
     """The ids of what is now deleted. Raises Unauthorised."""
     found = _require_access(
-        accessible_memory(transaction, asker, which.of, access=MemoryAccess.WRITE)
+        accessible_memory(transaction, caller, which.of, access=MemoryAccess.WRITE)
     )
     hidden = removal.hide_entries(
         transaction, found.owner, which, ids, scopes=found.scopes, limit=limit, now=now
     )
-    _log_missing(asker, len(set(ids or ())) - len(hidden))
+    _log_missing(caller, len(set(ids or ())) - len(hidden))
     return hidden
 
 
 def forget_accessible(
-    transaction: Transaction, asker: str, ids: Sequence[bytes], *, subject: str | None, now: int
+    transaction: Transaction, caller: str, ids: Sequence[bytes], *, subject: str | None, now: int
 ) -> int:
     """Its own, hidden ones too, and those that it was granted to write; how many there were."""
-    count = removal.forget_entries(transaction, asker, ids, subject=subject, scopes=None, now=now)
+    count = removal.forget_entries(transaction, caller, ids, subject=subject, scopes=None, now=now)
     for id in dict.fromkeys(ids):
-        granted = granted_entry(transaction, id, asker=asker)
+        granted = granted_entry(transaction, id, caller=caller)
         if granted is not None and granted[2] is MemoryAccess.WRITE:
             owner = granted[0]
-            scopes = granted_scopes(transaction, owner, asker=asker, access=MemoryAccess.WRITE)
+            scopes = granted_scopes(transaction, owner, caller=caller, access=MemoryAccess.WRITE)
             count += removal.forget_entries(
                 transaction, owner, [id], subject=subject, scopes=scopes, now=now
             )
-    _log_missing(asker, len(set(ids)) - count)
+    _log_missing(caller, len(set(ids)) - count)
     return count
 
 
 def accessible_entry(
-    transaction: Transaction, asker: str, id: bytes, *, access: MemoryAccess, now: int
+    transaction: Transaction, caller: str, id: bytes, *, access: MemoryAccess, now: int
 ) -> AccessibleEntry:
     """The visible entry that the asker may read (or write).
 
@@ -234,16 +234,16 @@ def accessible_entry(
         NotFound: it is not there, or not for this asker to see.
         Unauthorised: it may be read, not written.
     """
-    own = queries.own_entry_row(transaction, asker, id, now=now)
+    own = queries.own_entry_row(transaction, caller, id, now=now)
     if own is not None:
-        return _own_entry(asker, own, now=now)
-    granted = granted_entry(transaction, id, asker=asker)
+        return _own_entry(caller, own, now=now)
+    granted = granted_entry(transaction, id, caller=caller)
     row = granted and queries.own_entry_row(transaction, granted[0], id, now=now)
     if granted is None or row is None:
-        logger.warning("%s asked for a memory that is not there, or not its own", asker)
+        logger.warning("%s asked for a memory that is not there, or not its own", caller)
         raise queries.entry_not_found(id)
     if access is MemoryAccess.WRITE and granted[2] is not MemoryAccess.WRITE:
-        logger.warning("%s may not write a memory of %s", asker, granted[0])
+        logger.warning("%s may not write a memory of %s", caller, granted[0])
         raise Unauthorised("this memory was granted to be read, not to be written")
     return _own_entry(granted[0], row, now=now)
 
@@ -252,10 +252,10 @@ def _grantee_names(jid: str) -> dict[str, SqlValue]:
     return {"asker": jid.lower(), "domain": jid.lower().rpartition("@")[2]}
 
 
-def _log_missing(asker: str, count: int) -> None:
+def _log_missing(caller: str, count: int) -> None:
     """Ids may have been guessed: it is said how often, not which."""
     if count > 0:
-        logger.warning("%s named %d memories that are not there, or not its own", asker, count)
+        logger.warning("%s named %d memories that are not there, or not its own", caller, count)
 
 
 def _require_access(found: AccessibleMemory) -> AccessibleMemory:

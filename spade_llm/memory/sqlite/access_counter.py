@@ -38,53 +38,53 @@ class DeferredWriter(Protocol):
 class AccessCounter:
     def __init__(self, writing: DeferredWriter) -> None:
         self._writing = writing
-        self._gathered: AccessCounts = {}
+        self._pending: AccessCounts = {}
         """Number of accesses and time of the last one, by owner and key."""
-        self._leaving: list[tuple[asyncio.Future[object], AccessCounts]] = []
+        self._in_flight: list[tuple[asyncio.Future[object], AccessCounts]] = []
         """The same of those that are being written, in order; bounded by the writer's queue."""
         self._timer: asyncio.TimerHandle | None = None
-        self._written: asyncio.Future[object] | None = None
+        self._last_write: asyncio.Future[object] | None = None
 
     def count(self, owner: str, keys: Iterable[int], *, now: int) -> None:
         for key in keys:
-            times, _ = self._gathered.get((owner, key), (0, 0))
-            self._gathered[owner, key] = (times + 1, now)
-        if len(self._gathered) > MAX_ENTRIES:
+            times, _ = self._pending.get((owner, key), (0, 0))
+            self._pending[owner, key] = (times + 1, now)
+        if len(self._pending) > MAX_ENTRIES:
             self.write()
-        elif self._gathered and self._timer is None:
+        elif self._pending and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_DELAY_S, self.write)
 
-    def with_them(self, owner: str, key: int, entry: MemoryEntry, *, now: int) -> MemoryEntry:
+    def with_pending(self, owner: str, key: int, entry: MemoryEntry, *, now: int) -> MemoryEntry:
         """The entry, as it was just read, as it will be once they are written."""
         read = entry
-        for written, leaving in self._leaving:
-            uses = leaving.get((owner, key))
+        for written, counts in self._in_flight:
+            uses = counts.get((owner, key))
             if uses is not None and not written.done() and not _includes_accesses(read, uses):
                 entry = _with_accesses(entry, uses, now=now)
-        gathered = self._gathered.get((owner, key))
-        return entry if gathered is None else _with_accesses(entry, gathered, now=now)
+        pending = self._pending.get((owner, key))
+        return entry if pending is None else _with_accesses(entry, pending, now=now)
 
     def write(self) -> None:
         """Write the pending counts before any later write, without waiting."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        gathered, self._gathered = self._gathered, {}
-        self._leaving = [one for one in self._leaving if not one[0].done()]
-        if gathered:
-            self._written = self._writing.write_later(partial(add_accesses, uses=gathered))
-        if gathered and self._written is not None:
-            self._leaving.append((self._written, gathered))
+        pending, self._pending = self._pending, {}
+        self._in_flight = [one for one in self._in_flight if not one[0].done()]
+        if pending:
+            self._last_write = self._writing.write_later(partial(add_accesses, uses=pending))
+        if pending and self._last_write is not None:
+            self._in_flight.append((self._last_write, pending))
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Write them, and wait for it."""
         self.write()
-        await self.written()
+        await self.wait_written()
 
-    async def written(self) -> None:
+    async def wait_written(self) -> None:
         """Return once what `write` was called for is committed, or was refused."""
-        if self._written is not None and not self._written.done():
-            await asyncio.wait([self._written])
+        if self._last_write is not None and not self._last_write.done():
+            await asyncio.wait([self._last_write])
 
 
 class MessageAliases:

@@ -93,7 +93,9 @@ class SQLiteMemoryBackend:
         self.now = now
         self.short_term_ttl_s = short_term_ttl_s
         self.is_learned_from = is_learned_from
-        self.ranker = IndexRanker(self, embedder, is_behind=self._is_behind, settled=self.settled)
+        self.ranker = IndexRanker(
+            self, embedder, is_behind=self._is_behind, wait_idle=self.wait_idle
+        )
         self._embedder, self._is_reindexing = embedder, is_reindexing
         self._worker: EmbeddingWorker | None = None
         self._keep_deleted_days = keep_deleted_days
@@ -101,9 +103,9 @@ class SQLiteMemoryBackend:
         self._resources = AsyncExitStack()
         self._writer: GroupCommit | None = None
         self._readers: ReaderPool | None = None
-        self._near: InlineReader | None = None
-        self.uses = AccessCounter(self)
-        self.given = MessageAliases()
+        self._inline_connection: InlineReader | None = None
+        self.access_counter = AccessCounter(self)
+        self.message_aliases = MessageAliases()
 
     def for_owner(self, owner: str) -> SqliteMemoryStore:
         """The memory of one owner, a bare JID.
@@ -140,10 +142,10 @@ class SQLiteMemoryBackend:
         """
         return await maintenance.purge_memory(self, keep_deleted_days=self._keep_deleted_days)
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Return once every row has its vector; at once without an embedder."""
         if self._worker is not None:
-            await self._worker.settled()
+            await self._worker.wait_idle()
 
     async def reindex(self, progress: Progress = lambda done, total: None) -> None:
         """Make anew what is derived from the text: terms, and every vector, by this embedder.
@@ -167,14 +169,14 @@ class SQLiteMemoryBackend:
         async with self._opening:
             if self._writer is None:
                 await self._open_or_explain()
-                await self._purge_or_go_on()
+                await self._try_purge()
         return self
 
     async def close(self) -> None:
         """Commit what is queued, let running reads finish, close the file."""
         async with self._opening:
-            self.uses.write()
-            self._writer = self._readers = self._near = self._worker = None
+            self.access_counter.write()
+            self._writer = self._readers = self._inline_connection = self._worker = None
             await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
@@ -195,20 +197,20 @@ class SQLiteMemoryBackend:
             StorageFailed: the file is closed or could not be read.
             ServiceError: whatever the operation refuses with.
         """
-        await self.uses.settle()
+        await self.access_counter.flush()
         return await self._read(operation)
 
-    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+    async def read_inline(self, operation: Callable[[Transaction], T]) -> T:
         """The same for a few rows by key, without the uses that are not written yet
-        (`uses.with_them` adds them): it waits for no sync.
+        (`access_counter.with_pending` adds them): it waits for no sync.
 
         Raises:
             StorageFailed: the file is closed or could not be read.
             ServiceError: whatever the operation refuses with.
         """
-        if self._near is not None:
+        if self._inline_connection is not None:
             with suppress(BlockingIOError):
-                return self._near.read(operation)
+                return self._inline_connection.read(operation)
         return await self._read(operation)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
@@ -221,7 +223,7 @@ class SQLiteMemoryBackend:
         """
         if self._writer is None:
             raise StorageFailed("the memory is closed")
-        self.uses.write()
+        self.access_counter.write()
         return await self._writer.write(operation)
 
     def write_later(
@@ -246,7 +248,7 @@ class SQLiteMemoryBackend:
                 f"{str(self.path)!r}: {reason}; check the path and its rights"
             ) from error
 
-    async def _purge_or_go_on(self) -> None:
+    async def _try_purge(self) -> None:
         """A file that cannot be written can still be read."""
         try:
             await self.purge()
@@ -258,7 +260,7 @@ class SQLiteMemoryBackend:
         make_file_private(path)
         thread = await _open_thread(stack, path, "memory-writer", WRITER_PRAGMAS)
         await thread.run(partial(migrate, path=str(path)))
-        await thread.run(_check_references)
+        await thread.run(_enable_foreign_keys)
         readers = ReaderPool(
             [
                 await _open_thread(stack, path, "memory-reader", READER_PRAGMAS)
@@ -268,9 +270,9 @@ class SQLiteMemoryBackend:
         writer = GroupCommit(thread, on_commit=self._changed)
         stack.push_async_callback(writer.close)
         stack.push_async_callback(readers.drain)
-        near = InlineReader(path, pragmas=READER_PRAGMAS)
-        stack.callback(near.close)
-        self._readers, self._writer, self._near = readers, writer, near
+        inline_reader = InlineReader(path, pragmas=READER_PRAGMAS)
+        stack.callback(inline_reader.close)
+        self._readers, self._writer, self._inline_connection = readers, writer, inline_reader
         await stack.enter_async_context(self.ranker)
         if self._embedder is not None:
             await self._refuse_other_models(self._embedder.name)
@@ -288,18 +290,18 @@ class SQLiteMemoryBackend:
             )
 
     def _changed(self, transaction: Transaction) -> None:
-        for owner, keys in transaction.used.items():
-            self.ranker.used(owner, keys)
-        for owner, keys in transaction.touched.items():
+        for owner, keys in transaction.accessed.items():
+            self.ranker.accessed(owner, keys)
+        for owner, keys in transaction.changed.items():
             self.ranker.changed(owner, keys)
             if self._worker is not None:
-                self._worker.wake(keys)
+                self._worker.enqueue(keys)
 
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind
 
 
-def _check_references(connection: sqlite3.Connection) -> None:
+def _enable_foreign_keys(connection: sqlite3.Connection) -> None:
     """Enable foreign keys; after the migration, since they must be off while tables are rebuilt."""
     connection.execute("PRAGMA foreign_keys = ON")
 

@@ -76,9 +76,9 @@ class Transaction:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.touched: dict[str, set[int]] = {}
+        self.changed: dict[str, set[int]] = {}
         """Keys of rows that are now different or gone, by owner."""
-        self.used: dict[str, set[int]] = {}
+        self.accessed: dict[str, set[int]] = {}
         """Keys of rows with counted accesses, by owner: only their importance has changed."""
         self.is_erasing = False
         """Its text must not stay in the write-ahead log either."""
@@ -108,13 +108,13 @@ class Transaction:
         """Run it once for each; how many rows changed in all."""
         return max(self._connection.executemany(sql, parameters).rowcount, 0)
 
-    def touch(self, owner: str, keys: Iterable[int]) -> None:
+    def mark_changed(self, owner: str, keys: Iterable[int]) -> None:
         """Mark rows as changed: caches must read them again."""
-        self.touched.setdefault(owner, set()).update(keys)
+        self.changed.setdefault(owner, set()).update(keys)
 
-    def use(self, owner: str, keys: Iterable[int]) -> None:
+    def mark_accessed(self, owner: str, keys: Iterable[int]) -> None:
         """Mark rows as accessed: caches must read their importance again."""
-        self.used.setdefault(owner, set()).update(keys)
+        self.accessed.setdefault(owner, set()).update(keys)
 
 
 class SqliteThread:

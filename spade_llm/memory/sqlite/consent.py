@@ -134,7 +134,7 @@ UPDATE_LEARNED = """
 """
 
 
-def person_preferences(
+def behaviour_patterns(
     transaction: Transaction, owner: str, subject: str, *, now: int, limit: int = MAX_PREFERENCES
 ) -> Sequence[MemoryEntry]:
     """Preferences of this person, by confidence. Topics are excluded; a search finds them."""
@@ -185,8 +185,8 @@ def reject_patterns(
     transaction: Transaction, owner: str, subject: str, ids: Sequence[bytes]
 ) -> None:
     """These do not come back."""
-    known = rejected_pattern_ids(transaction, owner, subject)
-    last = list(dict.fromkeys([*known, *ids]))[-MAX_REJECTED:]
+    rejected = rejected_pattern_ids(transaction, owner, subject)
+    last = list(dict.fromkeys([*rejected, *ids]))[-MAX_REJECTED:]
     transaction.count(
         UPDATE_REJECTED, {"owner": owner, "subject": subject, "refused": b"".join(last)}
     )
@@ -233,7 +233,7 @@ def consenting_persons(
             owner=owner,
             subject=subject,
             changed=changed,
-            told=_episodes_about(transaction, owner, subject, now=now),
+            episodes=_episodes_about(transaction, owner, subject, now=now),
         )
         for owner, subject, changed in transaction.all(SELECT_CHANGED_PERSONS, {"limit": limit})
     ]
@@ -242,24 +242,24 @@ def consenting_persons(
 def save_patterns(
     transaction: Transaction,
     *,
-    known: ConsentingPerson,
+    person: ConsentingPerson,
     drafts: Mapping[str, MemoryDraft],
     now: int,
 ) -> Sequence[str]:
     """The ids of what is a pattern of this person now."""
-    who: dict[str, SqlValue] = {"owner": known.owner, "subject": known.subject}
+    who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject}
     if transaction.first(CONSENT_EXISTS, who) is None:
         return []
-    refused = rejected_pattern_ids(transaction, known.owner, known.subject)
+    refused = rejected_pattern_ids(transaction, person.owner, person.subject)
     kept = [
         id
         for key, draft in drafts.items()
-        if (id := new_id(known.owner, _pattern_key(known, key))) not in refused
-        and _sources_exist(transaction, known, draft, now=now)
-        and _save_pattern(transaction, known, key, draft, now=now)
+        if (id := new_id(person.owner, _pattern_key(person, key))) not in refused
+        and _sources_exist(transaction, person, draft, now=now)
+        and _save_pattern(transaction, person, key, draft, now=now)
     ]
-    remove_stale_patterns(transaction, known.owner, known.subject, set(kept), now=now)
-    transaction.count(UPDATE_LEARNED, {**who, "changed": known.changed})
+    remove_stale_patterns(transaction, person.owner, person.subject, set(kept), now=now)
+    transaction.count(UPDATE_LEARNED, {**who, "changed": person.changed})
     return [str(UUID(bytes=id)) for id in kept]
 
 
@@ -280,7 +280,7 @@ def _delete_patterns(
     for row in rows:
         transaction.count(DELETE_PATTERN, {"owner": owner, "seq": row[0]})
     if rows:
-        transaction.touch(owner, [entry_key(row[0]) for row in rows])
+        transaction.mark_changed(owner, [entry_key(row[0]) for row in rows])
         audit_log.record_action(transaction, owner, "forget", [row[1] for row in rows], now=now)
         transaction.is_erasing = True
 
@@ -314,23 +314,23 @@ def _episode_with_messages(
 
 
 def _sources_exist(
-    transaction: Transaction, known: ConsentingPerson, draft: MemoryDraft, *, now: int
+    transaction: Transaction, person: ConsentingPerson, draft: MemoryDraft, *, now: int
 ) -> bool:
     """All episodes that it was made from: the owner's, about this person, and not forgotten."""
-    who: dict[str, SqlValue] = {"owner": known.owner, "subject": known.subject, "now": now}
+    who: dict[str, SqlValue] = {"owner": person.owner, "subject": person.subject, "now": now}
     return bool(draft.sources) and all(
         transaction.first(EPISODE_EXISTS, {**who, "id": UUID(id).bytes}) for id in draft.sources
     )
 
 
 def _save_pattern(
-    transaction: Transaction, known: ConsentingPerson, key: str, draft: MemoryDraft, *, now: int
+    transaction: Transaction, person: ConsentingPerson, key: str, draft: MemoryDraft, *, now: int
 ) -> bool:
     """False: the person hid it."""
-    key = _pattern_key(known, key)
+    key = _pattern_key(person, key)
     which: dict[str, SqlValue] = {
-        "owner": known.owner,
-        "id": new_id(known.owner, key),
+        "owner": person.owner,
+        "id": new_id(person.owner, key),
         "now": now,
     }
     if transaction.first(PATTERN_IS_HIDDEN, which):
@@ -344,15 +344,15 @@ def _save_pattern(
             "sources": pack_ids(draft.sources),
         },
     )
-    transaction.touch(known.owner, [entry_key(seq) for (seq,) in renewed])
+    transaction.mark_changed(person.owner, [entry_key(seq) for (seq,) in renewed])
     if not renewed:
         whole = replace(
-            draft, category=Category.PATTERN, origin=Origin.PATTERN, subject=known.subject
+            draft, category=Category.PATTERN, origin=Origin.PATTERN, subject=person.subject
         )
-        row = entry_row(whole, owner=known.owner, key=key, now=now, short_term_ttl_s=0.0)
-        entries.add_entry(transaction, known.owner, row, merge=False)
+        row = entry_row(whole, owner=person.owner, key=key, now=now, short_term_ttl_s=0.0)
+        entries.add_entry(transaction, person.owner, row, merge=False)
     return True
 
 
-def _pattern_key(known: ConsentingPerson, key: str) -> str:
-    return f"pattern\0{known.subject}\0{key}"
+def _pattern_key(person: ConsentingPerson, key: str) -> str:
+    return f"pattern\0{person.subject}\0{key}"

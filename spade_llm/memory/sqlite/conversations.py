@@ -118,7 +118,7 @@ def append_messages(
     number = _conversation_number(transaction, owner, conversation)
     where: Mapping[str, SqlValue] = {"owner": owner, "number": number, "subject": subject}
     new = [row for one in messages for row in transaction.all(INSERT_MESSAGE, {**where, **one})]
-    transaction.touch(jid, [message_key(seq) for (seq,) in new])
+    transaction.mark_changed(jid, [message_key(seq) for (seq,) in new])
     return len(new)
 
 
@@ -187,7 +187,7 @@ def purge_cleared(
         transaction.count(MARK_PURGED)
         transaction.is_erasing = True
     for owner in {owner for owner, _ in rows}:
-        transaction.touch(owner, [message_key(seq) for one, seq in rows if one == owner])
+        transaction.mark_changed(owner, [message_key(seq) for one, seq in rows if one == owner])
         transaction.count(DELETE_EMPTY_CONVERSATION, {"owner": owner})
     return len(rows)
 
@@ -223,5 +223,5 @@ def _hide_messages(transaction: Transaction, owner: str, conversation: str, *, n
         transaction.count(
             HIDE_MESSAGES, {"owner": owner, "number": number, "last": last, "now": now}
         )
-        transaction.touch(owner, [message_key(seq) for _, seq in rows])
+        transaction.mark_changed(owner, [message_key(seq) for _, seq in rows])
     return len(rows)

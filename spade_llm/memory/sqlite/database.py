@@ -41,7 +41,7 @@ class MemoryDatabase(Protocol):
         """Run in a reader thread; all its statements see the same snapshot of the file."""
         ...
 
-    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+    async def read_inline(self, operation: Callable[[Transaction], T]) -> T:
         """The same in the loop's own thread: a few rows by key. Uses that are only gathered are not
         in them."""
         ...
@@ -52,12 +52,12 @@ class MemoryDatabase(Protocol):
         ...
 
     @property
-    def uses(self) -> AccessCounter:
+    def access_counter(self) -> AccessCounter:
         """Gathered until the next write, or read."""
         ...
 
     @property
-    def given(self) -> MessageAliases:
+    def message_aliases(self) -> MessageAliases:
         """Messages that searches found lately."""
         ...
 

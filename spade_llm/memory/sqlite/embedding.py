@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SELECT_FRESH = """
+SELECT_NEW = """
     SELECT row FROM vector_wanted WHERE row IN (SELECT value FROM json_each(:keys)) LIMIT :limit
 """
 SELECT_OLDEST = "SELECT row FROM vector_wanted ORDER BY row LIMIT :limit"
@@ -67,7 +67,7 @@ SET_SURPRISE = """
     WHERE seq = :seq AND content_hash = :content_hash AND surprise IS NULL
 """
 
-BATCH = 32
+BATCH_ROWS = 32
 """Rows per transaction. How many texts go at once is the embedder's to know."""
 QUIET_PERIOD_S = 0.25
 """Quiet period in seconds: vectors are computed after so long without a search or write. A waiting
@@ -75,11 +75,11 @@ search needs the cores, and later rows can share the batch."""
 MAX_DELAY_S = 2.0
 """Maximum delay in seconds after the first row without a vector, even under load; there is no delay
 if a caller waits for vectors."""
-MAX_FRESH = 4096
+MAX_NEW_KEYS = 4096
 """Keys of new rows that are remembered; the file knows all."""
 BATCH_TIMEOUT_S = 120.0
-FIRST_PAUSE_S = 1.0
-MAX_PAUSE_S = 60.0
+MIN_BACKOFF_S = 1.0
+MAX_BACKOFF_S = 60.0
 BEHIND_AFTER_S = 10.0
 """A backlog that is older makes a search say that it is degraded."""
 KNOWN_NEIGHBOURS = 8
@@ -127,16 +127,16 @@ class RowToEmbed:
 class EmbeddedRow:
     """The vector of a row, packed, and how surprising it is (None: it is said already)."""
 
-    wanted: RowToEmbed
+    row: RowToEmbed
     data: bytes
     surprise: float | None
 
 
 def rows_to_embed(
-    transaction: Transaction, fresh: Sequence[int], *, limit: int
+    transaction: Transaction, new_keys: Sequence[int], *, limit: int
 ) -> list[RowToEmbed]:
     """Those among the fresh ones first, then the oldest."""
-    keys = _row_keys(transaction, SELECT_FRESH, {"keys": json.dumps(fresh), "limit": limit})
+    keys = _row_keys(transaction, SELECT_NEW, {"keys": json.dumps(new_keys), "limit": limit})
     if len(keys) < limit:
         keys |= _row_keys(transaction, SELECT_OLDEST, {"limit": limit})
     found = (_row_to_embed(transaction, key) for key in list(keys)[:limit])
@@ -154,7 +154,7 @@ def save_vectors(
     number = _model_number(transaction, model, dimension)
     for one in embedded:
         _save_vector(transaction, one, number)
-        transaction.touch(one.wanted.owner, [one.wanted.key])
+        transaction.mark_changed(one.row.owner, [one.row.key])
 
 
 def other_vector_models(transaction: Transaction, model: str) -> list[str]:
@@ -185,13 +185,13 @@ class EmbeddingWorker:
     """Open it with `async with`, inside the running loop."""
 
     def __init__(self, storage: EmbeddingStorage, embedder: Embedder, known: NearestSearch) -> None:
-        self._storage, self._embedder, self._known = storage, embedder, known
-        self._fresh: dict[int, None] = {}
+        self._storage, self._embedder, self._nearest_search = storage, embedder, known
+        self._new_keys: dict[int, None] = {}
         self._is_woken = asyncio.Event()
-        self._is_waited_for = asyncio.Event()
+        self._has_waiters = asyncio.Event()
         self._written_at = float("-inf")
         self._idle = asyncio.Event()
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._behind_since: float | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -212,18 +212,18 @@ class EmbeddingWorker:
         now = asyncio.get_running_loop().time()
         return self._behind_since is not None and now - self._behind_since > BEHIND_AFTER_S
 
-    def wake(self, keys: Set[int]) -> None:
+    def enqueue(self, keys: Set[int]) -> None:
         """These were written. Cheap."""
         self._idle.clear()
         self._is_woken.set()
         self._written_at = asyncio.get_running_loop().time()
-        if len(self._fresh) + len(keys) <= MAX_FRESH:
-            self._fresh.update(dict.fromkeys(keys))
+        if len(self._new_keys) + len(keys) <= MAX_NEW_KEYS:
+            self._new_keys.update(dict.fromkeys(keys))
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Return once every row has its vector; they are made now. The caller cancels the wait."""
         if not self._idle.is_set():
-            self._is_waited_for.set()
+            self._has_waiters.set()
         await self._idle.wait()
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
@@ -233,20 +233,20 @@ class EmbeddingWorker:
             logger.error("no vectors are made any more", exc_info=error)
 
     async def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s = MIN_BACKOFF_S
         while True:
             await self._is_woken.wait()
             self._behind_since = self._behind_since or asyncio.get_running_loop().time()
             try:
-                await self._quiet()
+                await self._wait_until_quiet()
                 await self.catch_up()
-                pause_s = FIRST_PAUSE_S
+                pause_s = MIN_BACKOFF_S
             except (ModelUnavailable, StorageFailed, Busy) as error:
                 logger.warning("memories wait for their vectors (%.0f s): %s", pause_s, error)
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, MAX_PAUSE_S)
+                pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
-    async def _quiet(self) -> None:
+    async def _wait_until_quiet(self) -> None:
         """Wait until there was no activity for QUIET_PERIOD_S, at most MAX_DELAY_S, or until a
         caller needs vectors."""
         clock = asyncio.get_running_loop().time
@@ -254,11 +254,11 @@ class EmbeddingWorker:
         while (until := min(self._busy_until(), latest)) > clock():
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(until):
-                    await self._is_waited_for.wait()
+                    await self._has_waiters.wait()
                     return
 
     def _busy_until(self) -> float:
-        return max(self._written_at, self._known.searched_at) + QUIET_PERIOD_S
+        return max(self._written_at, self._nearest_search.searched_at) + QUIET_PERIOD_S
 
     async def catch_up(self, progress: Progress | None = None) -> None:
         """Compute all missing vectors; `progress` gets the number done and the total.
@@ -266,7 +266,7 @@ class EmbeddingWorker:
         Raises:
             ModelUnavailable, StorageFailed, Busy: some are still missing.
         """
-        async with self._alone:
+        async with self._lock:
             self._is_woken.clear()
             try:
                 await self._embed_all(progress)
@@ -275,21 +275,21 @@ class EmbeddingWorker:
                 raise
             self._behind_since = None
             if not self._is_woken.is_set():
-                self._is_waited_for.clear()
+                self._has_waiters.clear()
                 self._idle.set()
 
     async def _embed_all(self, progress: Progress | None) -> None:
         total = done = 0
         if progress is not None:
             total = await self._storage.read(count_rows_to_embed)
-        while count := await self._embed_some():
+        while count := await self._embed_batch():
             done += count
             if progress is not None:
                 progress(done, max(total, done))
 
-    async def _embed_some(self) -> int:
-        fresh, self._fresh = list(self._fresh), {}
-        rows = await self._storage.read(partial(rows_to_embed, fresh=fresh, limit=BATCH))
+    async def _embed_batch(self) -> int:
+        new_keys, self._new_keys = list(self._new_keys), {}
+        rows = await self._storage.read(partial(rows_to_embed, new_keys=new_keys, limit=BATCH_ROWS))
         if not rows:
             return 0
         vectors = await self._vectors([row.content for row in rows])
@@ -318,7 +318,7 @@ class EmbeddingWorker:
 
         surprises = [await self._surprise(rows, vectors, at) for at in range(len(rows))]
         return [
-            EmbeddedRow(wanted=row, data=data, surprise=surprise)
+            EmbeddedRow(row=row, data=data, surprise=surprise)
             for row, data, surprise in zip(rows, pack_vectors(vectors), surprises, strict=True)
         ]
 
@@ -330,16 +330,16 @@ class EmbeddingWorker:
         if row.has_surprise:
             return None
         which = MemoryFilter(subject=row.subject)
-        found = await self._known.nearest(
+        found = await self._nearest_search.nearest(
             row.owner, vectors[at], which=which, limit=KNOWN_NEIGHBOURS
         )
         before = [cosine for key, cosine in found if key < row.key and key not in row.sources]
-        beside = [
+        in_batch = [
             float(vectors[at] @ vectors[other])
-            for other, twin in enumerate(rows)
-            if _is_earlier_similar(twin, row)
+            for other, earlier in enumerate(rows)
+            if _is_earlier_similar(earlier, row)
         ]
-        return 1.0 - min(max([0.0, *before, *beside]), 1.0)
+        return 1.0 - min(max([0.0, *before, *in_batch]), 1.0)
 
 
 async def rebuild_terms(storage: EmbeddingStorage) -> None:
@@ -399,14 +399,14 @@ def _model_number(transaction: Transaction, model: str, dimension: int) -> int:
 
 def _save_vector(transaction: Transaction, one: EmbeddedRow, number: int) -> None:
     which: Mapping[str, SqlValue] = {
-        "key": one.wanted.key,
-        "seq": one.wanted.key >> 1,
-        "content_hash": one.wanted.content_hash,
+        "key": one.row.key,
+        "seq": one.row.key >> 1,
+        "content_hash": one.row.content_hash,
         "number": number,
         "data": one.data,
         "surprise": one.surprise,
     }
-    transaction.count(INSERT_MESSAGE_VECTOR if one.wanted.key & 1 else INSERT_ENTRY_VECTOR, which)
+    transaction.count(INSERT_MESSAGE_VECTOR if one.row.key & 1 else INSERT_ENTRY_VECTOR, which)
     if one.surprise is not None:
         transaction.count(SET_SURPRISE, which)
 

@@ -123,7 +123,7 @@ def add_entry(
         seq = _reinforce_entry(transaction, owned) if merge else None
         if seq is None:
             seq = _insert_entry(transaction, owned)
-        transaction.touch(jid, [entry_key(seq)])
+        transaction.mark_changed(jid, [entry_key(seq)])
     return transaction.all(SELECT_BY_SEQ, {"owner": jid, "seq": seq})[0]
 
 
@@ -139,7 +139,7 @@ def add_entries(transaction: Transaction, jid: str, rows: Sequence[Mapping[str, 
     owned = [{**row, "owner": owner} for row in rows]
     transaction.each(INSERT_ENTRY, owned)
     keys = [transaction.all(SELECT_SEQ_BY_ID, row)[0][0] for row in owned]
-    transaction.touch(jid, map(entry_key, keys))
+    transaction.mark_changed(jid, map(entry_key, keys))
 
 
 def add_link(

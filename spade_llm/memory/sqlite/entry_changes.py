@@ -122,7 +122,7 @@ def next_review_state(
 
 def update_entry(
     transaction: Transaction,
-    asker: str,
+    caller: str,
     wanted: MemoryChange,
     *,
     now: int,
@@ -130,17 +130,17 @@ def update_entry(
 ) -> MemoryEntry:
     """The entry as it is now. Raises NotFound, Unauthorised, InvalidArguments."""
     id = parse_id(wanted.id)
-    there = accessible_entry(transaction, asker, id, access=MemoryAccess.WRITE, now=now)
+    there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
     columns = _changed_columns(there.entry, wanted, now=now, ttl_s=ttl_s)
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq, "now": now}
     transaction.count(UPDATE_ENTRY, {**columns, **which})
-    transaction.touch(there.owner, [entry_key(there.seq)])
+    transaction.mark_changed(there.owner, [entry_key(there.seq)])
     return entry_from_row(_check_changed_size(transaction, there), now=now)
 
 
 def update_entries(
     transaction: Transaction,
-    asker: str,
+    caller: str,
     changes: Sequence[MemoryChange],
     *,
     on_error: OnError,
@@ -154,7 +154,7 @@ def update_entries(
     for index, wanted in enumerate(changes):
         try:
             check_change(wanted)
-            done.append(update_entry(transaction, asker, wanted, now=now, ttl_s=ttl_s).id)
+            done.append(update_entry(transaction, caller, wanted, now=now, ttl_s=ttl_s).id)
         except ServiceError as error:
             errors.append(BatchError(index=index, code=error.code, reason=str(error)))
             if on_error is OnError.STOP:
@@ -167,16 +167,16 @@ def update_entries(
 
 
 def set_entry_importance(
-    transaction: Transaction, asker: str, id: bytes, score: float, reason: str, *, now: int
+    transaction: Transaction, caller: str, id: bytes, score: float, reason: str, *, now: int
 ) -> float:
     """The one before. Raises NotFound, Unauthorised."""
-    there = accessible_entry(transaction, asker, id, access=MemoryAccess.WRITE, now=now)
+    there = accessible_entry(transaction, caller, id, access=MemoryAccess.WRITE, now=now)
     which: Mapping[str, SqlValue] = {"owner": there.owner, "seq": there.seq}
     transaction.count(
         UPDATE_IMPORTANCE, {**which, "importance": float(score), "reason": reason or None}
     )
     audit_log.record_action(transaction, there.owner, "set_importance", [id], now=now)
-    transaction.touch(there.owner, [entry_key(there.seq)])
+    transaction.mark_changed(there.owner, [entry_key(there.seq)])
     return there.entry.importance
 
 
@@ -190,7 +190,7 @@ def add_accesses(transaction: Transaction, uses: Mapping[tuple[str, int], tuple[
         ],
     )
     for owner, key in uses:
-        transaction.use(owner, [key])
+        transaction.mark_accessed(owner, [key])
 
 
 def review_entries(
@@ -236,7 +236,7 @@ def merge_entries(
         raise InvalidArguments("ids: memories about different subjects cannot be merged")
     which: Mapping[str, SqlValue] = {"owner": owner, "seq": seq, "now": now}
     transaction.count(UPDATE_MERGED_ENTRY, {**_merged_columns(entries), **which})
-    transaction.touch(owner, [entry_key(seq)])
+    transaction.mark_changed(owner, [entry_key(seq)])
     if rest:
         removal.hide_entries(transaction, owner, ANY_MEMORY, rest, scopes=None, now=now)
     return entry_from_row(transaction.all(queries.SELECT_BY_SEQ, which)[0], now=now)
@@ -261,7 +261,7 @@ def _review_entry(transaction: Transaction, owner: str, id: bytes, *, at: dateti
         UPDATE_REVIEW_STATE,
         {"owner": owner, "seq": seq, "now": now, "stability": kept[0], "difficulty": kept[1]},
     )
-    transaction.touch(owner, [entry_key(seq)])
+    transaction.mark_changed(owner, [entry_key(seq)])
 
 
 def _changed_columns(

@@ -32,7 +32,7 @@ BUSY_TIMEOUT = "PRAGMA busy_timeout"
 BUSY_TIMEOUT_MS = 250
 """Timeout in milliseconds of the single wait for the write-ahead log. By then own reads have mostly
 ended; with a longer wait, a long read of another process (an export) would delay every write."""
-RETRY_S = 0.5
+TRUNCATE_RETRY_S = 0.5
 """A log that could not be emptied is tried again so soon, also when nothing is written."""
 
 
@@ -89,7 +89,7 @@ class GroupCommit:
         self._on_commit = on_commit
         self._queue: asyncio.Queue[_QueuedWrite[Any] | None] = asyncio.Queue(MAX_QUEUED)
         self._is_closed = False
-        self._has_to_erase = False
+        self._must_truncate_wal = False
         self._task = asyncio.create_task(self._run(), name="memory-writer")
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
@@ -157,11 +157,11 @@ class GroupCommit:
         return batch
 
     async def _next_write(self) -> _QueuedWrite[Any] | None:
-        while self._has_to_erase:
+        while self._must_truncate_wal:
             with suppress(TimeoutError):
-                async with asyncio.timeout(RETRY_S):
+                async with asyncio.timeout(TRUNCATE_RETRY_S):
                     return await self._queue.get()
-            await self._empty_log(patience_ms=0)
+            await self._truncate_wal(timeout_ms=0)
         return await self._queue.get()
 
     def _drained(self) -> list[_QueuedWrite[Any]]:
@@ -189,15 +189,15 @@ class GroupCommit:
         for transaction in transactions:
             self._on_commit(transaction)
         if any(transaction.is_erasing for transaction in transactions):
-            await self._empty_log(patience_ms=BUSY_TIMEOUT_MS)
-        elif self._has_to_erase:
-            await self._empty_log(patience_ms=0)
+            await self._truncate_wal(timeout_ms=BUSY_TIMEOUT_MS)
+        elif self._must_truncate_wal:
+            await self._truncate_wal(timeout_ms=0)
         for write in writes:
             write.acknowledge()
 
-    async def _empty_log(self, *, patience_ms: int) -> None:
-        emptied = partial(_has_truncated_wal, patience_ms=patience_ms)
-        self._has_to_erase = not await self._thread.run(emptied)
+    async def _truncate_wal(self, *, timeout_ms: int) -> None:
+        emptied = partial(_has_truncated_wal, timeout_ms=timeout_ms)
+        self._must_truncate_wal = not await self._thread.run(emptied)
 
 
 def _commit_together(connection: sqlite3.Connection, writes: Sequence[_QueuedWrite[Any]]) -> None:
@@ -216,10 +216,10 @@ def _is_locked(failure: BaseException) -> bool:
     return getattr(failure, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def _has_truncated_wal(connection: sqlite3.Connection, *, patience_ms: int) -> bool:
+def _has_truncated_wal(connection: sqlite3.Connection, *, timeout_ms: int) -> bool:
     """False if a reader was in the way: it is tried again."""
     ((usual_ms,),) = connection.execute(BUSY_TIMEOUT).fetchall()
-    connection.execute(f"{BUSY_TIMEOUT} = {patience_ms}")
+    connection.execute(f"{BUSY_TIMEOUT} = {timeout_ms}")
     try:
         ((is_busy, _, _),) = connection.execute(TRUNCATE_WAL).fetchall()
     except sqlite3.Error as error:

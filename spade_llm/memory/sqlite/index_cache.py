@@ -50,7 +50,7 @@ MAX_AWAITED_ROWS = 64
 """A search by meaning waits for the vectors of so many new rows of its owner, not of an import …"""
 MAX_AWAIT_S = 0.5
 """… and not longer: what has no vector by then is found by words."""
-MAX_GLANCE_ROWS = 32
+MAX_INLINE_READ_ROWS = 32
 """Changed ones that are read in the loop's own thread."""
 MERGE_DELAY_S = 0.05
 """Maximum delay in seconds until changed rows are read again and deleted rows are removed from RAM.
@@ -65,7 +65,7 @@ class IndexSource(Protocol):
 
     async def read(self, operation: Callable[[Transaction], T]) -> T: ...
 
-    async def glance(self, operation: Callable[[Transaction], T]) -> T: ...
+    async def read_inline(self, operation: Callable[[Transaction], T]) -> T: ...
 
 
 @dataclass(slots=True)
@@ -76,15 +76,15 @@ class _LoadedIndex:
     index: OwnerIndex = field(default_factory=OwnerIndex)
     is_loaded: bool = False
     stale: set[int] = field(default_factory=set)
-    """Keys that have changed since they were read; bounded by what is written in TIDY_AFTER_S."""
-    used: set[int] = field(default_factory=set)
+    """Keys that have changed since they were read; bounded by the writes within MERGE_DELAY_S."""
+    accessed: set[int] = field(default_factory=set)
     """Keys with accesses counted since the last load; each counts once."""
     wants_merge: bool = False
     """Rows were removed since the last one."""
     size_bytes: int = 0
     """Size in bytes at the last measurement."""
     users: int = 0
-    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """An index is read and written by one at a time."""
 
 
@@ -99,22 +99,22 @@ class IndexRanker:
 
     def __init__(
         self,
-        reading: IndexSource,
+        source: IndexSource,
         embedder: Embedder | None,
         *,
         is_behind: Callable[[], bool] = lambda: False,
-        settled: Callable[[], Awaitable[None]] | None = None,
+        wait_idle: Callable[[], Awaitable[None]] | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._reading, self._embedder = reading, embedder
-        self._is_behind, self._settled, self._max_bytes = is_behind, settled, max_bytes
-        self._held: OrderedDict[str, _LoadedIndex] = OrderedDict()
+        self._source, self._embedder = source, embedder
+        self._is_behind, self._wait_idle, self._max_bytes = is_behind, wait_idle, max_bytes
+        self._cached: OrderedDict[str, _LoadedIndex] = OrderedDict()
         """The one used last is at the end."""
         self._size_bytes = 0
         self.searched_at = float("-inf")
         """Time of the last search, by the event loop's clock."""
         self._threads: ThreadPoolExecutor | None = None
-        self._tidying: asyncio.Task[None] | None = None
+        self._refresh_task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memory-index")
@@ -122,70 +122,70 @@ class IndexRanker:
 
     async def __aexit__(self, *_: object) -> None:
         threads, self._threads = self._threads, None
-        self._held.clear()
+        self._cached.clear()
         self._size_bytes = 0
-        if self._tidying is not None:
-            self._tidying.cancel()
-            await asyncio.wait([self._tidying])
+        if self._refresh_task is not None:
+            self._refresh_task.cancel()
+            await asyncio.wait([self._refresh_task])
         if threads is not None:
             await asyncio.to_thread(threads.shutdown)
 
     def clear(self) -> None:
         """Forget what was read, of every owner: it is read again when it is asked for."""
-        for held in self._held.values():
-            held.is_loaded = False
+        for cached in self._cached.values():
+            cached.is_loaded = False
 
     def __len__(self) -> int:
         """Number of owners with a cached index."""
-        return len(self._held)
+        return len(self._cached)
 
-    def rows_held(self, owner: str) -> int:
-        held = self._held.get(owner)
-        return 0 if held is None else len(held.index)
+    def cached_rows(self, owner: str) -> int:
+        cached = self._cached.get(owner)
+        return 0 if cached is None else len(cached.index)
 
-    async def tidied(self) -> None:
+    async def wait_refreshed(self) -> None:
         """Return once nothing that has changed is still held as it was. The caller cancels."""
-        if self._tidying is not None:
-            await asyncio.wait([self._tidying])
+        if self._refresh_task is not None:
+            await asyncio.wait([self._refresh_task])
 
     @property
     def size_bytes(self) -> int:
         return self._size_bytes
 
     def changed(self, owner: str, keys: Set[int]) -> None:
-        held = self._held.get(owner)
-        if held is None:
+        cached = self._cached.get(owner)
+        if cached is None:
             return
-        held.stale |= keys
-        self._tidy_soon()
+        cached.stale |= keys
+        self._schedule_refresh()
 
-    def used(self, owner: str, keys: Set[int]) -> None:
+    def accessed(self, owner: str, keys: Set[int]) -> None:
         """Mark rows as accessed: only their importance has changed."""
-        held = self._held.get(owner)
-        if held is not None:
-            held.used |= keys
+        cached = self._cached.get(owner)
+        if cached is not None:
+            cached.accessed |= keys
 
     async def search(
         self, owner: str, query: MemoryQuery, *, scopes: Sequence[GrantScope] | None = None
     ) -> RankedRows:
         self.searched_at = asyncio.get_running_loop().time()
-        async with self._using(owner) as held:
+        async with self._using(owner) as cached:
             if query.mode is SearchMode.SEMANTIC:
-                await self._newest_embedded(held)
-            vector = await self._query_vector(held.index, query)
-            async with held.alone:
+                await self._await_new_vectors(cached)
+            vector = await self._query_vector(cached.index, query)
+            async with cached.lock:
                 if ranks_by_importance(query):
-                    held.stale |= held.used
-                await self._refresh(held)
+                    cached.stale |= cached.accessed
+                await self._refresh(cached)
                 search = partial(
-                    held.index.search,
+                    cached.index.search,
                     query if vector is not None else _as_keyword_query(query),
                     vector,
                     now=self._now_s(),
                     scopes=scopes,
                 )
-                hits = await self._run(held, search)
-                outcome = self._outcome(held, query, vector, scopes, hits)
+                hits = await self._run(cached, search)
+                outcome = self._outcome(cached, query, vector, scopes, hits)
             return RankedRows(outcome=outcome, hits=tuple(hits))
 
     async def similar(
@@ -198,10 +198,10 @@ class IndexRanker:
         which: MemoryFilter = ANY_MEMORY,
         scopes: Sequence[GrantScope] | None = None,
     ) -> RankedRows:
-        async with self._using(owner) as held, held.alone:
-            await self._refresh(held)
+        async with self._using(owner) as cached, cached.lock:
+            await self._refresh(cached)
             search = partial(
-                held.index.similar,
+                cached.index.similar,
                 key,
                 now=self._now_s(),
                 which=which,
@@ -209,8 +209,8 @@ class IndexRanker:
                 min_score=min_score,
                 scopes=scopes,
             )
-            hits = await self._run(held, search)
-            index, now = held.index, self._now_s()
+            hits = await self._run(cached, search)
+            index, now = cached.index, self._now_s()
             if not index.has_vector(key) or index.lacks_vectors(which, now=now, scopes=scopes):
                 return RankedRows(outcome=SearchOutcome.DEGRADED, hits=tuple(hits))
             return RankedRows(
@@ -222,116 +222,120 @@ class IndexRanker:
     ) -> Sequence[tuple[int, float]]:
         """Entries with their cosine, the nearest first."""
         query = MemoryQuery(text="", mode=SearchMode.SEMANTIC, which=which, limit=limit)
-        async with self._using(owner) as held, held.alone:
-            await self._refresh(held)
-            search = partial(held.index.search, query, vector, now=self._now_s())
-            return [(hit.key, hit.score) for hit in await self._run(held, search)]
+        async with self._using(owner) as cached, cached.lock:
+            await self._refresh(cached)
+            search = partial(cached.index.search, query, vector, now=self._now_s())
+            return [(hit.key, hit.score) for hit in await self._run(cached, search)]
 
     @asynccontextmanager
     async def _using(self, owner: str) -> AsyncIterator[_LoadedIndex]:
         """The owner's index, loaded; it is not let go of before the block ends."""
-        held = self._held.setdefault(owner, _LoadedIndex(owner))
-        self._held.move_to_end(owner)
-        held.users += 1
+        cached = self._cached.setdefault(owner, _LoadedIndex(owner))
+        self._cached.move_to_end(owner)
+        cached.users += 1
         try:
-            async with held.alone:
-                if not held.is_loaded or held.index.is_worn:
-                    await self._load(held)
-            yield held
+            async with cached.lock:
+                if not cached.is_loaded or cached.index.is_worn:
+                    await self._load(cached)
+            yield cached
         finally:
-            held.users -= 1
-            self._let_go()
+            cached.users -= 1
+            self._evict()
 
-    async def _load(self, held: _LoadedIndex) -> None:
+    async def _load(self, cached: _LoadedIndex) -> None:
         """Load the index. Rows committed meanwhile are also in `stale` and are read again."""
-        now = to_microseconds(self._reading.now())
-        read = partial(_load_index, owner=held.owner, model=self._model, now=now)
-        held.index = await self._reading.read(read)
-        held.is_loaded = True
-        self._measure(held)
+        now = to_microseconds(self._source.now())
+        read = partial(_load_index, owner=cached.owner, model=self._model, now=now)
+        cached.index = await self._source.read(read)
+        cached.is_loaded = True
+        self._measure(cached)
 
-    async def _refresh(self, held: _LoadedIndex) -> None:
+    async def _refresh(self, cached: _LoadedIndex) -> None:
         """Bring it up to what is committed."""
-        if not (held.is_loaded and held.stale):
+        if not (cached.is_loaded and cached.stale):
             return
-        keys, held.stale = held.stale, set()
-        held.used -= keys
-        now = to_microseconds(self._reading.now())
+        keys, cached.stale = cached.stale, set()
+        cached.accessed -= keys
+        now = to_microseconds(self._source.now())
         read = partial(
-            index_rows_by_key, owner=held.owner, keys=sorted(keys), model=self._model, now=now
+            index_rows_by_key, owner=cached.owner, keys=sorted(keys), model=self._model, now=now
         )
-        is_few = len(keys) <= MAX_GLANCE_ROWS
+        is_few = len(keys) <= MAX_INLINE_READ_ROWS
         try:
-            found = await (self._reading.glance(read) if is_few else self._reading.read(read))
+            found = await (self._source.read_inline(read) if is_few else self._source.read(read))
         except BaseException:
-            held.stale |= keys
+            cached.stale |= keys
             raise
         gone = keys.difference(found.columns.key)
-        held.index.remove(list(gone))
-        held.wants_merge |= bool(gone)
-        put_rows(held.index, found)
-        self._measure(held)
+        cached.index.remove(list(gone))
+        cached.wants_merge |= bool(gone)
+        put_rows(cached.index, found)
+        self._measure(cached)
 
-    def _tidy_soon(self) -> None:
-        if self._tidying is None or self._tidying.done():
-            self._tidying = asyncio.create_task(self._tidy(), name="memory-index-tidy")
+    def _schedule_refresh(self) -> None:
+        if self._refresh_task is None or self._refresh_task.done():
+            self._refresh_task = asyncio.create_task(
+                self._refresh_stale(), name="memory-index-tidy"
+            )
 
-    def _measure(self, held: _LoadedIndex) -> None:
-        if self._held.get(held.owner) is not held:
+    def _measure(self, cached: _LoadedIndex) -> None:
+        if self._cached.get(cached.owner) is not cached:
             return
-        size = EMPTY_BYTES + held.index.size_bytes
-        self._size_bytes += size - held.size_bytes
-        held.size_bytes = size
+        size = EMPTY_BYTES + cached.index.size_bytes
+        self._size_bytes += size - cached.size_bytes
+        cached.size_bytes = size
 
-    async def _tidy(self) -> None:
+    async def _refresh_stale(self) -> None:
         """Refresh stale indexes, so that deleted rows leave RAM even if the owner does not search
         again."""
         await asyncio.sleep(MERGE_DELAY_S)
-        while stale := [held for held in self._held.values() if held.is_loaded and held.stale]:
-            for held in stale:
-                async with held.alone:
+        while stale := [
+            cached for cached in self._cached.values() if cached.is_loaded and cached.stale
+        ]:
+            for cached in stale:
+                async with cached.lock:
                     try:
-                        await self._refresh(held)
+                        await self._refresh(cached)
                     except StorageFailed as error:
                         logger.warning("an index could not be brought up to date: %s", error)
                         return
             await asyncio.sleep(MERGE_DELAY_S)
-        for held in list(self._held.values()):
-            await self._merge(held)
-        self._let_go()
+        for cached in list(self._cached.values()):
+            await self._merge(cached)
+        self._evict()
 
-    async def _merge(self, held: _LoadedIndex) -> None:
+    async def _merge(self, cached: _LoadedIndex) -> None:
         """Merge the index without dead rows; searches continue meanwhile."""
-        if not (held.wants_merge or held.index.wants_merge):
+        if not (cached.wants_merge or cached.index.wants_merge):
             return
-        held.wants_merge = False
-        async with held.alone:
-            job = held.index.merge_job()
+        cached.wants_merge = False
+        async with cached.lock:
+            job = cached.index.merge_job()
         finish = await asyncio.get_running_loop().run_in_executor(self._threads, job)
-        async with held.alone:
+        async with cached.lock:
             finish()
-            self._measure(held)
+            self._measure(cached)
 
-    def _let_go(self) -> None:
+    def _evict(self) -> None:
         """Evict the least recently used indexes until the rest fits."""
         if self._size_bytes <= self._max_bytes:
             return
-        for held in [one for one in self._held.values() if not one.users][:-1]:
-            del self._held[held.owner]
-            self._size_bytes -= held.size_bytes
+        for cached in [one for one in self._cached.values() if not one.users][:-1]:
+            del self._cached[cached.owner]
+            self._size_bytes -= cached.size_bytes
             if self._size_bytes <= self._max_bytes:
                 return
 
-    async def _newest_embedded(self, held: _LoadedIndex) -> None:
+    async def _await_new_vectors(self, cached: _LoadedIndex) -> None:
         """Wait for the vectors of new rows: a semantic search finds a row only by its vector."""
-        async with held.alone:
-            await self._refresh(held)
-        is_few = 0 < held.index.without_vector <= MAX_AWAITED_ROWS
-        if self._settled is None or not is_few or self._is_behind():
+        async with cached.lock:
+            await self._refresh(cached)
+        is_few = 0 < cached.index.without_vector <= MAX_AWAITED_ROWS
+        if self._wait_idle is None or not is_few or self._is_behind():
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_AWAIT_S):
-                await self._settled()
+                await self._wait_idle()
 
     async def _query_vector(
         self, index: OwnerIndex, query: MemoryQuery
@@ -347,8 +351,8 @@ class IndexRanker:
             return None
         return vectors.reshape(-1)
 
-    async def _run(self, held: _LoadedIndex, search: Callable[[], T]) -> T:
-        if len(held.index) <= INLINE_ROWS:
+    async def _run(self, cached: _LoadedIndex, search: Callable[[], T]) -> T:
+        if len(cached.index) <= INLINE_ROWS:
             return search()
         running = asyncio.get_running_loop().run_in_executor(self._threads, search)
         try:
@@ -360,14 +364,14 @@ class IndexRanker:
 
     def _outcome(
         self,
-        held: _LoadedIndex,
+        cached: _LoadedIndex,
         query: MemoryQuery,
         vector: NDArray[np.float32] | None,
         scopes: Sequence[GrantScope] | None,
         hits: Sequence[IndexHit],
     ) -> SearchOutcome:
         is_by_meaning = query.mode is not SearchMode.KEYWORD
-        if is_by_meaning and (vector is None or self._lacks_vectors(held.index, query, scopes)):
+        if is_by_meaning and (vector is None or self._lacks_vectors(cached.index, query, scopes)):
             return SearchOutcome.DEGRADED
         return SearchOutcome.OK if hits else SearchOutcome.EMPTY
 
@@ -385,7 +389,7 @@ class IndexRanker:
         return self._embedder.name if self._embedder is not None else ""
 
     def _now_s(self) -> float:
-        return self._reading.now().timestamp()
+        return self._source.now().timestamp()
 
 
 def put_rows(index: OwnerIndex, rows: IndexRows) -> None:

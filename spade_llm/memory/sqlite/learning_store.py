@@ -97,18 +97,20 @@ class SqliteLearningStore:
     def __init__(self, database: MemoryDatabase) -> None:
         self._database = database
 
-    async def stretches(self, *, limit: int = 16) -> Sequence[MessageRange]:
+    async def unlearned_ranges(self, *, limit: int = 16) -> Sequence[MessageRange]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         return await self._database.read(partial(_message_ranges, limit=limit))
 
-    async def keep_episodes(
-        self, stretch: MessageRange, episodes: Sequence[EpisodeDraft]
+    async def save_episodes(
+        self, message_range: MessageRange, episodes: Sequence[EpisodeDraft]
     ) -> Sequence[str]:
-        whole = [replace(one, draft=_episode_draft(one.draft, stretch)) for one in episodes]
+        whole = [replace(one, draft=_episode_draft(one.draft, message_range)) for one in episodes]
         for one in whole:
             validation.check_draft(one.draft)
         return await self._database.write(
-            partial(_save_episodes, stretch=stretch, episodes=whole, database=self._database)
+            partial(
+                _save_episodes, message_range=message_range, episodes=whole, database=self._database
+            )
         )
 
     async def messages_of(self, episode: MemoryEntry) -> Sequence[ObservedMessage]:
@@ -120,8 +122,8 @@ class SqliteLearningStore:
         rows = await self._database.read(lambda file: file.all(SELECT_EPISODE_MESSAGES, which))
         return [message_from_row(row) for row in rows]
 
-    async def given(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
-        keys = self._database.given.keys(owner, ids)
+    async def recently_returned_messages(self, owner: str, ids: Sequence[str]) -> Mapping[str, str]:
+        keys = self._database.message_aliases.keys(owner, ids)
         if not keys:
             return {}
         now = to_microseconds(self._database.now())
@@ -138,7 +140,7 @@ class SqliteLearningStore:
         )
         return [entry_from_row(row, now=now) for row in rows]
 
-    async def keep_learned(
+    async def save_facts(
         self, episode: MemoryEntry, drafts: Sequence[MemoryDraft], *, invalid: Sequence[str] = ()
     ) -> Sequence[str]:
         whole = [_learned_draft(draft, episode) for draft in drafts]
@@ -153,29 +155,29 @@ class SqliteLearningStore:
         )
         return await self._database.write(operation)
 
-    async def acquaintances(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
+    async def consenting_people(self, *, limit: int = 4) -> Sequence[ConsentingPerson]:
         validation.check_number("limit", limit, 1, validation.MAX_ROWS)
         now = to_microseconds(self._database.now())
         return await self._database.read(partial(consent.consenting_persons, limit=limit, now=now))
 
-    async def keep_patterns(
-        self, known: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
+    async def save_patterns(
+        self, person: ConsentingPerson, drafts: Mapping[str, MemoryDraft]
     ) -> Sequence[str]:
         for draft in drafts.values():
             validation.check_draft(draft)
         now = to_microseconds(self._database.now())
         return await self._database.write(
-            partial(consent.save_patterns, known=known, drafts=drafts, now=now)
+            partial(consent.save_patterns, person=person, drafts=drafts, now=now)
         )
 
 
-def _episode_draft(draft: MemoryDraft, stretch: MessageRange) -> MemoryDraft:
+def _episode_draft(draft: MemoryDraft, message_range: MessageRange) -> MemoryDraft:
     return replace(
         draft,
         origin=Origin.EPISODE,
         type=draft.type or MemoryType.EPISODIC,
-        session=draft.session or stretch.conversation,
-        subject=draft.subject or stretch.subject,
+        session=draft.session or message_range.conversation,
+        subject=draft.subject or message_range.subject,
     )
 
 
@@ -216,42 +218,52 @@ def _message_range(
         conversation=name,
         subject=subjects[-1] if subjects else None,
         messages=tuple(message_from_row(row[:-1]) for row in rows),
-        is_over=0 < len(hidden) < MAX_RANGE,
+        is_closed=0 < len(hidden) < MAX_RANGE,
     )
 
 
 def _save_episodes(
     transaction: Transaction,
     *,
-    stretch: MessageRange,
+    message_range: MessageRange,
     episodes: Sequence[EpisodeDraft],
     database: MemoryDatabase,
 ) -> Sequence[str]:
-    kept = [_save_episode(transaction, stretch, one, database) for one in episodes]
+    kept = [_save_episode(transaction, message_range, one, database) for one in episodes]
     return [id for id in kept if id is not None]
 
 
 def _save_episode(
-    transaction: Transaction, stretch: MessageRange, episode: EpisodeDraft, database: MemoryDatabase
+    transaction: Transaction,
+    message_range: MessageRange,
+    episode: EpisodeDraft,
+    database: MemoryDatabase,
 ) -> str | None:
     """The entry's id; None if its messages have been forgotten meanwhile."""
-    first = _message_position(transaction, stretch, episode.first_message)
-    last = _message_position(transaction, stretch, episode.last_message)
+    first = _message_position(transaction, message_range, episode.first_message)
+    last = _message_position(transaction, message_range, episode.last_message)
     if first is None or last is None:
         return None
-    key = f"episode\0{stretch.conversation}\0{episode.first_message}"
-    row = _add_draft(transaction, episode.draft, stretch.owner, key, database, merge=False)
-    marks = {"owner": stretch.owner, "conversation": first[0], "first": first[1], "last": last[1]}
+    key = f"episode\0{message_range.conversation}\0{episode.first_message}"
+    row = _add_draft(transaction, episode.draft, message_range.owner, key, database, merge=False)
+    marks = {
+        "owner": message_range.owner,
+        "conversation": first[0],
+        "first": first[1],
+        "last": last[1],
+    }
     transaction.count(MARK_EPISODE, {**marks, "episode": row[0]})
     transaction.count(MARK_EPISODE, {**marks, "episode": 0, "first": 0})
     return _entry_id(row)
 
 
-def _message_position(transaction: Transaction, stretch: MessageRange, id: str) -> SqlRow | None:
+def _message_position(
+    transaction: Transaction, message_range: MessageRange, id: str
+) -> SqlRow | None:
     """Its conversation's number and its own."""
     which: dict[str, SqlValue] = {
-        "owner": stretch.owner,
-        "conversation": stretch.conversation,
+        "owner": message_range.owner,
+        "conversation": message_range.conversation,
         "id": id,
     }
     return transaction.first(SELECT_POSITION, which)
@@ -273,7 +285,7 @@ def _save_learned(
     for id in invalid:
         which: dict[str, SqlValue] = {"owner": episode.owner, "id": id, "at": at, "now": now}
         closed = transaction.all(CLOSE_FACT, which)
-        transaction.touch(episode.owner, [entry_key(seq) for (seq,) in closed])
+        transaction.mark_changed(episode.owner, [entry_key(seq) for (seq,) in closed])
     consent.mark_person_changed(transaction, episode.owner, episode.subject)
     conversations.purge_cleared(
         transaction, now=now, is_learned_from=True, conversation=episode.session

@@ -130,7 +130,7 @@ def run_decay(transaction: Transaction, owner: str, *, now: int) -> Sequence[byt
         return []
     rows = due_decay(transaction, owner, policy, now=now)
     transaction.each(HIDE_ENTRY, [{"owner": owner, "now": now, "seq": seq} for seq, _ in rows])
-    transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+    transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
     transaction.count(UPDATE_LAST_RUN, {"owner": owner, "now": now, "count": len(rows)})
     ids = [id for _, id in rows]
     consent.remove_patterns_of_episodes(transaction, owner, set(ids), now=now)

@@ -145,7 +145,7 @@ def hide_entries(
         most = NO_LIMIT if limit is None else limit
         values = {**one.parameters, "owner": owner, "now": now, "limit": most}
         rows += transaction.all(HIDE_ENTRIES.format(condition=one.sql), values)
-    transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+    transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
     hidden = [id for _, id in rows]
     if hidden:
         _reject_patterns(transaction, owner, [seq for seq, _ in rows])
@@ -171,11 +171,13 @@ def forget_entries(
     conditions = [
         join_conditions([_has_id(id), scope_condition(scopes), *about]) for id in dict.fromkeys(ids)
     ]
-    doomed = [
+    rows_to_delete = [
         one for condition in conditions for one in _entries_to_delete(transaction, owner, condition)
     ]
-    _reject_patterns(transaction, owner, [one.seq for one in doomed])
-    return _erase_entries(transaction, owner, doomed, message_scope_condition(scopes), now=now)
+    _reject_patterns(transaction, owner, [one.seq for one in rows_to_delete])
+    return _erase_entries(
+        transaction, owner, rows_to_delete, message_scope_condition(scopes), now=now
+    )
 
 
 def forget_subject(
@@ -197,13 +199,18 @@ def forget_session(
     transaction: Transaction, owner: str, session: str, *, now: int
 ) -> RemovedCounts:
     of_session = _column_condition("session", session)
-    doomed = _entries_to_delete(transaction, owner, of_session)
+    rows_to_delete = _entries_to_delete(transaction, owner, of_session)
     messages = _erase_messages(
-        transaction, owner, IN_CONVERSATION, of_session.parameters, doomed=doomed, now=now
+        transaction,
+        owner,
+        IN_CONVERSATION,
+        of_session.parameters,
+        rows_to_delete=rows_to_delete,
+        now=now,
     )
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
-    return _removed_counts(doomed, messages)
+    _erase_entries(transaction, owner, rows_to_delete, ALL_MESSAGES, now=now)
+    return _removed_counts(rows_to_delete, messages)
 
 
 def retract_messages(
@@ -211,7 +218,7 @@ def retract_messages(
 ) -> int:
     """Messages of one conversation, and the episodes that quote them; how many there were."""
     which = {"session": session, "ids": json.dumps(list(ids))}
-    count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, doomed=(), now=now)
+    count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, rows_to_delete=(), now=now)
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
     return count
 
@@ -224,7 +231,7 @@ def purge_entries(transaction: Transaction, *, deleted_before: int, now: int, li
     for owner, seq, _ in rows:
         transaction.count(RELEASE_MESSAGES, {"episode": seq})
         transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
-        transaction.touch(owner, [entry_key(seq)])
+        transaction.mark_changed(owner, [entry_key(seq)])
     for owner in {row[0] for row in rows}:
         ids = [id for o, _, id in rows if o == owner]
         remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
@@ -237,19 +244,19 @@ def _forget_subject(
     transaction: Transaction, owner: str, subject: str, *, now: int
 ) -> RemovedCounts:
     about = _column_condition("subject", subject)
-    doomed = _entries_to_delete(transaction, owner, about)
+    rows_to_delete = _entries_to_delete(transaction, owner, about)
     messages = _erase_messages(
-        transaction, owner, ABOUT_SUBJECT, about.parameters, doomed=doomed, now=now
+        transaction, owner, ABOUT_SUBJECT, about.parameters, rows_to_delete=rows_to_delete, now=now
     )
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-    _erase_entries(transaction, owner, doomed, ALL_MESSAGES, now=now)
+    _erase_entries(transaction, owner, rows_to_delete, ALL_MESSAGES, now=now)
     consent.withdraw_consent(transaction, owner, subject, now=now)
-    return _removed_counts(doomed, messages)
+    return _removed_counts(rows_to_delete, messages)
 
 
-def _removed_counts(doomed: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
+def _removed_counts(rows_to_delete: Sequence[EntryToDelete], messages: int) -> RemovedCounts:
     return RemovedCounts(
-        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in doomed)
+        messages=messages, by_type=Counter(TYPE_CODES.value(one.type) for one in rows_to_delete)
     )
 
 
@@ -268,30 +275,36 @@ def _entries_to_delete(
 def _erase_entries(
     transaction: Transaction,
     owner: str,
-    doomed: Sequence[EntryToDelete],
+    rows_to_delete: Sequence[EntryToDelete],
     messages: SqlCondition,
     *,
     now: int,
 ) -> int:
     """Rows, links, vectors; those of `messages` that say the same, the person's that say it among
     other things, or that an episode was cut from."""
-    for one in doomed:
+    for one in rows_to_delete:
         which = {**messages.parameters, "owner": owner, "seq": one.seq, "episode": one.seq}
         if one.origin is Origin.EPISODE:
             condition = f"{IN_EPISODE} AND {messages.sql}"
-            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
+            _erase_messages(
+                transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
+            )
             transaction.count(RELEASE_MESSAGES, which)
         for saying in (SAME_CONTENT, CONTAINING_CONTENT):
             condition = f"{saying} AND {messages.sql}"
-            _erase_messages(transaction, owner, condition, which, doomed=doomed, now=now)
+            _erase_messages(
+                transaction, owner, condition, which, rows_to_delete=rows_to_delete, now=now
+            )
         transaction.count(DELETE_ENTRY, which)
-    if doomed:
-        remove_patterns_of_episodes(transaction, owner, {one.id for one in doomed}, now=now)
+    if rows_to_delete:
+        remove_patterns_of_episodes(transaction, owner, {one.id for one in rows_to_delete}, now=now)
         transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
-        transaction.touch(owner, [entry_key(one.seq) for one in doomed])
-        audit_log.record_action(transaction, owner, "forget", [one.id for one in doomed], now=now)
+        transaction.mark_changed(owner, [entry_key(one.seq) for one in rows_to_delete])
+        audit_log.record_action(
+            transaction, owner, "forget", [one.id for one in rows_to_delete], now=now
+        )
         transaction.is_erasing = True
-    return len(doomed)
+    return len(rows_to_delete)
 
 
 def _erase_messages(
@@ -300,20 +313,20 @@ def _erase_messages(
     condition: str,
     values: Mapping[str, SqlValue],
     *,
-    doomed: Sequence[EntryToDelete],
+    rows_to_delete: Sequence[EntryToDelete],
     now: int,
 ) -> int:
     """Erase messages; return their number, without those that were cleared before.
 
     Episodes with these messages quote them and are erased too. The other messages of an episode
-    stay, unless the episode itself is in `doomed`.
+    stay, unless the episode itself is in `rows_to_delete`.
     """
     found = transaction.all(SELECT_MESSAGES.format(condition=condition), {**values, "owner": owner})
     seqs = [seq for seq, _ in found]
     if seqs:
-        _erase_episodes(transaction, owner, seqs, but={one.seq for one in doomed}, now=now)
+        _erase_episodes(transaction, owner, seqs, but={one.seq for one in rows_to_delete}, now=now)
         transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
-        transaction.touch(owner, [message_key(seq) for seq in seqs])
+        transaction.mark_changed(owner, [message_key(seq) for seq in seqs])
         audit_log.record_count(transaction, owner, "forget_messages", len(seqs), now=now)
         transaction.is_erasing = True
     return sum(is_shown for _, is_shown in found)
@@ -330,7 +343,7 @@ def _erase_episodes(
         transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
     if rows:
         remove_patterns_of_episodes(transaction, owner, {id for _, id in rows}, now=now)
-        transaction.touch(owner, [entry_key(seq) for seq, _ in rows])
+        transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
         audit_log.record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
 
 

@@ -29,7 +29,7 @@ from spade_llm.memory.sqlite import (
     rows,
 )
 from spade_llm.memory.sqlite.access import add_grant, grant_row, list_grants, remove_grant
-from spade_llm.memory.sqlite.consent import person_preferences
+from spade_llm.memory.sqlite.consent import behaviour_patterns
 from spade_llm.memory.sqlite.conversations import clear_messages
 from spade_llm.memory.sqlite.database import ranks_by_importance
 from spade_llm.memory.sqlite.entry_changes import validate_batch
@@ -97,7 +97,9 @@ class SqliteMemoryStore:
 
     async def get(self, id: str) -> MemoryEntry:
         found = await self._reached(id)
-        self._database.uses.count(found.owner, [rows.entry_key(found.seq)], now=self._now())
+        self._database.access_counter.count(
+            found.owner, [rows.entry_key(found.seq)], now=self._now()
+        )
         return found.entry
 
     async def peek(self, ids: Sequence[str]) -> Sequence[MemoryEntry]:
@@ -111,7 +113,7 @@ class SqliteMemoryStore:
         return await self._database.write(
             partial(
                 entry_changes.update_entry,
-                asker=self._owner,
+                caller=self._owner,
                 wanted=change,
                 now=self._now(),
                 ttl_s=self._database.short_term_ttl_s,
@@ -124,7 +126,7 @@ class SqliteMemoryStore:
         validation.check_number("changes", len(changes), 0, validation.MAX_ROWS)
         operation = partial(
             entry_changes.update_entries,
-            asker=self._owner,
+            caller=self._owner,
             changes=changes,
             on_error=on_error,
             now=self._now(),
@@ -137,7 +139,7 @@ class SqliteMemoryStore:
         validation.check_text("reason", reason, validation.MAX_REASON_CHARS)
         operation = partial(
             entry_changes.set_entry_importance,
-            asker=self._owner,
+            caller=self._owner,
             id=validation.parse_id(id),
             score=score,
             reason=reason,
@@ -176,11 +178,11 @@ class SqliteMemoryStore:
         if asked.is_denied:
             return SearchResult(outcome=SearchOutcome.DENIED)
         if ranks_by_importance(query):
-            await self._database.uses.settle()
+            await self._database.access_counter.flush()
         query = replace(query, which=_normalized_filter(query.which))
         ranked = await self._database.ranker.search(asked.owner, query, scopes=asked.scopes)
         found, used = await self._read(asked, ranked)
-        self._database.uses.count(asked.owner, used, now=self._now())
+        self._database.access_counter.count(asked.owner, used, now=self._now())
         subject = query.which.subject
         if query.with_patterns and subject is not None and asked.scopes is None:
             return await self._with_patterns(found, asked.owner, subject)
@@ -213,7 +215,7 @@ class SqliteMemoryStore:
         validation.check_number("offset", offset, 0, validation.MAX_OFFSET)
         operation = partial(
             access.list_accessible,
-            asker=self._owner,
+            caller=self._owner,
             which=_normalized_filter(which),
             now=self._now(),
             limit=limit,
@@ -232,7 +234,7 @@ class SqliteMemoryStore:
         validation.check_number("limit", limit or 0, 0, validation.MAX_OFFSET)
         operation = partial(
             access.hide_accessible,
-            asker=self._owner,
+            caller=self._owner,
             which=_normalized_filter(which),
             ids=None if ids is None else validation.parse_ids(ids),
             limit=limit,
@@ -244,7 +246,7 @@ class SqliteMemoryStore:
         validation.check_optional("subject", subject, validation.MAX_NAME_CHARS)
         operation = partial(
             access.forget_accessible,
-            asker=self._owner,
+            caller=self._owner,
             ids=validation.parse_ids(ids),
             subject=normalize_subject(subject),
             now=self._now(),
@@ -460,21 +462,21 @@ class SqliteMemoryStore:
     async def _reached(self, id: str) -> AccessibleEntry:
         operation = partial(
             access.accessible_entry,
-            asker=self._owner,
+            caller=self._owner,
             id=validation.parse_id(id),
             access=MemoryAccess.READ,
             now=self._now(),
         )
-        found = await self._database.glance(operation)
-        uses, key = self._database.uses, rows.entry_key(found.seq)
-        entry = uses.with_them(found.owner, key, found.entry, now=self._now())
+        found = await self._database.read_inline(operation)
+        uses, key = self._database.access_counter, rows.entry_key(found.seq)
+        entry = uses.with_pending(found.owner, key, found.entry, now=self._now())
         return replace(found, entry=entry)
 
     async def _asked(self, of: str | None) -> AccessibleMemory:
         if of is None or of == self._owner:
             return access.AccessibleMemory(owner=self._owner, scopes=None)
         return await self._database.read(
-            partial(access.accessible_memory, asker=self._owner, of=of, access=MemoryAccess.READ)
+            partial(access.accessible_memory, caller=self._owner, of=of, access=MemoryAccess.READ)
         )
 
     async def _read(
@@ -489,13 +491,13 @@ class SqliteMemoryStore:
             if hit.key in entries
         )
         if self._database.is_learned_from:
-            self._database.given.note(asked.owner, entries)
+            self._database.message_aliases.note(asked.owner, entries)
         used = [key for key, entry in entries.items() if entry.origin is not Origin.MESSAGE]
         return SearchResult(outcome=ranked.outcome, hits=tuple(hits)), used
 
     async def _with_patterns(self, found: SearchResult, owner: str, subject: str) -> SearchResult:
-        operation = partial(person_preferences, owner=owner, subject=subject, now=self._now())
-        ways = await self._database.glance(operation)
+        operation = partial(behaviour_patterns, owner=owner, subject=subject, now=self._now())
+        ways = await self._database.read_inline(operation)
         known = {hit.entry.id for hit in found.hits}
         more = [ScoredMemory(entry=one, score=0.0) for one in ways if one.id not in known]
         if not more:
@@ -504,12 +506,15 @@ class SqliteMemoryStore:
         return replace(found, outcome=outcome, hits=(*found.hits, *more))
 
     async def _by_keys(self, owner: str, keys: Sequence[int]) -> Mapping[int, MemoryEntry]:
-        now, uses = self._now(), self._database.uses
+        now, access_counter = self._now(), self._database.access_counter
         read = partial(queries.entries_by_key, owner=owner, keys=keys, now=now)
         if len(keys) > SIMILAR_CANDIDATES:
             return await self._database.read(read)
-        found = await self._database.glance(read)
-        return {key: uses.with_them(owner, key, entry, now=now) for key, entry in found.items()}
+        found = await self._database.read_inline(read)
+        return {
+            key: access_counter.with_pending(owner, key, entry, now=now)
+            for key, entry in found.items()
+        }
 
 
 def _normalized_filter(which: MemoryFilter) -> MemoryFilter:

@@ -86,7 +86,7 @@ class SqliteSubjectStore:
             partial(_forget_all, subject=self._subject, now=self._now())
         )
 
-    async def allowed(self) -> Sequence[str]:
+    async def consented_owners(self) -> Sequence[str]:
         return await self._database.read(partial(_consenting_owners, subject=self._subject))
 
     async def withdraw_all(self) -> Sequence[str]:

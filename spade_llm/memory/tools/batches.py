@@ -70,7 +70,7 @@ class BatchTools:
 
     async def store(self, arguments: StoreBatchArguments) -> ToolAnswer:
         on_error = arguments.on_error
-        batch = _parse_items(arguments.items, self._draft).ready(on_error)
+        batch = _parse_items(arguments.items, self._draft).to_process(on_error)
         result = BatchResult(ids=())
         if batch.good:
             drafts = [draft for _, draft in batch.good]
@@ -80,7 +80,7 @@ class BatchTools:
     async def update(self, arguments: UpdateBatchArguments) -> ToolAnswer:
         on_error = arguments.on_error
         batch = _parse_items(arguments.updates, _parse_item_change)
-        batch = (await self._only_ours(batch)).ready(on_error)
+        batch = (await self._check_scope(batch)).to_process(on_error)
         result = BatchResult(ids=())
         if batch.good:
             changes = [change for _, change in batch.good]
@@ -93,7 +93,7 @@ class BatchTools:
     def _draft(self, item: object) -> MemoryDraft:
         return DraftArguments.read(item).draft(self._scope)
 
-    async def _only_ours(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
+    async def _check_scope(self, batch: _Batch[MemoryChange]) -> _Batch[MemoryChange]:
         """Report entries about other subjects as not found. Without a subject all of the owner's
         entries are accessible, and the store checks the ids."""
         if self._scope.subject is None or not batch.good:
@@ -124,7 +124,7 @@ class _Batch(Generic[ItemT]):
     good: list[tuple[int, ItemT]]
     errors: list[BatchError]
 
-    def ready(self, on_error: OnError) -> _Batch[ItemT]:
+    def to_process(self, on_error: OnError) -> _Batch[ItemT]:
         """Items to process, considering the existing errors and `on_error`."""
         if not self.errors or on_error is OnError.CONTINUE:
             return self

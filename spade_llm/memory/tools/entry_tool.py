@@ -208,9 +208,9 @@ class SubjectScope:
     async def there(self, ids: Sequence[str]) -> list[MemoryEntry]:
         """Those of these that we may see, in order; counts as no access."""
         found = await self.store.peek(ids)
-        ours = [entry for entry in found if self._is_ours(entry)]
+        ours = [entry for entry in found if self._is_in_scope(entry)]
         if len(ours) < len(found):
-            which = ", ".join(entry.id for entry in found if not self._is_ours(entry))
+            which = ", ".join(entry.id for entry in found if not self._is_in_scope(entry))
             logger.warning("%s, for %s: about somebody else: %s", self.owner, self.subject, which)
         return ours
 
@@ -228,7 +228,7 @@ class SubjectScope:
         if self.subject is not None:
             await self.all_of(ids)
 
-    def _is_ours(self, entry: MemoryEntry) -> bool:
+    def _is_in_scope(self, entry: MemoryEntry) -> bool:
         return self.subject is None or entry.subject == normalize_subject(self.subject)
 
 

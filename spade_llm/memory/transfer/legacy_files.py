@@ -146,25 +146,25 @@ def migrated_path(path: Path) -> Path:
     )
 
 
-def migrate_legacy_file(old: Path, ours: Path) -> Path:
-    """`ours`, filled from the old file when it is made; what is wrong there is logged.
+def migrate_legacy_file(source: Path, target: Path) -> Path:
+    """`target`, filled from the old file when it is made; what is wrong there is logged.
 
     Raises ConfigurationError: the old file cannot be read.
     """
-    if ours.exists() or not old.exists():
-        return ours
-    unfinished = ours.with_name(f".{ours.name}.unfinished")
+    if target.exists() or not source.exists():
+        return target
+    unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
-        _import_into(unfinished, old)
-        unfinished.rename(ours)
+        _import_into(unfinished, source)
+        unfinished.rename(target)
     except (InvalidArguments, OSError) as error:
         raise ConfigurationError(
-            f"{str(old)!r} cannot be taken over: {error}; move it away to begin without it"
+            f"{str(source)!r} cannot be taken over: {error}; move it away to begin without it"
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
-    return ours
+    return target
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -302,12 +302,12 @@ def _parse_time(field: str, text: str) -> datetime:
         raise InvalidArguments(f"{field}: {text[:40]!r} is no ISO date and time") from None
 
 
-def _import_into(path: Path, old: Path) -> None:
+def _import_into(path: Path, source: Path) -> None:
     BlockingMemory(path).run(lambda _transaction: None)
-    records = read_legacy_file(old, ImportTarget())
+    records = read_legacy_file(source, ImportTarget())
     if records is None:
         raise InvalidArguments("it is no file of spade_llm 0.2 or 0.3")
     done = import_legacy_records(path, records)
-    logger.info("%s: %d memories taken over into %s", old, done.added, path.name)
+    logger.info("%s: %d memories taken over into %s", source, done.added, path.name)
     for fault in done.faults:
-        logger.warning("%s: left out: %s", old, fault)
+        logger.warning("%s: left out: %s", source, fault)

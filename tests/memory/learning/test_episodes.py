@@ -51,7 +51,7 @@ def talk(lines: list[tuple[str, int]]) -> list[ObservedMessage]:
     return messages
 
 
-def stretch(messages: list[ObservedMessage]) -> MessageRange:
+def message_range(messages: list[ObservedMessage]) -> MessageRange:
     return MessageRange(
         owner="a@localhost", conversation="c", subject="ana@localhost", messages=tuple(messages)
     )
@@ -107,7 +107,7 @@ def test_what_is_left_after_an_episode_is_cut_as_it_was_with_it(
 def test_every_episode_is_a_draft_that_can_be_kept(lines: list[tuple[str, int]]) -> None:
     messages = talk(lines)
 
-    episodes = cut_episodes(stretch(messages), now=LATER)
+    episodes = cut_episodes(message_range(messages), now=LATER)
 
     for episode in episodes:
         check_draft(episode.draft)
@@ -188,7 +188,7 @@ def test_an_episode_is_dated_and_says_who_said_what() -> None:
         message(1, "How nice!", START + timedelta(minutes=27)),
     ]
 
-    (episode,) = cut_episodes(stretch(said), now=LATER)
+    (episode,) = cut_episodes(message_range(said), now=LATER)
 
     assert episode.draft.content == (
         "2026-03-01, 14:05–14:32: Ana: I moved to Lisbon. The flat is near the river.\n"
@@ -210,7 +210,7 @@ def test_a_long_episode_keeps_names_numbers_and_dates_and_who_said_them() -> Non
         message(30, "The invoice 4711 goes to Okonkwo on 3 May.", START, speaker="Eva"),
     ]
 
-    (episode,) = cut_episodes(stretch(said), now=LATER)
+    (episode,) = cut_episodes(message_range(said), now=LATER)
 
     assert len(episode.draft.content) < 1100
     assert "Eva: The invoice 4711 goes to Okonkwo on 3 May." in episode.draft.content
@@ -229,13 +229,13 @@ def test_what_was_recalled_is_not_stored_again() -> None:
         ),
     ]
 
-    (episode,) = cut_episodes(stretch(said), now=LATER, recalled=recalled)
+    (episode,) = cut_episodes(message_range(said), now=LATER, recalled=recalled)
 
     assert "Lisbon" not in episode.draft.content
     assert "tram 28" in episode.draft.content
 
 
 def test_an_episode_of_nothing_new_still_counts_as_an_episode() -> None:
-    (episode,) = cut_episodes(stretch([message(0, "> quoted", START)]), now=LATER)
+    (episode,) = cut_episodes(message_range([message(0, "> quoted", START)]), now=LATER)
 
     assert episode.draft.content == "2026-03-01, 14:05: user: …"

@@ -326,9 +326,11 @@ async def test_it_works_by_itself_and_ends_when_it_is_told(
         return fact("The user lives in Lisbon.")
 
     model = ScriptedProvider([answer])
-    pace = LearningSchedule(look_every_s=0.01, rest_s=0.0)
+    schedule = LearningSchedule(poll_interval_s=0.01, min_interval_s=0.0)
     async with asyncio.timeout(5):
-        async with Learner(backend.learning(), backend, model=model, pace=pace, clock=clock):
+        async with Learner(
+            backend.learning(), backend, model=model, schedule=schedule, clock=clock
+        ):
             await is_asked.wait()
 
 

@@ -33,18 +33,19 @@ class Loud:
     "Says what was kept, so that it can be killed right after."
 
     def __init__(self, store):
-        self.stretches, self.unread_episodes = store.stretches, store.unread_episodes
-        self.messages_of, self.given = store.messages_of, store.given
-        self.acquaintances, self.keep_patterns = store.acquaintances, store.keep_patterns
+        self.unlearned_ranges, self.unread_episodes = store.unlearned_ranges, store.unread_episodes
+        self.messages_of = store.messages_of
+        self.recently_returned_messages = store.recently_returned_messages
+        self.consenting_people, self.save_patterns = store.consenting_people, store.save_patterns
         self.store = store
 
-    async def keep_episodes(self, *args):
-        kept = await self.store.keep_episodes(*args)
+    async def save_episodes(self, *args):
+        kept = await self.store.save_episodes(*args)
         print("cut", flush=True)
         return kept
 
-    async def keep_learned(self, *args, **options):
-        kept = await self.store.keep_learned(*args, **options)
+    async def save_facts(self, *args, **options):
+        kept = await self.store.save_facts(*args, **options)
         print("read", flush=True)
         return kept
 

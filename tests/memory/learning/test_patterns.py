@@ -326,10 +326,10 @@ async def test_consent_withdrawn_while_a_model_thinks_is_respected(
     await _said_on(store, 3)
     await learn(backend, ScriptedProvider([*[NO_FACTS] * 3, ModelUnavailable("away")]))
     learning = backend.learning()
-    (known,) = await learning.acquaintances()
+    (known,) = await learning.consenting_people()
 
     await store.set_consent(ANA, is_given=False)
-    kept = await learning.keep_patterns(known, find_patterns(group_talk_sessions(known.told)))
+    kept = await learning.save_patterns(known, find_patterns(group_talk_sessions(known.episodes)))
 
     assert known.owner == OWNER
     assert kept == []

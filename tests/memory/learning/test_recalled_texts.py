@@ -55,7 +55,9 @@ async def nothing(ids: Sequence[str]) -> dict[str, str]:
 async def test_entries_are_looked_up_without_a_search() -> None:
     memory = Memory({"1": "one", "2": "two"}, {})
 
-    assert await recalled_texts(memory, [said("a", "1"), said("b", "1", "2")], given=nothing) == {
+    assert await recalled_texts(
+        memory, [said("a", "1"), said("b", "1", "2")], resolve_recent=nothing
+    ) == {
         "1": "one",
         "2": "two",
     }
@@ -65,7 +67,7 @@ async def test_entries_are_looked_up_without_a_search() -> None:
 async def test_messages_are_searched_for_with_the_answer_and_known_by_their_id() -> None:
     memory = Memory({"1": "one"}, {"8": "eight", "9": "nine"})
 
-    assert await recalled_texts(memory, [said("the answer", "1", "9")], given=nothing) == {
+    assert await recalled_texts(memory, [said("the answer", "1", "9")], resolve_recent=nothing) == {
         "1": "one",
         "9": "nine",
     }
@@ -76,11 +78,13 @@ async def test_messages_that_were_found_lately_are_not_searched_for() -> None:
     memory = Memory({"1": "one"}, {"9": "nine"})
     asked: list[Sequence[str]] = []
 
-    async def given(ids: Sequence[str]) -> dict[str, str]:
+    async def resolve_recent(ids: Sequence[str]) -> dict[str, str]:
         asked.append(ids)
         return {"8": "eight"}
 
-    assert await recalled_texts(memory, [said("the answer", "1", "8")], given=given) == {
+    assert await recalled_texts(
+        memory, [said("the answer", "1", "8")], resolve_recent=resolve_recent
+    ) == {
         "1": "one",
         "8": "eight",
     }
@@ -91,5 +95,5 @@ async def test_messages_that_were_found_lately_are_not_searched_for() -> None:
 async def test_without_recalled_ids_nothing_is_asked() -> None:
     memory = Memory({}, {"9": "nine"})
 
-    assert await recalled_texts(memory, [said("a")], given=nothing) == {}
+    assert await recalled_texts(memory, [said("a")], resolve_recent=nothing) == {}
     assert memory.queries == []

@@ -52,9 +52,9 @@ async def opened(path: Path, embedder: BagOfWords | None) -> AsyncIterator[SQLit
         yield backend
 
 
-async def settled(backend: SQLiteMemoryBackend) -> None:
+async def wait_idle(backend: SQLiteMemoryBackend) -> None:
     async with asyncio.timeout(PROMPTLY_S):
-        await backend.settled()
+        await backend.wait_idle()
 
 
 async def add(store: OwnedMemory, *contents: str) -> list[str]:
@@ -69,7 +69,7 @@ async def test_a_memory_is_found_by_its_vector_soon_after_it_is_stored(path: Pat
     async with opened(path, BagOfWords()) as backend:
         store = backend.for_owner(OWNER)
         await add(store, "The trains run late", "Cats are sleeping on the sofa")
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.search(CATS)
 
@@ -120,7 +120,7 @@ async def test_who_waits_for_vectors_does_not_wait_for_quiet(
     async with opened(path, embedder) as backend:
         await add(backend.for_owner(OWNER), "a cat sleeps")
 
-        await settled(backend)
+        await wait_idle(backend)
 
     assert embedder.is_asked.is_set()
 
@@ -158,7 +158,7 @@ async def test_what_was_stored_without_an_embedder_gets_its_vector_later(path: P
         await add(backend.for_owner(OWNER), "Cats are sleeping on the sofa")
 
     async with opened(path, BagOfWords()) as backend:
-        await settled(backend)
+        await wait_idle(backend)
         store = backend.for_owner(OWNER)
 
         found = await store.search(CATS)
@@ -176,7 +176,7 @@ async def test_messages_get_vectors_too(path: Path) -> None:
     async with opened(path, BagOfWords()) as backend:
         store = backend.for_owner(OWNER)
         await store.observe("talk", [message])
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.search(
             MemoryQuery(text="cats sleeping", mode=SearchMode.SEMANTIC, with_messages=True)
@@ -189,10 +189,10 @@ async def test_a_changed_text_is_found_by_its_new_vector_only(path: Path) -> Non
     async with opened(path, BagOfWords()) as backend:
         store = backend.for_owner(OWNER)
         (id,) = await add(store, "Cats are sleeping on the sofa")
-        await settled(backend)
+        await wait_idle(backend)
         await store.search(CATS)
         await store.update(MemoryChange(id=id, content="Trains run late"))
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.search(
             MemoryQuery(text="late trains run", mode=SearchMode.SEMANTIC, explain=True)
@@ -227,7 +227,7 @@ async def test_a_text_that_changes_while_it_is_embedded_gets_the_vector_of_the_n
             await embedder.has_begun.wait()
         await store.update(MemoryChange(id=id, content="Trains run late"))
         embedder.may_go_on.set()
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.search(
             MemoryQuery(text="late trains run", mode=SearchMode.SEMANTIC, explain=True)
@@ -242,7 +242,7 @@ async def test_what_is_forgotten_while_it_is_embedded_stays_forgotten(path: Path
         store = backend.for_owner(OWNER)
         ids = await add(store, *(f"Cats are sleeping on sofa {number}" for number in range(40)))
         await store.forget(ids)
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.search(CATS)
 
@@ -261,7 +261,7 @@ async def test_the_first_memory_surprises_and_the_same_again_does_not(path: Path
         ]
         for draft in drafts:
             await store.add(draft, merge=False)
-            await settled(backend)
+            await wait_idle(backend)
 
         page = await store.list()
 
@@ -273,7 +273,7 @@ async def test_memories_of_one_batch_are_known_to_those_behind_them(path: Path) 
     async with opened(path, BagOfWords()) as backend:
         store = backend.for_owner(OWNER)
         await store.add_many([MemoryDraft(content="Cats are sleeping")] * 3)
-        await settled(backend)
+        await wait_idle(backend)
 
         page = await store.list()
 
@@ -284,7 +284,7 @@ async def test_memories_of_one_batch_are_known_to_those_behind_them(path: Path) 
 async def test_an_owner_without_vectors_yet_is_asked_about_its_own_only(path: Path) -> None:
     async with opened(path, BagOfWords()) as backend:
         await add(backend.for_owner("eve@localhost"), "Cats are sleeping on the sofa")
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await backend.for_owner(OWNER).search(CATS)
 
@@ -294,7 +294,7 @@ async def test_an_owner_without_vectors_yet_is_asked_about_its_own_only(path: Pa
 async def test_another_model_is_refused_until_the_memory_is_reindexed(path: Path) -> None:
     async with opened(path, BagOfWords()) as backend:
         await add(backend.for_owner(OWNER), "Cats are sleeping on the sofa", "Trains run late")
-        await settled(backend)
+        await wait_idle(backend)
     other = BagOfWords(name="bag-of-words/2", dimension=64)
 
     with pytest.raises(ConfigurationError, match=r"bag-of-words/1.*reindex"):
@@ -318,7 +318,7 @@ async def test_similar_memories_are_found_by_their_vectors(path: Path) -> None:
         first, *_ = await add(
             store, "Cats are sleeping on the sofa", "Cats are sleeping", "Trains run late"
         )
-        await settled(backend)
+        await wait_idle(backend)
 
         found = await store.similar(first, min_score=0.5)
 
@@ -331,7 +331,7 @@ async def test_as_of_and_filters_hold_for_vectors_too(path: Path) -> None:
         store = backend.for_owner(OWNER)
         await store.add(MemoryDraft(content="Cats are sleeping", tags=("pets",)))
         await store.add(MemoryDraft(content="Cats are sleeping here"))
-        await settled(backend)
+        await wait_idle(backend)
 
         tagged = await store.search(
             MemoryQuery(text="cats", mode=SearchMode.SEMANTIC, which=MemoryFilter(tags=("pets",)))

@@ -123,10 +123,10 @@ async def test_the_purge_of_an_episode_leaves_its_messages(
 ) -> None:
     store = backend.for_owner("a@b")
     await store.observe("c", [said("1")])
-    (stretch,) = await backend.learning().stretches()
+    (message_range,) = await backend.learning().unlearned_ranges()
     draft = MemoryDraft(content="episode")
-    ids = await backend.learning().keep_episodes(
-        stretch, [EpisodeDraft(draft=draft, first_message="1", last_message="1")]
+    ids = await backend.learning().save_episodes(
+        message_range, [EpisodeDraft(draft=draft, first_message="1", last_message="1")]
     )
     await store.delete(MemoryFilter(), ids=ids)
     clock.go(days=31)
@@ -134,7 +134,7 @@ async def test_the_purge_of_an_episode_leaves_its_messages(
     await backend.purge()
 
     assert [message.id for message in await store.history("c")] == ["1"]
-    assert list(await backend.learning().stretches()) == []
+    assert list(await backend.learning().unlearned_ranges()) == []
 
 
 async def test_the_purge_lets_go_of_what_decays(backend: SQLiteMemoryBackend, clock: Clock) -> None:

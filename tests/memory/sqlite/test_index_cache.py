@@ -44,9 +44,9 @@ class Counted:
         self.reads += 1
         return await self._backend.read(operation)
 
-    async def glance(self, operation: Callable[[Transaction], T]) -> T:
+    async def read_inline(self, operation: Callable[[Transaction], T]) -> T:
         self.reads += 1
-        return await self._backend.glance(operation)
+        return await self._backend.read_inline(operation)
 
 
 def words(text: str, limit: int = 100) -> MemoryQuery:
@@ -137,14 +137,14 @@ async def test_what_is_forgotten_leaves_the_ram_although_nobody_searches() -> No
         store = backend.for_owner(OWNER)
         entries = [await store.add(MemoryDraft(content=f"apple number{n}")) for n in range(10)]
         async with asyncio.timeout(PROMPTLY_S):
-            await backend.settled()
+            await backend.wait_idle()
         await found(store, "apple")
         await store.forget([entry.id for entry in entries])
 
         async with asyncio.timeout(PROMPTLY_S):
-            await backend.ranker.tidied()
+            await backend.ranker.wait_refreshed()
 
-        assert backend.ranker.rows_held(OWNER) == 0
+        assert backend.ranker.cached_rows(OWNER) == 0
 
 
 async def test_a_memory_is_invisible_from_the_second_on_at_which_it_expires() -> None:

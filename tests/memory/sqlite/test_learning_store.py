@@ -27,8 +27,8 @@ def learning(backend: SQLiteMemoryBackend) -> LearningStore:
 async def stretch_of(store: OwnedMemory, learning: LearningStore, count: int) -> MessageRange:
     messages = [said(str(number), f"line {number}") for number in range(count)]
     await store.observe("c", messages, subject=ADA)
-    (stretch,) = await learning.stretches()
-    return stretch
+    (message_range,) = await learning.unlearned_ranges()
+    return message_range
 
 
 def episode(first: int, last: int) -> EpisodeDraft:
@@ -37,8 +37,8 @@ def episode(first: int, last: int) -> EpisodeDraft:
 
 
 async def one_episode(store: OwnedMemory, learning: LearningStore) -> MemoryEntry:
-    stretch = await stretch_of(store, learning, 3)
-    await learning.keep_episodes(stretch, [episode(0, 2)])
+    message_range = await stretch_of(store, learning, 3)
+    await learning.save_episodes(message_range, [episode(0, 2)])
     (kept,) = await learning.unread_episodes()
     return kept
 
@@ -46,11 +46,11 @@ async def one_episode(store: OwnedMemory, learning: LearningStore) -> MemoryEntr
 async def test_a_stretch_is_what_no_episode_holds(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
-    stretch = await stretch_of(store, learning, 5)
+    message_range = await stretch_of(store, learning, 5)
 
-    assert (stretch.owner, stretch.conversation) == ("assistant@localhost", "c")
-    assert stretch.subject == ADA
-    assert [message.id for message in stretch.messages] == list("01234")
+    assert (message_range.owner, message_range.conversation) == ("assistant@localhost", "c")
+    assert message_range.subject == ADA
+    assert [message.id for message in message_range.messages] == list("01234")
 
 
 async def test_what_a_search_gave_is_known_by_the_id_that_it_had_there(tmp_path: Path) -> None:
@@ -60,10 +60,10 @@ async def test_what_a_search_gave_is_known_by_the_id_that_it_had_there(tmp_path:
         query = MemoryQuery(text="bicycle", mode=SearchMode.KEYWORD, with_messages=True)
         (hit,) = (await store.search(query)).hits
 
-        known = await learning.given(BOB, [hit.entry.id, "another"])
-        of_another = await learning.given(ADA, [hit.entry.id])
+        known = await learning.recently_returned_messages(BOB, [hit.entry.id, "another"])
+        of_another = await learning.recently_returned_messages(ADA, [hit.entry.id])
         await store.retract("c", ["1"])
-        gone = await learning.given(BOB, [hit.entry.id])
+        gone = await learning.recently_returned_messages(BOB, [hit.entry.id])
 
     assert known == {hit.entry.id: "a green bicycle"}
     assert (of_another, gone) == ({}, {})
@@ -72,11 +72,11 @@ async def test_what_a_search_gave_is_known_by_the_id_that_it_had_there(tmp_path:
 async def test_kept_episodes_hold_their_messages(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
-    stretch = await stretch_of(store, learning, 6)
+    message_range = await stretch_of(store, learning, 6)
 
-    ids = await learning.keep_episodes(stretch, [episode(0, 1), episode(3, 4)])
+    ids = await learning.save_episodes(message_range, [episode(0, 1), episode(3, 4)])
 
-    (left,) = await learning.stretches()
+    (left,) = await learning.unlearned_ranges()
     assert [message.id for message in left.messages] == ["5"]
     assert [one.id for one in await store.episode_messages(ids[1])] == ["3", "4"]
     entry = await store.get(ids[0])
@@ -87,13 +87,13 @@ async def test_kept_episodes_hold_their_messages(
 async def test_the_same_episodes_again_are_those_that_are_there(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
-    stretch = await stretch_of(store, learning, 3)
+    message_range = await stretch_of(store, learning, 3)
 
-    first = await learning.keep_episodes(stretch, [episode(0, 2)])
+    first = await learning.save_episodes(message_range, [episode(0, 2)])
 
-    assert await learning.keep_episodes(stretch, [episode(0, 2)]) == first
+    assert await learning.save_episodes(message_range, [episode(0, 2)]) == first
     assert (await store.list()).total == 1
-    assert list(await learning.stretches()) == []
+    assert list(await learning.unlearned_ranges()) == []
 
 
 async def test_the_longest_untouched_conversation_comes_first(
@@ -103,13 +103,13 @@ async def test_the_longest_untouched_conversation_comes_first(
     await other_store.observe("new", [said("1")])
     await store.observe("old", [said("2")])
 
-    assert [one.conversation for one in await learning.stretches()] == ["new", "old"]
+    assert [one.conversation for one in await learning.unlearned_ranges()] == ["new", "old"]
 
 
 async def test_a_long_stretch_is_cut(store: OwnedMemory, learning: LearningStore) -> None:
-    stretch = await stretch_of(store, learning, 450)
+    message_range = await stretch_of(store, learning, 450)
 
-    assert len(stretch.messages) == 400
+    assert len(message_range.messages) == 400
 
 
 async def test_what_an_episode_says_is_kept_with_its_source(
@@ -118,7 +118,7 @@ async def test_what_an_episode_says_is_kept_with_its_source(
     kept = await one_episode(store, learning)
     old = await store.add(MemoryDraft(content="Ada lives in York"))
 
-    (id,) = await learning.keep_learned(
+    (id,) = await learning.save_facts(
         kept, [MemoryDraft(content="Ada lives in Bath")], invalid=[old.id]
     )
 
@@ -135,8 +135,8 @@ async def test_what_was_learned_once_is_not_learned_twice(
     kept = await one_episode(store, learning)
     drafts = [MemoryDraft(content="Ada lives in Bath", confidence=0.5)]
 
-    first = await learning.keep_learned(kept, drafts)
-    again = await learning.keep_learned(kept, drafts)
+    first = await learning.save_facts(kept, drafts)
+    again = await learning.save_facts(kept, drafts)
 
     assert first == again
     assert (await store.get(first[0])).confidence == 0.5
@@ -148,7 +148,7 @@ async def test_a_fact_that_is_found_again_is_strengthened(
     told = await store.add(MemoryDraft(content="Ada lives in Bath", subject=ADA, confidence=0.5))
     kept = await one_episode(store, learning)
 
-    ids = await learning.keep_learned(
+    ids = await learning.save_facts(
         kept, [MemoryDraft(content="Ada lives in Bath", confidence=0.5)]
     )
 
@@ -162,7 +162,7 @@ async def test_nothing_is_learned_from_a_forgotten_episode(
     kept = await one_episode(store, learning)
     await store.forget([kept.id])
 
-    assert list(await learning.keep_learned(kept, [MemoryDraft(content="a trace")])) == []
+    assert list(await learning.save_facts(kept, [MemoryDraft(content="a trace")])) == []
     assert (await store.list()).total == 0
     assert list(await store.history("c")) == []
 
@@ -170,10 +170,10 @@ async def test_nothing_is_learned_from_a_forgotten_episode(
 async def test_no_episode_is_kept_of_forgotten_messages(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
-    stretch = await stretch_of(store, learning, 3)
+    message_range = await stretch_of(store, learning, 3)
     await store.forget_subject(ADA)
 
-    assert list(await learning.keep_episodes(stretch, [episode(0, 2)])) == []
+    assert list(await learning.save_episodes(message_range, [episode(0, 2)])) == []
     assert (await store.list()).total == 0
 
 
@@ -184,7 +184,7 @@ async def test_a_deleted_episode_leaves_its_messages_and_is_not_cut_again(
 
     await store.delete(MemoryFilter(), ids=[kept.id])
 
-    assert list(await learning.stretches()) == []
+    assert list(await learning.unlearned_ranges()) == []
     assert list(await learning.unread_episodes()) == []
     assert len(await store.history("c")) == 3
 
@@ -195,7 +195,7 @@ async def test_a_fact_is_true_from_its_own_date_if_it_has_one(
     kept = await one_episode(store, learning)
     earlier = NOON - timedelta(days=9)
 
-    (id,) = await learning.keep_learned(kept, [MemoryDraft(content="x y", valid_at=earlier)])
+    (id,) = await learning.save_facts(kept, [MemoryDraft(content="x y", valid_at=earlier)])
 
     assert (await store.get(id)).valid_at == earlier
 
@@ -203,15 +203,15 @@ async def test_a_fact_is_true_from_its_own_date_if_it_has_one(
 async def test_what_is_forgotten_is_not_quoted_by_an_episode_any_more(
     store: OwnedMemory, learning: LearningStore
 ) -> None:
-    stretch = await stretch_of(store, learning, 3)
-    (id,) = await learning.keep_episodes(stretch, [episode(0, 2)])
+    message_range = await stretch_of(store, learning, 3)
+    (id,) = await learning.save_episodes(message_range, [episode(0, 2)])
     told = await store.add(MemoryDraft(content="line 1"))
 
     await store.forget([told.id])
 
     assert list(await store.peek([id])) == []
     assert [one.id for one in await store.history("c")] == ["0", "2"]
-    assert list(await learning.stretches()) == []
+    assert list(await learning.unlearned_ranges()) == []
 
 
 async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
@@ -219,8 +219,8 @@ async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
 ) -> None:
     await store.observe("c", [said("0", "Ada is ill")], subject=ADA)
     await store.observe("c", [said("1", "Bob is well")], subject=BOB)
-    (stretch,) = await learning.stretches()
-    (id,) = await learning.keep_episodes(stretch, [episode(0, 1)])
+    (message_range,) = await learning.unlearned_ranges()
+    (id,) = await learning.save_episodes(message_range, [episode(0, 1)])
     assert (await store.get(id)).subject == BOB
 
     await store.forget_subject(ADA)
@@ -233,10 +233,10 @@ async def test_an_episode_goes_with_all_its_messages_also_when_one_says_the_same
     store: OwnedMemory, learning: LearningStore
 ) -> None:
     await store.observe("c", [said("0", "tea"), said("1", "milk")])
-    (stretch,) = await learning.stretches()
+    (message_range,) = await learning.unlearned_ranges()
     draft = MemoryDraft(content="tea")
     one = EpisodeDraft(draft=draft, first_message="0", last_message="1")
-    (id,) = await learning.keep_episodes(stretch, [one])
+    (id,) = await learning.save_episodes(message_range, [one])
 
     assert await store.forget([id]) == 1
     assert list(await store.history("c")) == []

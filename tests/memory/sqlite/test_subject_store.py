@@ -103,11 +103,11 @@ async def test_a_person_sees_whom_they_let_compare_conversations_and_ends_it_eve
     await learn(backend)
     assert len(await patterns(other_store, ADA)) == 1
     both = ["assistant@localhost", "someone.else@localhost"]
-    assert await about.allowed() == both
+    assert await about.consented_owners() == both
 
     assert await about.withdraw_all() == both
 
-    assert await about.allowed() == []
+    assert await about.consented_owners() == []
     assert [await patterns(memory, ADA) for memory in (store, other_store)] == [[], []]
     assert (await store.consent(BOB)).since is not None
 
@@ -119,7 +119,7 @@ async def test_who_forgets_everything_allows_nothing_any_more(
 
     await about.forget_all()
 
-    assert await about.allowed() == []
+    assert await about.consented_owners() == []
 
 
 async def test_what_a_person_said_in_rooms_is_theirs_too_and_of_nobody_with_a_like_name(

@@ -59,7 +59,7 @@ async def test_a_semantic_search_is_the_default_and_by_vectors(
 ) -> None:
     await stored(tools, "green tea")
     await stored(tools, "the weather of tomorrow")
-    await backend.settled()
+    await backend.wait_idle()
 
     answer = await tools("memory_explain", query="green tea")
 
@@ -86,7 +86,7 @@ async def test_the_keyword_weight_weighs(tools: Tools, backend: SQLiteMemoryBack
     close = "beta beta"
     items = [{"content": content} for content in (*COMMON, rare, close)]
     await tools("memory_batch_store", items=items)
-    await backend.settled()
+    await backend.wait_idle()
 
     first = {}
     for weight in (0.0, 1.0):
@@ -102,7 +102,7 @@ async def test_a_threshold_bounds_a_semantic_search(
 ) -> None:
     for content in ("green tea", "green grass in the garden", "weather"):
         await stored(tools, content)
-    await backend.settled()
+    await backend.wait_idle()
 
     near = await found(tools, "green tea", search_mode="semantic", min_similarity=0.9)
     wide = await found(tools, "green tea", search_mode="semantic", min_similarity=0.2)
@@ -115,7 +115,7 @@ async def test_without_its_embedder_a_search_says_that_it_is_degraded(
     tools: Tools, embedder: BagOfWords, backend: SQLiteMemoryBackend
 ) -> None:
     await stored(tools, "green tea")
-    await backend.settled()
+    await backend.wait_idle()
     embedder.is_away = True
 
     answer = await tools("memory_explain", query="green tea")
@@ -132,14 +132,14 @@ async def test_a_batch_is_found_by_words_until_it_has_vectors(
     tools: Tools, embedder: SlowForRows, backend: SQLiteMemoryBackend, mode: str
 ) -> None:
     await stored(tools, "coffee at noon")
-    await backend.settled()
+    await backend.wait_idle()
     embedder.held_from = 2
     items = [{"content": f"green tea number {number}"} for number in range(100)]
     await tools("memory_batch_store", items=items)
 
     early = await tools("memory_search", query="green tea number 7", search_mode=mode)
     embedder.go_on.set()
-    await backend.settled()
+    await backend.wait_idle()
     late = await tools("memory_search", query="green tea number 7", search_mode=mode)
 
     for answer in (early, late):
@@ -153,7 +153,7 @@ async def test_what_has_no_vector_yet_is_similar_by_words_and_is_not_merged(
     tools: Tools, embedder: SlowForRows, backend: SQLiteMemoryBackend
 ) -> None:
     id = await stored(tools, "likes green tea in the morning")
-    await backend.settled()
+    await backend.wait_idle()
     embedder.held_from = 1
     await stored(tools, "in the morning likes green tea")
 
@@ -171,7 +171,7 @@ async def test_what_says_nearly_the_same_is_similar(
     id = await stored(tools, "likes green tea in the morning")
     await stored(tools, "likes green tea in the early morning")
     await stored(tools, "the weather of tomorrow")
-    await backend.settled()
+    await backend.wait_idle()
 
     answer = await tools("memory_similar", id=id)
 
@@ -186,7 +186,7 @@ async def test_near_duplicates_are_merged_but_not_other_facts(
     oldest = await stored(tools, "ada likes green tea in the morning")
     await stored(tools, "in the morning ada likes green tea")
     await stored(tools, "ada likes green tea in the morning at 7")
-    await backend.settled()
+    await backend.wait_idle()
 
     answer = await tools("memory_deduplicate", dry_run=False)
 
