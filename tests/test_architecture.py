@@ -166,6 +166,18 @@ def test_every_room_has_a_place() -> None:
     assert rooms <= set(MAY_IMPORT)
 
 
+def test_the_page_on_the_architecture_lists_the_allowed_imports() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", page, re.MULTILINE)
+    rooms = set(MAY_IMPORT) - {"old_names", "version", ""}
+
+    assert {room for room, _ in rows} == rooms
+    for room, text in rows:
+        names = set(re.findall(r"\w+", text))
+        allowed = rooms - names if "all" in names else names
+        assert allowed | {room} == MAY_IMPORT[room] - {"old_names"}, room
+
+
 def test_imports_point_down_only() -> None:
     wrong = [
         f"{name_of(path)} imports {module}"
