@@ -52,7 +52,7 @@ from spade_llm.core.text import pluralize
 from spade_llm.mcp.agent_servers import McpServers
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.memory.tools.toolset import MAX_BATCH
-from spade_llm.messaging import agent_status, bare
+from spade_llm.messaging import Encoding, agent_status, bare
 from spade_llm.messaging.outgoing_messages import OutgoingMessages
 from spade_llm.providers.offline.provider import OfflineProvider
 from spade_llm.rag.remote import RagClient
@@ -165,6 +165,7 @@ class LLMAgent(XmppAgent):
         if self.rooms is not None:
             self.memory_behaviour.on_forget.append(self.rooms.forget)
         taking = files.taking(model, is_offline=is_offline)
+        layers = [*self._watch.layers, *self._layers(conduct, taking)]
         self._sending = files.sending()
         self._reactions = ReactionHandler(self, self.memory_behaviour, data=data)
         self.llm_behaviour = LLMBehaviour(
@@ -176,7 +177,9 @@ class LLMAgent(XmppAgent):
             toolboxes=[*self._own_toolboxes(documents, services), *tool_agents],
             limits=limits or TurnLimits(),
             billing=self._watch.billing,
-            layers=[*self._watch.layers, *self._layers(conduct, taking)],
+            layers=layers,
+            # Only people's clients share files.
+            program_layers=[one for one in layers if one is not taking],
             form=PydanticAnswerSchema(conduct.output_schema) if conduct.output_schema else None,
         )
         self._generating = StatelessCompletion(
@@ -371,8 +374,9 @@ class LLMAgent(XmppAgent):
         """Turn middleware inside quota and usage recording, outermost first."""
         ending = self._ending(conduct)
         routing = routing_middleware(conduct, self.letters, run=self.submit)
-        markers = TerminationMarkers(conduct.termination_markers)
-        return [ending, *routing, self._guarding, taking, markers]
+        markers = [one for one in conduct.termination_markers if one.strip()]
+        innermost = [TerminationMarkers(markers)] if markers else []
+        return [ending, *routing, self._guarding, taking, *innermost]
 
     def _ending(self, conduct: AssistantConfig) -> ConversationEndMiddleware:
         return ConversationEndMiddleware(
@@ -381,7 +385,10 @@ class LLMAgent(XmppAgent):
         )
 
     async def _answer(self, utterance: ChatTurnInput) -> ChatReply:
-        utterance = with_room_context(utterance, self.rooms)
+        if self.rooms is not None:
+            utterance = with_room_context(utterance, self.rooms)
+        if utterance.message.encoding is not Encoding.PLAIN:
+            return await self.llm_behaviour.answer(utterance)
         answer = partial(self._sending.answer, handler=self.llm_behaviour.answer)
         return await self._manners.answer(utterance, answer)
 

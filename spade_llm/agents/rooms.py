@@ -20,11 +20,11 @@ def build_rooms(agent: XmppAgent, conduct: AssistantConfig) -> Rooms | None:
     return Rooms(agent, conduct.rooms, _RoomNotices(jid=str(agent.jid)))
 
 
-def with_room_context(utterance: ChatTurnInput, rooms: Rooms | None) -> ChatTurnInput:
+def with_room_context(utterance: ChatTurnInput, rooms: Rooms) -> ChatTurnInput:
     """Add the recent messages of its room to a message; unchanged outside rooms. Approval is
     disabled for messages of programs (forwarded answers)."""
     said = utterance.message.said
-    if rooms is None or not said.room:
+    if not said.room:
         return utterance
     heard = rooms.heard_in(said.room)
     return replace(utterance, heard=heard, ask=None if said.hops else utterance.ask)

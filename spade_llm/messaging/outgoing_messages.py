@@ -89,7 +89,6 @@ class OutgoingMessages:
         self._open: dict[_Key, _PendingQuestion] = {}
         self._past: LruDict[_Key, None] = LruDict(max_past)
         self._said: LruDict[str, _SentMessage] = LruDict(max_past)
-        node.askers.append(self)
 
     async def say(self, message: AclMessage, *, on_return: OnBounce | None = None) -> None:
         """Once for its id. While we are not connected it is kept, and leaves later.
@@ -100,6 +99,10 @@ class OutgoingMessages:
             PeerUnavailable: our own server returned it at once.
             RequestRefused: it is more than a message may be.
         """
+        if self not in self._node.askers:
+            # Before the first message nothing can be for us. It comes behind the requester, before
+            # those that take what nothing waits for.
+            self._node.askers.insert(1, self)
         said = _SentMessage(message.receiver, lambda condition: None)
         self._said[message.reply_with] = said
         await self._send(message)

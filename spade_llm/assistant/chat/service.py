@@ -29,6 +29,7 @@ from spade_llm.assistant.chat.messages import (
 from spade_llm.assistant.chat.notices import describe_stop, room_hint
 from spade_llm.assistant.commands.registry import STOP, parse_command, parse_plain_word
 from spade_llm.assistant.history.conversations import conversation_key
+from spade_llm.assistant.routing.rules import HOPS_KEY
 from spade_llm.assistant.turn.approval import (
     ApprovalVerdict,
     PendingApprovals,
@@ -110,6 +111,12 @@ class ChatTurnInput:
     """Groups that its costs count for beside the peer, as decided when its turn began."""
     at: datetime = field(default_factory=partial(datetime.now, UTC))
     """Start time of the turn."""
+
+    @property
+    def is_forwarded(self) -> bool:
+        """True if it is an answer that another agent forwarded, not written to us by its author."""
+        hops = self.message.extra.get(HOPS_KEY, "0")
+        return hops != "0" or bool(self.message.said.hops)
 
     @property
     def kept_in(self) -> str:

@@ -121,7 +121,6 @@ class ExpertQuestions:
         self._clock = clock
         self._asked: OrderedDict[str, _OpenExpertQuestion] = OrderedDict()
         self._unclear: dict[str, _AmbiguousAnswer] = {}
-        node.askers.append(self)
 
     async def __aenter__(self) -> Self:
         await self._log.__aenter__()
@@ -129,6 +128,8 @@ class ExpertQuestions:
             self._asked[row.id] = asked = _OpenExpertQuestion(row, is_sent=row.is_sent)
             if row.answer is not None:
                 asked.answer.set_result(row.answer)
+        if self._asked:
+            self._listen()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -168,6 +169,11 @@ class ExpertQuestions:
         others."""
         return False
 
+    def _listen(self) -> None:
+        """Read incoming messages. Before the first question none of them can be an answer."""
+        if self not in self._node.askers:
+            self._node.askers.append(self)
+
     def _opened(self, id: str, question: ExpertQuestion) -> _OpenExpertQuestion:
         expert = bare(question.expert).lower()
         opened = [one for one in self._asked.values() if self._is_open(one)]
@@ -182,6 +188,7 @@ class ExpertQuestions:
             expires_at=self._clock() + question.seconds,
         )
         self._log.add(row)
+        self._listen()
         self._asked[id] = asked = _OpenExpertQuestion(row)
         return asked
 

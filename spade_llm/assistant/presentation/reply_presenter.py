@@ -200,10 +200,9 @@ class ReplyPresenter:
         EncryptionHint(agent)
 
     async def answer(self, utterance: ChatTurnInput, handler: ChatHandler) -> ChatReply:
-        """Answer with `handler`, and present the answer according to the client's abilities."""
+        """Answer a chat message of a client with `handler`, and present the answer according to
+        the client's abilities."""
         message = utterance.message
-        if message.encoding is not Encoding.PLAIN:
-            return await handler(utterance)
         utterance = replace(
             utterance,
             text=readable_action(utterance.text, who=utterance.speaker),

@@ -111,12 +111,6 @@ MAX_HOPS = 32
 MAX_REMEMBERED = 4096
 
 
-def is_forwarded(metadata: Mapping[str, str]) -> bool:
-    """True if a message is an answer forwarded by another agent, and was not addressed to us by its
-    author."""
-    return metadata.get(HOPS_KEY, "0") != "0"
-
-
 class HopCounter:
     """Programs that know nothing of it answer without the number: to them it is remembered."""
 

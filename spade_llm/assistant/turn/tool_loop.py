@@ -87,12 +87,19 @@ class ToolLoop:
         self._refused = ""
         """Reason why the forced call cannot be made."""
         self._rounds = wanted.wishes.tool_rounds or wanted.limits.tool_rounds
+        is_streamed = wanted.on_delta is not None and wanted.form is None
+        self._complete_round = self._streamed if is_streamed else self._unstreamed
 
     async def run(self, build: BuildPrompt) -> None:
         """Raises ModelError; InvalidAnswer, where the answer must have a form."""
         for number in count(1):
             tools = self._wanted.tools if self._may_call(number) else ()
-            completion = await self._completed(build(self._result.added), tools, number)
+            messages = build(self._result.added)
+            self._result.spoken.begin_paragraph()
+            if number == 1 and self._choice != AUTO:
+                completion = await self._complete_with_choice(messages)
+            else:
+                completion = await self._complete_round(messages, tools)
             if not (completion.tool_calls and tools):
                 break
             if reached := self._used_up():
@@ -135,30 +142,23 @@ class ToolLoop:
             return f"it has used up its {self._limits.model_calls} calls of the model"
         return ""
 
-    async def _completed(
-        self, messages: list[ContextMessage], tools: Sequence[ToolSpec], number: int
-    ) -> Completion:
-        """Complete one round; streamed, except with a forced tool choice, which may need a second
+    async def _complete_with_choice(self, messages: list[ContextMessage]) -> Completion:
+        """Complete a round with a forced tool choice; not streamed, since it may need a second
         model call."""
-        self._result.spoken.begin_paragraph()
-        if number == 1 and self._choice != AUTO:
-            chosen = await complete_with_tool_choice(
-                self._complete, messages, self._wanted.tools, tool_choice=self._choice
-            )
-            self._result.notes.extend(filter(None, [chosen.note]))
-            self._refused = chosen.refused
-            await self._say(chosen.completion.text)
-            return chosen.completion
-        return await self._spoken(messages, tools)
+        chosen = await complete_with_tool_choice(
+            self._complete, messages, self._wanted.tools, tool_choice=self._choice
+        )
+        self._result.notes.extend(filter(None, [chosen.note]))
+        self._refused = chosen.refused
+        await self._say(chosen.completion.text)
+        return chosen.completion
 
-    async def _spoken(
+    async def _unstreamed(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
     ) -> Completion:
-        if self._wanted.on_delta is None or self._wanted.form is not None:
-            completion = await self._complete(messages, tools, AUTO)
-            await self._say(completion.text)
-            return completion
-        return await self._streamed(messages, tools)
+        completion = await self._complete(messages, tools, AUTO)
+        await self._say(completion.text)
+        return completion
 
     async def _streamed(
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
@@ -331,9 +331,14 @@ class Turn:
             InvalidArguments: a wish that cannot be met.
         """
         result = result or TurnResult()
+
+        def build(added: Sequence[ContextMessage]) -> list[ContextMessage]:
+            return self._prompt([*history, *added], recalled, asker.form)
+
         try:
             async with asyncio.timeout(self._limits.seconds) as scope:
-                await self._answer(history, recalled, asker, result, scope)
+                loop = await self._tool_loop(asker, result, scope)
+                await loop.run(build)
         except TimeoutError:
             if not scope.expired():
                 raise
@@ -343,14 +348,9 @@ class Turn:
             result.break_off(late)
         return result
 
-    async def _answer(
-        self,
-        history: Sequence[ContextMessage],
-        recalled: RecallResult,
-        asker: TurnOptions,
-        result: TurnResult,
-        scope: asyncio.Timeout,
-    ) -> None:
+    async def _tool_loop(
+        self, asker: TurnOptions, result: TurnResult, scope: asyncio.Timeout
+    ) -> ToolLoop:
         tools = asker.tools
         if tools is None:
             tools = offered_tools(await self._toolbox.list(), asker.wishes)
@@ -363,11 +363,7 @@ class Turn:
             sampling=asker.sampling,
         )
         calls = ToolCallRunner(self._toolbox, tools, person=asker.person, scope=scope)
-
-        def build(added: Sequence[ContextMessage]) -> list[ContextMessage]:
-            return self._prompt([*history, *added], recalled, asker.form)
-
-        await ToolLoop(self._model, wanted, calls, result=result).run(build)
+        return ToolLoop(self._model, wanted, calls, result=result)
 
     def _prompt(
         self, history: list[ContextMessage], recalled: RecallResult, form: AnswerSchema | None

@@ -18,7 +18,6 @@ from spade_llm.assistant.chat.service import ChatReply, ChatTurnInput, ToolCallR
 from spade_llm.assistant.commands.memory import LearningCommands, MemoryCommands
 from spade_llm.assistant.commands.registry import STOP, CommandRegistry
 from spade_llm.assistant.history.conversations import IDLE_S, ConversationCache, ConversationLocks
-from spade_llm.assistant.routing.rules import is_forwarded
 from spade_llm.assistant.turn.context_builder import (
     AssembledContext,
     ContextSources,
@@ -37,6 +36,7 @@ from spade_llm.assistant.turn.tool_loop import Turn, TurnLimits, TurnOptions, Tu
 from spade_llm.assistant.turn.turn_result import TurnOutcome, with_middleware
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import ContextTooLong, Failure, ModelError, RateLimited, StorageFailed
+from spade_llm.messaging import Encoding
 from spade_llm.tools.combined import CombinedToolbox
 from spade_llm.xmpp.spade_adapters import Behaviour
 
@@ -82,12 +82,14 @@ class LLMBehaviour(Behaviour):
         toolboxes: Sequence[Toolbox],
         limits: TurnLimits,
         layers: Sequence[TurnMiddleware] = (),
+        program_layers: Sequence[TurnMiddleware] | None = None,
         form: AnswerSchema | None = None,
         billing: BillingScope | None = None,
     ) -> None:
         """Create the handler. `toolboxes` are shared by all conversations; `shared_tools` combines
-        them, and may change. `layers` are the middleware of each turn, outermost first. `form` is
-        the answer schema of requests without their own. `billing` is the usage scope of a
+        them, and may change. `layers` are the middleware of each turn, outermost first;
+        `program_layers` those of programs' turns, by default the same. `form` is the answer schema
+        of requests without their own. `billing` is the usage scope of a
         strategy's work between turns."""
         super().__init__()
         self.model = model
@@ -105,6 +107,7 @@ class LLMBehaviour(Behaviour):
         self.shared_tools = CombinedToolbox(toolboxes, list_timeout_s=LIST_DEADLINE_S)
         self._limits = limits
         self._layers = layers
+        self._program_layers = layers if program_layers is None else program_layers
         self._form = form
         self.commands = CommandRegistry()
         self.commands.add(
@@ -125,7 +128,7 @@ class LLMBehaviour(Behaviour):
     async def answer(self, utterance: ChatTurnInput) -> ChatReply:
         """Reply to one message. If the model fails, the reply is an apology."""
         # A model that writes "/forget all" commands nobody.
-        if not (is_forwarded(utterance.message.extra) or utterance.message.said.hops):
+        if not utterance.is_forwarded:
             obeyed = await self.commands.obey(utterance)
             if obeyed is not None:
                 return ChatReply(text=obeyed, context=_context_of(None, utterance))
@@ -134,8 +137,11 @@ class LLMBehaviour(Behaviour):
         conversation = self.conversations.get(utterance.conversation, peer=utterance.message.owner)
         conversation.heard_from(utterance.peer)
         attempt = _TurnAttempt(result=TurnResult(is_annotated=utterance.is_annotated))
+        is_client = utterance.message.encoding is Encoding.PLAIN
         proceed = with_middleware(
-            self._layers, conversation, partial(self._respond, conversation, attempt)
+            self._layers if is_client else self._program_layers,
+            conversation,
+            partial(self._respond, conversation, attempt),
         )
         outcome = None
         try:

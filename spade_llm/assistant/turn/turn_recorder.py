@@ -302,7 +302,8 @@ class InstrumentedModel:
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
     ) -> Iterator[_MeasuredCall]:
         call = _MeasuredCall(self.name, messages, tools)
-        call.begin()
+        if call.recorder is not None:
+            call.recorder.spend(UsageTotals(model_calls=1))
         with tracing.detached_span(f"chat {self.name}", tracing.SpanKind.CLIENT) as span:
             try:
                 yield call
@@ -323,7 +324,7 @@ class _MeasuredCall:
         self._model = model
         self._messages = messages
         self._tools = tools
-        self._recorder = current_recorder()
+        self.recorder = current_recorder()
         self._began = time.perf_counter()
         self._text_chars = 0
         self.completion: Completion | None = None
@@ -334,10 +335,6 @@ class _MeasuredCall:
             self._text_chars += len(piece.text)
         else:
             self.completion = piece
-
-    def begin(self) -> None:
-        if self._recorder is not None:
-            self._recorder.spend(UsageTotals(model_calls=1))
 
     def end(self, span: tracing.Span) -> None:
         seconds = time.perf_counter() - self._began
@@ -351,10 +348,10 @@ class _MeasuredCall:
             is_estimated=is_estimated,
             error=self.error,
         )
-        if self._recorder is not None:
-            self._recorder.model_called(call)
-            self._recorder.took("model", seconds)
-            self._recorder.spend(_spent(call))
+        if self.recorder is not None:
+            self.recorder.model_called(call)
+            self.recorder.took("model", seconds)
+            self.recorder.spend(_spent(call))
         if span.is_recorded:
             span.note(_trace_attributes(self._model, call))
             self._quote(span)
@@ -398,8 +395,9 @@ though no answer was used; calls that the model did not start are not charged.""
 
 def _chars(message: ContextMessage) -> int:
     calls = message.get("tool_calls") or () if message["role"] == "assistant" else ()
-    named = (call["function"] for call in calls)
-    called = sum(len(one["name"]) + len(one["arguments"]) for one in named)
+    called = sum(
+        len(call["function"]["name"]) + len(call["function"]["arguments"]) for call in calls
+    )
     return len(message.get("content") or "") + called
 
 

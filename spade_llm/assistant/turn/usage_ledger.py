@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
@@ -61,6 +62,8 @@ _DROP_PEERS = """DELETE FROM usage WHERE day = :day AND peer IN (
     SELECT peer FROM usage WHERE day = :day
     ORDER BY model_calls DESC, turns DESC LIMIT -1 OFFSET :kept)"""
 
+_utc_now = partial(datetime.now, UTC)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTotals:
@@ -99,7 +102,7 @@ class UsageLedger:
         path: Path | None,
         *,
         max_peers_a_day: int = MAX_PEERS_A_DAY,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         """`path=None` keeps it in RAM only."""
         self._max_peers = max_peers_a_day
