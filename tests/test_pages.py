@@ -1,0 +1,37 @@
+"""Pages name files that exist."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.cli.program import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN_FILES_OF_READERS = {"file.py", "my_tools.py", "my_old_program.py"}
+"""Names that stand for a reader's own file."""
+GENERATED = {"wire-reference.md", "session.md"}
+
+
+def test_each_python_file_that_a_page_names_exists() -> None:
+    existing = {f"/{path.relative_to(ROOT).as_posix()}" for path in _python_files()}
+    written = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED]
+    named = {
+        (page.name, path.removeprefix("../"))
+        for page in (ROOT / "README.md", *written)
+        for path in re.findall(r"(?<![\w/*-])[\w./]+\.py\b", page.read_text(encoding="utf-8"))
+    }
+
+    assert [
+        (page, path)
+        for page, path in sorted(named)
+        if path not in OWN_FILES_OF_READERS
+        and not any(file.endswith(f"/{path}") for file in existing)
+    ] == []
+
+
+def _python_files() -> list[Path]:
+    folders = ("spade_llm", "tests", "bench", "examples", "docker", "agents")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
